@@ -1,0 +1,65 @@
+"""passhat: run your agent k times, and know how often it gets it right every time.
+
+The public face. Names are imported when first used, so that ``import passhat`` and
+``passhat --help`` load neither NumPy nor SciPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from passhat.errors import PasshatError as PasshatError
+    from passhat.estimates import Diagnosis as Diagnosis
+    from passhat.estimates import Estimate as Estimate
+    from passhat.estimates import Metric as Metric
+    from passhat.estimates import diagnose as diagnose
+    from passhat.estimates import estimate as estimate
+    from passhat.estimates import estimate_all as estimate_all
+    from passhat.estimates import exact as exact
+    from passhat.estimates import g_pass_at_k as g_pass_at_k
+    from passhat.estimates import metric as metric
+    from passhat.estimates import pass_at_k as pass_at_k
+    from passhat.estimates import pass_hat_k as pass_hat_k
+    from passhat.outcomes import Attempt as Attempt
+    from passhat.outcomes import Outcomes as Outcomes
+    from passhat.outcomes import Run as Run
+    from passhat.protocol import Protocol as Protocol
+    from passhat.protocol import Question as Question
+    from passhat.readers import read as read
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "PasshatError": "passhat.errors",
+    "Attempt": "passhat.outcomes",
+    "Diagnosis": "passhat.estimates",
+    "Estimate": "passhat.estimates",
+    "Metric": "passhat.estimates",
+    "Outcomes": "passhat.outcomes",
+    "Protocol": "passhat.protocol",
+    "Question": "passhat.protocol",
+    "Run": "passhat.outcomes",
+    "diagnose": "passhat.estimates",
+    "estimate": "passhat.estimates",
+    "estimate_all": "passhat.estimates",
+    "exact": "passhat.estimates",
+    "g_pass_at_k": "passhat.estimates",
+    "metric": "passhat.estimates",
+    "pass_at_k": "passhat.estimates",
+    "pass_hat_k": "passhat.estimates",
+    "read": "passhat.readers",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'passhat' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,48 @@
+"""Small helpers that let domain objects show themselves in a terminal and in a notebook.
+
+Only strings are made here; nothing is printed, and nothing outside the standard library is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["counted", "html_table", "number", "shown", "some"]
+
+
+def shown(value: object) -> str:
+    """Show a protocol value; what nobody recorded says so."""
+    return "not recorded" if value is None else str(value)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Show an estimate with the digits every form of a report uses; ``None`` is a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """``counted(1, "task")`` is ``1 task``, ``counted(1200, "task")`` is ``1,200 tasks``."""
+    word = noun if count == 1 else (plural or f"{noun}s")
+    return f"{count:,} {word}"
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Name a few and count the rest: ``a, b, c and 12 more``."""
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+def html_table(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], note: str = ""
+) -> str:
+    """A plain HTML table with everything escaped, for ``_repr_html_``."""
+    head = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    foot = f"<p>{escape(note)}</p>" if note else ""
+    return (
+        f"<table><caption>{escape(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+    )

@@ -1,0 +1,124 @@
+"""Everything passhat raises on purpose.
+
+A person's mistake never ends in a traceback: the command line prints the message of any of
+these and exits with the code beside it.
+
+    PasshatError                      base of all                                    exit 2
+    ├── MetricError                   a metric word that is not in the grammar
+    ├── InvalidCounts (ValueError)    n, c or k that cannot be counts of attempts
+    ├── InvalidValue (ValueError)     any other argument outside what it may be
+    ├── TooFewAttempts                k is larger than the attempts a task has
+    ├── OrderUnknown                  an ordered metric on outcomes without an order
+    ├── UnequalAttempts               a metric that needs the same n on every task
+    ├── ReadError                     a file that cannot be read as what it claims to be
+    │   └── UnknownFormat             no reader recognises the file
+    └── MissingExtra                  an optional package is not installed
+
+Each message says what was expected, what came, where, and what to do. The last part is kept in
+``hint``, so that a program can show it apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "InvalidCounts",
+    "InvalidValue",
+    "MetricError",
+    "MissingExtra",
+    "OrderUnknown",
+    "PasshatError",
+    "ReadError",
+    "TooFewAttempts",
+    "UnequalAttempts",
+    "UnknownFormat",
+    "shorten",
+]
+
+
+class PasshatError(Exception):
+    """Base of every error that passhat raises on purpose."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message} {self.hint}"
+
+
+class MetricError(PasshatError):
+    """The word is not a metric; the hint names the nearest one that is."""
+
+
+class InvalidCounts(PasshatError, ValueError):
+    """n, c or k are not whole numbers with n >= 1, 0 <= c <= n, 1 <= k <= n."""
+
+
+class InvalidValue(PasshatError, ValueError):
+    """An argument is outside what it may be."""
+
+
+class TooFewAttempts(PasshatError):
+    """A metric at k was asked of tasks with fewer than k attempts.
+
+    Attributes
+    ----------
+    k : int
+        What was asked for.
+    largest_k : int
+        The largest k that every task supports.
+    tasks : tuple of str
+        The tasks that are short, in the order of the outcomes.
+    """
+
+    def __init__(self, message: str, *, k: int, largest_k: int, tasks: Sequence[str], hint: str):
+        super().__init__(message, hint=hint)
+        self.k = k
+        self.largest_k = largest_k
+        self.tasks = tuple(tasks)
+
+
+class OrderUnknown(PasshatError):
+    """first@k, first^k and window^w need to know which attempt came first."""
+
+
+class UnequalAttempts(PasshatError):
+    """window^w means something different for every n, so all tasks need the same n."""
+
+
+class ReadError(PasshatError):
+    """A source is not what it should be; names the file and, where known, the line."""
+
+    def __init__(
+        self, message: str, *, source: str, line: int | None = None, hint: str | None = None
+    ) -> None:
+        where = source if line is None else f"{source}, line {line}"
+        super().__init__(f"{where}: {message}", hint=hint)
+        self.source = source
+        self.line = line
+
+
+class UnknownFormat(ReadError):
+    """No reader recognises the content of the file."""
+
+
+class MissingExtra(PasshatError):
+    """A feature needs an optional package; the hint is the command that installs it."""
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the optional packages of the extra [{extra}].",
+            hint=f"Install them with: pip install 'passhat[{extra}]'",
+        )
+        self.extra = extra
+
+
+def shorten(value: object, width: int = 40) -> str:
+    """Show a value in an error message without flooding the screen."""
+    text = value if isinstance(value, str) else repr(value)
+    printable = "".join(ch if ch.isprintable() else "�" for ch in text[: width + 1])
+    quoted = f"'{printable[:width]}'" if isinstance(value, str) else printable[:width]
+    return quoted if len(text) <= width else f"{quoted}… ({len(text):,} characters)"

@@ -1,0 +1,119 @@
+"""Which column of a table means what: one list of names, used for files and for records."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from passhat._display import some
+from passhat.errors import InvalidValue
+
+__all__ = ["ALIASES", "SLICE_PREFIX", "ColumnMap"]
+
+SLICE_PREFIX = "slice:"
+
+# The first name is passhat's own; among the others an earlier one wins over a later one.
+ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "model": ("model", "agent", "model_name", "agent_name", "system"),
+        "suite": ("suite", "benchmark", "dataset", "set"),
+        "task": ("task", "task_id", "item", "item_id", "question_id", "question", "problem_id"),
+        "trial": ("trial", "attempt", "epoch", "sample", "run", "seed", "repeat"),
+        "success": ("success", "passed", "correct", "resolved", "is_resolved", "reward", "score"),
+        "n": ("n", "attempts", "samples", "trials", "total"),
+        "c": ("c", "passes", "successes", "num_correct", "n_correct"),
+        "missing": ("missing", "m"),
+        "temperature": ("temperature", "temp"),
+        "duration": ("duration", "duration_s", "seconds", "latency_s"),
+        "steps": ("steps", "num_steps", "turns"),
+        "tokens": ("tokens", "total_tokens"),
+        "cost": ("cost", "cost_usd", "agent_cost"),
+        "failure": ("failure", "category", "failure_mode", "error_type", "reason"),
+        "answer": ("answer", "answer_hash", "completion", "response", "output"),
+    }
+)
+
+_LABELS_WITHOUT_ORDER = ("seed",)
+"""A seed tells attempts apart, but a larger seed did not come later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMap:
+    """What each column of a table was taken for."""
+
+    meaning: Mapping[str, str]
+    slices: Mapping[str, str]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def resolve(
+        cls, columns: Iterable[str], overrides: Mapping[str, str] | None = None
+    ) -> ColumnMap:
+        """Recognise columns by name; ``overrides`` such as ``{"model": "llm"}`` win."""
+        names = list(columns)
+        overrides = overrides or {}
+        _check_overrides(overrides, names)
+        folded = {name.strip().lower(): name for name in reversed(names)}
+        meaning = dict(overrides)
+        claimed = set(overrides.values())
+        for word, aliases in ALIASES.items():
+            found = next(
+                (folded[a] for a in aliases if folded.get(a) not in (None, *claimed)), None
+            )
+            if word not in meaning and found is not None:
+                meaning[word] = found
+                claimed.add(found)
+        slices = {
+            name.strip()[len(SLICE_PREFIX) :]: name
+            for name in names
+            if name.strip().lower().startswith(SLICE_PREFIX) and name not in claimed
+        }
+        ignored = tuple(n for n in names if n not in claimed and n not in slices.values())
+        return cls(MappingProxyType(meaning), MappingProxyType(slices), ignored)
+
+    @property
+    def holds_attempts(self) -> bool:
+        """One row per attempt."""
+        return "task" in self.meaning and "success" in self.meaning
+
+    @property
+    def holds_counts(self) -> bool:
+        """One row per task, with n and c."""
+        return {"task", "n", "c"} <= set(self.meaning) and "success" not in self.meaning
+
+    @property
+    def trial_gives_order(self) -> bool:
+        """Whether a larger trial number means a later attempt."""
+        column = self.meaning.get("trial")
+        return column is not None and column.strip().lower() not in _LABELS_WITHOUT_ORDER
+
+    def used(self, *words: str) -> dict[str, str]:
+        """The columns taken for these words, where there are any."""
+        return {word: self.meaning[word] for word in words if word in self.meaning}
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was taken for what, for a person to check."""
+        taken = [f"{word} = {column!r}" for word, column in self.meaning.items()]
+        taken += [f"slice {name} = {column!r}" for name, column in self.slices.items()]
+        lines = [f"columns: {', '.join(taken)}"]
+        if self.ignored:
+            lines.append(f"columns left aside: {', '.join(self.ignored)}")
+        return tuple(lines)
+
+
+def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
+    for word, column in overrides.items():
+        if word not in ALIASES:
+            near = difflib.get_close_matches(word, ALIASES, n=1)
+            guess = f" Did you mean {near[0]!r}?" if near else ""
+            raise InvalidValue(
+                f"--map {word}={column}: {word!r} is not a column passhat knows.{guess}",
+                hint=f"It knows: {', '.join(ALIASES)}, and columns named slice:NAME.",
+            )
+        if column not in columns:
+            raise InvalidValue(
+                f"--map {word}={column}: the table has no column {column!r}.",
+                hint=f"Its columns are: {some(columns, 20)}.",
+            )

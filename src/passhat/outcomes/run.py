@@ -1,0 +1,92 @@
+"""One agent, one protocol, and what came of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from passhat._display import counted, html_table
+from passhat.outcomes.attempts import Attempts
+from passhat.outcomes.table import Outcomes
+from passhat.outcomes.words import MissingReason, Verdict
+from passhat.protocol import Protocol
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One agent, one protocol, its attempts.
+
+    Parameters
+    ----------
+    name : str
+        What reports call it; unique within one reading.
+    agent : str
+        What was evaluated.
+    outcomes : Outcomes
+        The only thing statistics accept.
+    protocol : Protocol
+        What was promised; fields nobody recorded are ``None``.
+    attempts : Attempts, optional
+        Attempt by attempt, where the source has them (a table of counts has not).
+    source : str
+        Where it was read from.
+    source_says : mapping
+        Numbers that the source itself printed.
+    reading : tuple of str
+        What the reader took for what, and what it left aside.
+    """
+
+    name: str
+    agent: str
+    outcomes: Outcomes
+    protocol: Protocol = field(default_factory=Protocol)
+    attempts: Attempts | None = None
+    source: str = ""
+    source_says: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    reading: tuple[str, ...] = ()
+
+    @property
+    def missing_by_reason(self) -> dict[str, int]:
+        """How many attempts have no verdict, by reason, most frequent first."""
+        if self.attempts is not None:
+            return self.attempts.reasons(Verdict.MISSING)
+        missing = self.outcomes.total_missing
+        return {str(MissingReason.NOT_RECORDED): missing} if missing else {}
+
+    @property
+    def failures_by_category(self) -> dict[str, int]:
+        """How many attempts failed, by category, where attempts are known one by one."""
+        return {} if self.attempts is None else self.attempts.reasons(Verdict.FAILED)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.outcomes}"
+
+    def __repr__(self) -> str:
+        return f"<Run {self}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("agent", self.agent),
+            ("source", self.source or "–"),
+            ("tasks", f"{len(self.outcomes):,}"),
+            ("attempts", self.outcomes.attempts_text()),
+            ("missing", counted(self.outcomes.total_missing, "attempt")),
+            ("protocol", self.protocol.digest),
+        ]
+        return html_table(self.name, ("", ""), rows)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "agent": self.agent,
+            "source": self.source,
+            "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
+            "outcomes": self.outcomes.to_dict(),
+            "missing_by_reason": self.missing_by_reason,
+            "failures_by_category": self.failures_by_category,
+            "source_says": dict(self.source_says),
+            "reading": list(self.reading),
+        }

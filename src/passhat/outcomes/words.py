@@ -1,0 +1,114 @@
+"""The one vocabulary for how an attempt can end."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+from passhat.errors import InvalidValue
+
+__all__ = [
+    "Completion",
+    "FailureCategory",
+    "MissingPolicy",
+    "MissingReason",
+    "Verdict",
+    "failure_category",
+    "missing_reason",
+]
+
+
+class Verdict(IntEnum):
+    """How an attempt ended. The numbers are those stored in arrays."""
+
+    PASSED = 1
+    FAILED = 0
+    MISSING = -1
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class FailureCategory(StrEnum):
+    """Why an attempt failed: always the agent's doing."""
+
+    FORMAT_ERROR = "format_error"
+    MISSING_OUTPUTS = "missing_outputs"
+    INCOMPLETE_OUTPUTS = "incomplete_outputs"
+    WRONG_STATE = "wrong_state"
+    POLICY_VIOLATION = "policy_violation"
+    TASK_INCOMPLETE = "task_incomplete"
+    TIMEOUT = "timeout"
+    COMMUNICATION_ERROR = "communication_error"
+    AGENT_ERROR = "agent_error"
+    WRONG_ANSWER = "wrong_answer"
+    EXCEPTION = "exception"
+    SYNTAX_ERROR = "syntax_error"
+    MISSING_ENTRY_POINT = "missing_entry_point"
+    MEMORY = "memory"
+    SANDBOX_VIOLATION = "sandbox_violation"
+    UNKNOWN_FAILURE = "unknown_failure"
+
+
+class MissingReason(StrEnum):
+    """Why an attempt has no verdict: never the agent's doing."""
+
+    JUDGE_ERROR = "judge_error"
+    SANDBOX_ERROR = "sandbox_error"
+    USER_ERROR = "user_error"
+    RATE_LIMIT = "rate_limit"
+    BUDGET = "budget"
+    STOPPED = "stopped"
+    UNSUPPORTED = "unsupported"
+    INFRASTRUCTURE = "infrastructure"
+    NOT_RECORDED = "not_recorded"
+
+
+class Completion(StrEnum):
+    """One way to fill in the attempts that have no verdict."""
+
+    AS_FAILED = "as failed"
+    AS_PASSED = "as passed"
+    DROPPED = "dropped"
+
+
+class MissingPolicy(StrEnum):
+    """What an estimate does with missing attempts; part of the protocol.
+
+    ``fail`` counts them as failed, ``exclude`` leaves them out, ``bound`` reports both ends:
+    all of them failed, all of them passed.
+    """
+
+    FAIL = "fail"
+    EXCLUDE = "exclude"
+    BOUND = "bound"
+
+    @classmethod
+    def of(cls, word: str) -> MissingPolicy:
+        """Turn a word into a policy, or say which words there are."""
+        try:
+            return cls(word)
+        except ValueError:
+            choices = ", ".join(policy.value for policy in cls)
+            raise InvalidValue(f"missing policy must be one of {choices}, not {word!r}.") from None
+
+    @property
+    def completion(self) -> Completion:
+        """How the reported ``value`` is made; never the flattering way."""
+        return Completion.DROPPED if self is MissingPolicy.EXCLUDE else Completion.AS_FAILED
+
+
+_CATEGORY_ALIASES = {"white_agent_error": FailureCategory.AGENT_ERROR}
+
+
+def failure_category(word: str) -> FailureCategory:
+    """Map a source's word to the vocabulary; a foreign word is ``unknown_failure``."""
+    key = word.strip().lower()
+    if key in _CATEGORY_ALIASES:
+        return _CATEGORY_ALIASES[key]
+    return FailureCategory(key) if key in set(FailureCategory) else FailureCategory.UNKNOWN_FAILURE
+
+
+def missing_reason(word: str) -> MissingReason:
+    """Map a source's word to the vocabulary; a foreign word is ``not_recorded``."""
+    key = word.strip().lower()
+    return MissingReason(key) if key in set(MissingReason) else MissingReason.NOT_RECORDED

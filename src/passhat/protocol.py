@@ -1,0 +1,189 @@
+"""What was promised before any attempt ran.
+
+Two runs are comparable when everything that could move the number, other than the agent, was the
+same. A :class:`Protocol` holds those things; ``None`` means nobody recorded it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Literal
+
+from passhat._display import html_table, shown
+from passhat.errors import InvalidValue
+
+__all__ = ["Alternative", "Difference", "Protocol", "Question", "Scalar"]
+
+Scalar = str | int | float | bool
+Alternative = Literal["two-sided", "greater", "less"]
+
+_DIGEST_VERSION = "passhat.protocol/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was to be answered, chosen before looking at any result.
+
+    The k is part of the metric's word, as in ``pass^4``.
+    """
+
+    metric: str = "pass^1"
+    alternative: Alternative = "two-sided"
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.alternative not in ("two-sided", "greater", "less"):
+            raise InvalidValue(
+                f"alternative must be two-sided, greater or less, not {self.alternative!r}."
+            )
+        if not 0 < self.level < 1:
+            raise InvalidValue(f"level must lie between 0 and 1, not {self.level}.")
+
+    def to_dict(self) -> dict[str, Scalar]:
+        return {"metric": self.metric, "alternative": self.alternative, "level": self.level}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field in which two protocols are not known to agree.
+
+    ``known`` is true when both sides recorded the field and disagree; false when at least one
+    side did not record it, so that agreement can be neither shown nor denied.
+    """
+
+    field: str
+    mine: Scalar | None
+    theirs: Scalar | None
+    known: bool
+
+    def __str__(self) -> str:
+        if self.known:
+            return f"{self.field}: {shown(self.mine)} against {shown(self.theirs)}"
+        return f"{self.field}: unverified ({shown(self.mine)} against {shown(self.theirs)})"
+
+    def to_dict(self) -> dict[str, Scalar | None]:
+        return {"field": self.field, "a": self.mine, "b": self.theirs, "known": self.known}
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Everything that must match for two runs to be comparable.
+
+    Parameters
+    ----------
+    suite, suite_fingerprint, tests_fingerprint : str, optional
+        The suite by name, a fingerprint over its tasks, one over the tests that judge.
+    attempts : int, optional
+        Attempts planned for every task.
+    decoding : mapping, optional
+        Temperature, top_p and whatever else shapes sampling. An absent key is unknown.
+    max_steps, step_seconds, attempt_seconds : optional
+        Limits of one attempt.
+    user_simulator, judge : str, optional
+        Who played the user, who decided.
+    missing : {"bound", "fail", "exclude"}
+        What is done with attempts that have no verdict.
+    pass_at : float
+        An attempt with a graded reward passes at ``reward >= pass_at - 1e-6``.
+    question : Question
+        What the run was made to answer.
+    """
+
+    suite: str | None = None
+    suite_fingerprint: str | None = None
+    tests_fingerprint: str | None = None
+    attempts: int | None = None
+    decoding: Mapping[str, Scalar] = field(default_factory=dict)
+    max_steps: int | None = None
+    step_seconds: float | None = None
+    attempt_seconds: float | None = None
+    user_simulator: str | None = None
+    judge: str | None = None
+    missing: str = "bound"
+    pass_at: float = 1.0
+    question: Question = field(default_factory=Question)
+
+    def __post_init__(self) -> None:
+        if self.attempts is not None and self.attempts < 1:
+            raise InvalidValue(f"attempts must be at least 1, not {self.attempts}.")
+        ordered = dict(sorted(self.decoding.items()))
+        object.__setattr__(self, "decoding", MappingProxyType(ordered))
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that are equal exactly when two protocols are."""
+        canonical = json.dumps(
+            {"version": _DIGEST_VERSION, **_with_floats(self.to_dict())},
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=True,
+        )
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def differences(self, other: Protocol) -> tuple[Difference, ...]:
+        """List the fields in which the two do not agree, or are not known to.
+
+        What decides comparability of *runs* is listed; the question asked of them is not, since
+        the same attempts may answer another question later.
+        """
+        mine, theirs = dict(self._flat()), dict(other._flat())
+        return tuple(
+            Difference(name, a, b, known=a is not None and b is not None)
+            for name in _merged_names(mine, theirs)
+            if (a := mine.get(name)) != (b := theirs.get(name)) or a is None
+        )
+
+    def _flat(self) -> Iterator[tuple[str, Scalar | None]]:
+        for entry in fields(self):
+            if entry.name == "question":
+                continue
+            if entry.name == "decoding":
+                # Temperature is listed even when nobody recorded it: it moves every pass@k.
+                settings = {"temperature": None, **self.decoding}
+                yield from ((f"decoding.{key}", value) for key, value in settings.items())
+            else:
+                yield entry.name, getattr(self, entry.name)
+
+    def to_dict(self) -> dict[str, object]:
+        """The protocol as plain data; ``null`` is "not recorded"."""
+        return {
+            entry.name: (
+                self.question.to_dict()
+                if entry.name == "question"
+                else dict(self.decoding)
+                if entry.name == "decoding"
+                else getattr(self, entry.name)
+            )
+            for entry in fields(self)
+        }
+
+    def __str__(self) -> str:
+        known = ", ".join(f"{name}={value}" for name, value in self._flat() if value is not None)
+        return f"protocol {self.digest}: {known}"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, shown(value)) for name, value in self._flat()]
+        return html_table(f"protocol {self.digest}", ("field", "value"), rows)
+
+
+def _with_floats(data: Mapping[str, object]) -> dict[str, object]:
+    """Write 1 and 1.0 alike, since they are equal to everyone but JSON."""
+    return {
+        key: _with_floats(value)
+        if isinstance(value, Mapping)
+        else float(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else value
+        for key, value in data.items()
+    }
+
+
+def _merged_names(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
+    return [*mine, *(name for name in theirs if name not in mine)]
