@@ -1,0 +1,1 @@
+"""Small tables of our own that ship with passhat, read as ``example:NAME``."""

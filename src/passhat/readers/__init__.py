@@ -1,0 +1,11 @@
+"""Other people's files become runs.
+
+``read`` looks at the content of each file, asks the readers that are registered in the entry-point
+group ``passhat.readers`` which of them recognises it, and hands it over.
+"""
+
+from passhat.readers.reading import read
+from passhat.readers.registry import Reader, ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["ReadOptions", "Reader", "Source", "read"]

@@ -1,0 +1,45 @@
+"""The door through which readers come in; passhat's own use it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Protocol
+
+from passhat.outcomes import Run
+from passhat.readers.sources import Source
+
+__all__ = ["GROUP", "ReadOptions", "Reader", "registered_readers"]
+
+GROUP = "passhat.readers"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the user said about how to read.
+
+    ``columns`` maps passhat's name of a column to the table's; ``pass_at`` is the reward from
+    which an attempt passes, ``None`` when nobody said.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    pass_at: float | None = None
+
+
+class Reader(Protocol):
+    """Reads one format."""
+
+    name: str
+
+    def recognises(self, source: Source) -> bool:
+        """Whether the content looks like this format; must not read the whole file."""
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        """All runs in the source; raises ReadError with file and line when it is broken."""
+
+
+def registered_readers() -> list[Reader]:
+    """Every installed reader, the general table reader last since it recognises the most."""
+    found = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name == "table", entry.name))
+    return [entry.load()() for entry in found]

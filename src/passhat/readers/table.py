@@ -1,0 +1,147 @@
+"""Tables: one row per attempt, or one row per task with n and c."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from passhat._display import counted, some
+from passhat.errors import PasshatError, ReadError
+from passhat.outcomes import Run
+from passhat.outcomes.columns import ColumnMap
+from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered, RowError
+from passhat.protocol import Protocol, Scalar
+from passhat.readers.registry import ReadOptions
+from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
+from passhat.readers.sources import Source
+
+__all__ = ["TableReader"]
+
+_PARQUET_MAGIC = b"PAR1"
+
+
+class TableReader:
+    """CSV, JSON lines (both may be gzipped) and Parquet."""
+
+    name = "table"
+
+    def recognises(self, source: Source) -> bool:
+        return source.head.startswith(_PARQUET_MAGIC) or _looks_like_text(source.head)
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        rows = _rows_of(source)
+        chunks = rows.chunks()
+        first = next(chunks, None)
+        if first is None:
+            raise ReadError("has no rows: there is nothing to report.", source=source.name)
+        try:
+            columns = ColumnMap.resolve(first, options.columns)
+            gatherer = _gatherer(columns, options, list(first), source)
+            for chunk in chain([first], chunks):
+                gatherer.add(chunk)
+            gathered = gatherer.runs()
+        except RowError as error:
+            raise _with_line(error, source, rows) from None
+        except ReadError:
+            raise
+        except PasshatError as error:
+            raise ReadError(error.message, source=source.name, hint=error.hint) from None
+        reading = (f"{rows.kind} table, {counted(gatherer.count, 'row')}", *columns.sentences())
+        return [_as_run(found, source, options, reading, columns, gathered) for found in gathered]
+
+
+def _looks_like_text(head: bytes) -> bool:
+    if not head.strip() or b"\x00" in head:
+        return False
+    # The head may end in the middle of a character; anything broken before that is not text.
+    tail = head[-4:]
+    try:
+        head[:-4].decode("utf-8") if len(head) > 4 else head.decode("utf-8", "replace")
+    except UnicodeDecodeError as error:
+        return error.start >= len(head) - 8 and bool(tail)
+    return True
+
+
+def _rows_of(source: Source) -> Rows:
+    if source.head.startswith(_PARQUET_MAGIC):
+        return ParquetRows(source)
+    if source.head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        return JsonLinesRows(source)
+    return CsvRows(source)
+
+
+def _gatherer(
+    columns: ColumnMap, options: ReadOptions, names: list[str], source: Source
+) -> AttemptGatherer | CountGatherer:
+    if columns.holds_attempts:
+        return AttemptGatherer(columns, options.pass_at)
+    if columns.holds_counts:
+        return CountGatherer(columns)
+    lacking = "task" if "task" not in columns.meaning else "success (or n and c)"
+    raise ReadError(
+        f"no column was recognised as {lacking}; the columns are {some(names, 12)}. A table needs "
+        "task and success (one row per attempt), or task, n and c (one row per task).",
+        source=source.name,
+        line=1,
+        hint="Say which column is which, for example: --map task=COLUMN,success=COLUMN",
+    )
+
+
+def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
+    other = "" if error.other is None else f" (see {rows.place} {rows.line_of(error.other)})"
+    return ReadError(
+        error.message.removesuffix(".") + f"{other}.",
+        source=source.name,
+        line=rows.line_of(error.row),
+        hint=error.hint,
+    )
+
+
+def _as_run(
+    found: Gathered,
+    source: Source,
+    options: ReadOptions,
+    reading: tuple[str, ...],
+    columns: ColumnMap,
+    all_found: list[Gathered],
+) -> Run:
+    agent = found.model or source.stem
+    decoding: dict[str, Scalar] = (
+        {} if found.temperature is None else {"temperature": found.temperature}
+    )
+    per_task = found.outcomes.n + found.outcomes.missing
+    planned = int(per_task[0]) if per_task.min() == per_task.max() else None
+    return Run(
+        name=_name(agent, found, all_found),
+        agent=agent,
+        outcomes=found.outcomes,
+        protocol=Protocol(
+            suite=found.suite,
+            attempts=planned,
+            decoding=decoding,
+            pass_at=1.0 if options.pass_at is None else options.pass_at,
+        ),
+        attempts=found.attempts,
+        source=source.name,
+        reading=(*reading, *_gaps(columns), *found.notes),
+    )
+
+
+def _name(agent: str, found: Gathered, all_found: list[Gathered]) -> str:
+    """The agent, with what else tells the runs of this table apart."""
+    name = agent
+    if found.suite and len({other.suite for other in all_found}) > 1:
+        name += f" on {found.suite}"
+    if found.temperature is not None and len({other.temperature for other in all_found}) > 1:
+        name += f" T={found.temperature:g}"
+    return name
+
+
+def _gaps(columns: ColumnMap) -> Iterator[str]:
+    """What the table does not say, and what follows from that."""
+    if "model" not in columns.meaning:
+        yield "no column for the model: the run is named after the file"
+    if columns.holds_attempts and "trial" not in columns.meaning:
+        yield "no column for the trial: the order of attempts is unknown"
+    elif columns.holds_attempts and not columns.trial_gives_order:
+        yield f"column {columns.meaning['trial']!r} tells attempts apart but gives no order"
