@@ -1,0 +1,102 @@
+"""Options that several commands share, and how their text is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["KList", "column_map", "reading_options", "sources_argument", "write_text"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class KList(click.ParamType[tuple[int, ...]]):
+    """``1,2,4`` or ``1-4`` or both: ``1-4,8``."""
+
+    name = "LIST"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        found: list[int] = []
+        for part in str(value).split(","):
+            match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+            if match is None:
+                self.fail(f"{part.strip()!r} is not a k; write 1,2,4 or 1-4.", param, ctx)
+            low, high = int(match[1]), int(match[2] or match[1])
+            if not 1 <= low <= high <= low + 10_000:
+                self.fail(f"{part.strip()!r}: k starts at 1 and ranges go upwards.", param, ctx)
+            found.extend(range(low, high + 1))
+        return tuple(sorted(set(found)))
+
+
+def column_map(
+    _ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    """Read ``model=llm,task=question``; the option may be repeated."""
+    found = {}
+    for pair in (pair for value in values for pair in value.split(",")):
+        word, sign, column = pair.partition("=")
+        if not sign or not word.strip() or not column.strip():
+            raise click.BadParameter(
+                f"{pair!r} should read NAME=COLUMN, as in model=llm.", param=param
+            )
+        found[word.strip()] = column.strip()
+    return found
+
+
+def sources_argument(function: F) -> F:
+    """SOURCE..., at least one."""
+    return click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)(function)
+
+
+def reading_options(function: F) -> F:
+    """How a source is read, and what is done with attempts that have no verdict."""
+    for option in (
+        click.option(
+            "--drop-short",
+            is_flag=True,
+            help="Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
+        ),
+        click.option(
+            "--missing",
+            type=click.Choice(["bound", "fail", "exclude"]),
+            default="bound",
+            show_default=True,
+            help="What attempts without a verdict count as.",
+        ),
+        click.option(
+            "--pass-at",
+            type=float,
+            metavar="REWARD",
+            help="The reward from which an attempt passes.  [default: 1.0]",
+        ),
+        click.option(
+            "--map",
+            "columns",
+            multiple=True,
+            callback=column_map,
+            metavar="NAME=COLUMN,...",
+            help="What a table calls its columns, as in model=llm,task=question.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def write_text(path: str, text: str) -> None:
+    """Write to a file, or to standard output for ``-``."""
+    if path == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
+    click.echo(f"wrote {path}", err=True)

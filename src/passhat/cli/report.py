@@ -1,0 +1,68 @@
+"""passhat report"""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import KList, reading_options, sources_argument, write_text
+
+
+@click.command("report")
+@sources_argument
+@click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="M",
+    help="A metric to report instead, as in gpass@8:0.5; may be repeated. With -k: in addition.",
+)
+@reading_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+)
+@click.option("--by", metavar="SLICE", help="Report each value of a slice apart as well.")
+@click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
+@click.option("--csv", metavar="FILE", help="Write CSV to FILE (- is standard output).")
+def command(
+    sources: tuple[str, ...],
+    ks: tuple[int, ...],
+    metrics: tuple[str, ...],
+    columns: dict[str, str],
+    pass_at: float | None,
+    missing: str,
+    drop_short: bool,
+    level: float,
+    by: str | None,
+    with_tasks: bool,
+    as_json_text: bool,
+    md: str | None,
+    csv: str | None,
+) -> ExitCode:
+    """Report pass^k, pass@k and delta^k of the runs in SOURCE.
+
+    SOURCE is a table (CSV or JSON lines, gzipped or not, or Parquet), a glob, or example:NAME.
+    """
+    from rich.console import Console
+
+    from passhat.readers import read
+    from passhat.report import ReportOptions, build_report
+    from passhat.report.markdown import as_markdown
+    from passhat.report.plain_data import as_csv, as_json
+    from passhat.report.terminal import print_report
+
+    runs = read(sources, columns=columns, pass_at=pass_at)
+    options = ReportOptions(ks, metrics, missing, level, by, drop_short, with_tasks)
+    report = build_report(runs, options)
+    if md is not None:
+        write_text(md, as_markdown(report))
+    if csv is not None:
+        write_text(csv, as_csv(report))
+    if as_json_text:
+        click.echo(as_json(report), nl=False)
+    elif "-" not in (md, csv):
+        print_report(report, Console())
+    return ExitCode.OK

@@ -1,0 +1,194 @@
+"""The view model: everything any form of a report shows, computed once.
+
+Every form prints these objects and computes nothing, so a number is the same wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from passhat._display import counted, number
+from passhat.estimates import Diagnosis, Estimate
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+
+__all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
+
+SCHEMA = "passhat.report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Capability and reliability at one k, for drawing."""
+
+    k: int
+    pass_hat: float
+    pass_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One task: its counts, its attempts as dots, and how unsettled its success rate is."""
+
+    task: str
+    n: int
+    c: int
+    missing: int
+    dots: str
+    unsettled: float
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "task": self.task,
+            "n": self.n,
+            "c": self.c,
+            "missing": self.missing,
+            "attempts": self.dots,
+            "unsettled": self.unsettled,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What is reported of one run."""
+
+    run: Run
+    protocol: Protocol
+    estimates: tuple[Estimate, ...]
+    slices: Mapping[str, tuple[Estimate, ...]]
+    slice_label: str | None
+    curve: tuple[CurvePoint, ...]
+    diagnosis: Diagnosis
+    missing_effect: Mapping[str, Mapping[str, float | None]]
+    tasks: tuple[TaskRow, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    def find(self, metric: str) -> Estimate | None:
+        """The estimate of a metric, if it is in this report."""
+        return next((found for found in self.estimates if found.metric == metric), None)
+
+    @property
+    def headline(self) -> str:
+        """The sentence before any table: what one try and what k tries are worth."""
+        first = self.estimates[0]
+        lead = self.find("pass^1") or first
+        k = max((point.k for point in self.curve), default=1)
+        reliable, capable = self.find(f"pass^{k}"), self.find(f"pass@{k}")
+        if lead.metric != "pass^1":
+            return f"{lead}."
+        sentence = f"One attempt succeeds {_percent(lead)} of the time"
+        if k == 1 or reliable is None or capable is None:
+            return f"{sentence}."
+        return (
+            f"{sentence}; {k} out of {k} succeed on {_percent(reliable)} of tasks, at least one of "
+            f"{k} on {_percent(capable)}."
+        )
+
+    @property
+    def protocol_lines(self) -> tuple[tuple[str, str], ...]:
+        """What stands beside every number: n, k, estimator, interval, decoding, tests, policy."""
+        promised = self.protocol
+        unknown = "not recorded"
+        decoding = ", ".join(f"{key} {value}" for key, value in promised.decoding.items())
+        ks = sorted({point for estimate in self.estimates if (point := _k_of(estimate))})
+        return (
+            ("attempts per task (n)", self.run.outcomes.attempts_text()),
+            ("k", ", ".join(map(str, ks)) or "1"),
+            ("estimator", "unbiased from n and c, each task counts once"),
+            ("interval", self.interval_method),
+            ("decoding", decoding or unknown),
+            ("suite", promised.suite or unknown),
+            ("tests", promised.tests_fingerprint or promised.judge or unknown),
+            ("missing policy", promised.missing),
+            ("passed means", f"reward >= {promised.pass_at:g}"),
+            ("protocol", promised.digest),
+        )
+
+    @property
+    def interval_method(self) -> str:
+        """How the intervals were made, or that there are none."""
+        first = self.estimates[0]
+        if first.level is None:
+            return "none computed: the values are point estimates"
+        return f"{first.level:.0%}, about {first.about}"
+
+    @property
+    def missing_text(self) -> str:
+        """How many attempts are missing, and why."""
+        total = self.run.outcomes.total_missing
+        if total == 0:
+            return "none"
+        reasons = ", ".join(f"{why} {count:,}" for why, count in self.run.missing_by_reason.items())
+        made = self.run.outcomes.attempts
+        return f"{counted(total, 'attempt')} of {made:,} ({total / made:.1%}): {reasons}"
+
+    @property
+    def missing_effect_lines(self) -> tuple[str, ...]:
+        """How far the headline moves under each way to treat missing attempts."""
+        return tuple(
+            f"{metric}: {', '.join(f'{way} {number(value)}' for way, value in effect.items())}"
+            for metric, effect in self.missing_effect.items()
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        outcomes = self.run.outcomes
+        data: dict[str, object] = {
+            "name": self.run.name,
+            "agent": self.run.agent,
+            "source": self.run.source,
+            "tasks": len(outcomes),
+            "attempts": outcomes.attempts,
+            "attempts_per_task": outcomes.attempts_text(),
+            "scored": outcomes.scored,
+            "passed": outcomes.passes,
+            "missing": outcomes.total_missing,
+            "missing_by_reason": self.run.missing_by_reason,
+            "missing_policy": self.protocol.missing,
+            "missing_effect": {metric: dict(ways) for metric, ways in self.missing_effect.items()},
+            "failures_by_category": self.run.failures_by_category,
+            "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
+            "source_says": dict(self.run.source_says),
+            "headline": self.headline,
+            "estimates": [estimate.to_dict() for estimate in self.estimates],
+            "slices": {
+                value: [estimate.to_dict() for estimate in estimates]
+                for value, estimates in self.slices.items()
+            },
+            "sliced_by": self.slice_label,
+            "diagnostics": {
+                key: value for key, value in self.diagnosis.to_dict().items() if key != "notes"
+            },
+            "notes": list(self.notes),
+            "reading": list(self.run.reading),
+        }
+        if self.tasks:
+            data["task_table"] = [row.to_dict() for row in self.tasks]
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report on one run or several."""
+
+    runs: tuple[RunReport, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {"schema": SCHEMA, "runs": [run.to_dict() for run in self.runs]}
+
+
+def _percent(estimate: Estimate) -> str:
+    upper = estimate.value_if_passed
+    if upper is not None and upper != estimate.value:
+        return f"{estimate.value:.1%} to {upper:.1%}"
+    return f"{estimate.value:.1%}"
+
+
+def _k_of(estimate: Estimate) -> int | None:
+    from passhat.estimates import metric
+
+    return metric(estimate.metric).k
