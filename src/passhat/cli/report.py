@@ -52,7 +52,7 @@ def command(
     from passhat.report import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_csv, as_json
-    from passhat.report.terminal import print_report
+    from passhat.report.terminal import render_report
 
     runs = read(sources, columns=columns, pass_at=pass_at)
     options = ReportOptions(ks, metrics, missing, level, by, drop_short, with_tasks)
@@ -64,5 +64,5 @@ def command(
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv):
-        print_report(report, Console())
+        click.echo(render_report(report, Console()), nl=False)
     return ExitCode.OK

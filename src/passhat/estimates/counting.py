@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -119,20 +120,38 @@ def any_of_k(n: IntArray, c: IntArray, k: int) -> FloatArray:
 def all_of_k(n: IntArray, c: IntArray, k: int) -> FloatArray:
     """pass^k at every cell; n must be sorted.
 
-    For fixed n and k let f(c) = C(c, k) / C(n, k). Then f(n) = 1 and f(c-1) = f(c) (c-k) / c, so
-    one running product gives the values at all c.
+    C(c, k) / C(n, k) is a product of k ratios, and also, by symmetry, one of n - c ratios. The
+    second serves all c of the same n with one running product, unless it is much the longer one.
     """
     if k == 1:
         return c / n
     values = np.zeros(len(n))
     edges = np.flatnonzero(np.diff(n, prepend=-1, append=-1))
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for start, stop in pairwise(edges.tolist()):
         size, here = int(n[start]), c[start:stop]
-        lowest = max(int(here.min()), k)
-        steps = np.arange(size, lowest, -1, dtype=np.float64)
-        falling = np.cumprod(np.concatenate(([1.0], (steps - k) / steps)))
         enough = here >= k
-        values[start:stop][enough] = falling[size - here[enough]]
+        if enough.any():
+            passes = here[enough]
+            ways = _over_failures if size - int(passes.min()) <= k * len(passes) else _over_draws
+            values[start:stop][enough] = ways(size, passes, k)
+    return values
+
+
+def _over_failures(n: int, c: IntArray, k: int) -> FloatArray:
+    """With f(c) = C(c, k) / C(n, k): f(n) = 1 and f(c-1) = f(c) (c-k) / c."""
+    steps = np.arange(n, int(c.min()), -1, dtype=np.float64)
+    falling = np.cumprod(np.concatenate(([1.0], (steps - k) / steps)))
+    values: FloatArray = falling[n - c]
+    return values
+
+
+def _over_draws(n: int, c: IntArray, k: int) -> FloatArray:
+    """The product over i < k of (c-i) / (n-i), for few cells of a large n."""
+    values = np.ones(len(c))
+    block = max(1, _CHUNK // len(c))
+    for start in range(0, k, block):
+        drawn = np.arange(start, min(start + block, k), dtype=np.float64)
+        values *= np.prod((c[:, None] - drawn) / (n - drawn), axis=1)
     return values
 
 

@@ -76,7 +76,7 @@ def diagnose(outcomes: Outcomes, attempts: Attempts | None = None) -> Diagnosis:
             "reports the second"
         )
     if flaky:
-        share = "" if icc is None else f"; ICC(1) {icc:.3f} of the variance is the task's"
+        share = "" if icc is None else f"; the task's share of the variance, ICC(1), is {icc:.3f}"
         notes.append(
             f"{flaky:,} of {counted(len(n), 'task')} passed sometimes and failed sometimes{share}"
         )
@@ -143,6 +143,6 @@ def _short_notes(outcomes: Outcomes) -> list[str]:
     fewest = int(n[short].min())
     names = some([outcomes.tasks[i] for i in short[:6].tolist()] + [""] * max(0, len(short) - 6))
     return [
-        f"{counted(len(short), 'task')} with fewer scored attempts than the {most:,} others have, "
+        f"{counted(len(short), 'task')} with fewer scored attempts than the {most:,} of the rest, "
         f"down to {fewest:,}: {names}"
     ]

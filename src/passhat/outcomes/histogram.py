@@ -36,18 +36,26 @@ class Histogram:
 
 
 def cells_of(n: IntArray, c: IntArray) -> Histogram:
-    """Count tasks per (n, c). Expects 0 <= c, 0 <= n; both one-dimensional and equally long."""
-    low, high = int(n.min()), int(n.max())
+    """Count tasks per (n, c); both one-dimensional and equally long. ValueError if c < 0."""
+    low, high, width = int(n.min()), int(n.max()), int(c.max()) + 1
+    # Python's whole numbers, not NumPy's: this product may not overflow.
+    dense = (high - low + 1) * width <= max(_DENSE_CELLS, len(n))
+    if not dense:
+        return _sorted_cells(n, c)
     if low == high:
-        counts = np.bincount(c)
+        counts = np.bincount(c)  # refuses c < 0 by itself
         found = np.flatnonzero(counts)
         return Histogram(np.full(len(found), low, np.int64), found, counts[found])
-    width = int(c.max()) + 1
-    key = (n - low) * width + c
-    if (high - low + 1) * width <= max(_DENSE_CELLS, len(n)):
-        counts = np.bincount(key)
-        found = np.flatnonzero(counts)
-        tasks = counts[found]
-    else:
-        found, tasks = np.unique(key, return_counts=True)
-    return Histogram(found // width + low, found % width, tasks)
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    counts = np.bincount((n - low) * width + c)
+    found = np.flatnonzero(counts)
+    return Histogram(found // width + low, found % width, counts[found])
+
+
+def _sorted_cells(n: IntArray, c: IntArray) -> Histogram:
+    """The same by sorting, for numbers too large to count into a table."""
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    pairs, tasks = np.unique(np.stack((n, c), axis=1), axis=0, return_counts=True)
+    return Histogram(pairs[:, 0], pairs[:, 1], tasks)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from passhat.errors import InvalidValue
 from passhat.outcomes.attempts import Attempt
+from passhat.outcomes.cells import RowError
 from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import AttemptGatherer, RowError
+from passhat.outcomes.gathering import AttemptGatherer
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.words import Verdict
 

@@ -58,8 +58,10 @@ class Run:
 
     @property
     def failures_by_category(self) -> dict[str, int]:
-        """How many attempts failed, by category, where attempts are known one by one."""
-        return {} if self.attempts is None else self.attempts.reasons(Verdict.FAILED)
+        """How many attempts failed, by category, where the source says why."""
+        if self.attempts is None or self.attempts.detail is None:
+            return {}
+        return self.attempts.reasons(Verdict.FAILED)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.outcomes}"

@@ -225,7 +225,7 @@ class Outcomes:
         )
 
     def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:
-        """Split by a label; yields its values in sorted order with their outcomes."""
+        """Split by a label; yields its values in order of appearance with their outcomes."""
         if label not in self.labels:
             known = ", ".join(self.labels) or "none"
             raise InvalidValue(
@@ -233,7 +233,7 @@ class Outcomes:
                 hint=f"A table names one with a column 'slice:{label}'.",
             )
         column = np.array(self.labels[label], dtype=object)
-        for value in sorted(set(self.labels[label])):
+        for value in dict.fromkeys(self.labels[label]):
             yield value, self.take(column == value)
 
     # -- showing -----------------------------------------------------------------------------
@@ -295,9 +295,11 @@ def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
 
     What can be asked of the few cells is not asked of a million tasks.
     """
-    if c.min() < 0:
+    try:
+        cells = cells_of(n, c)
+    except ValueError:
         first_bad(c < 0, lambda i: f"c[{i}] = {c[i]} is negative.")
-    cells = cells_of(n, c)
+        raise
     if cells.n[0] < (1 if m is None else 0):
         first_bad(n < 1, lambda i: f"n[{i}] = {n[i]}; a task needs at least one attempt.")
     if m is not None:

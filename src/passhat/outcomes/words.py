@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 
 from passhat.errors import InvalidValue
 
@@ -97,15 +98,34 @@ class MissingPolicy(StrEnum):
         return Completion.DROPPED if self is MissingPolicy.EXCLUDE else Completion.AS_FAILED
 
 
-_CATEGORY_ALIASES = {"white_agent_error": FailureCategory.AGENT_ERROR}
+_CATEGORY_ALIASES = MappingProxyType(
+    {
+        "white_agent_error": FailureCategory.AGENT_ERROR,
+        "assertionerror": FailureCategory.WRONG_ANSWER,
+        "syntaxerror": FailureCategory.SYNTAX_ERROR,
+        "indentationerror": FailureCategory.SYNTAX_ERROR,
+        "memoryerror": FailureCategory.MEMORY,
+        "timed out": FailureCategory.TIMEOUT,
+        "timeouterror": FailureCategory.TIMEOUT,
+        "max_steps": FailureCategory.TIMEOUT,
+    }
+)
 
 
 def failure_category(word: str) -> FailureCategory:
-    """Map a source's word to the vocabulary; a foreign word is ``unknown_failure``."""
+    """Map a source's word to the vocabulary.
+
+    The name of a Python exception is ``exception``, unless it says more; any other foreign word
+    is ``unknown_failure``.
+    """
     key = word.strip().lower()
     if key in _CATEGORY_ALIASES:
         return _CATEGORY_ALIASES[key]
-    return FailureCategory(key) if key in set(FailureCategory) else FailureCategory.UNKNOWN_FAILURE
+    if key in set(FailureCategory):
+        return FailureCategory(key)
+    if key.isidentifier() and key.endswith(("error", "exception")) and "_" not in key:
+        return FailureCategory.EXCEPTION
+    return FailureCategory.UNKNOWN_FAILURE
 
 
 def missing_reason(word: str) -> MissingReason:

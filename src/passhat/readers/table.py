@@ -8,8 +8,9 @@ from itertools import chain
 from passhat._display import counted, some
 from passhat.errors import PasshatError, ReadError
 from passhat.outcomes import Run
+from passhat.outcomes.cells import RowError
 from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered, RowError
+from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.registry import ReadOptions
 from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows

@@ -15,19 +15,24 @@ from passhat.estimates import Estimate
 from passhat.report.curve import AT, HAT, draw_curve
 from passhat.report.view import Report, RunReport
 
-__all__ = ["print_report"]
+__all__ = ["render_report"]
 
 # Okabe and Ito's palette: told apart by people with any kind of colour vision.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "grey50"
 _MOST_TASKS_SHOWN = 200
 
 
-def print_report(report: Report, console: Console) -> None:
-    """Print every run, with a table over all of them first when there are several."""
-    if len(report.runs) > 1:
-        console.print(_overview(report.runs))
-    for run in report.runs:
-        console.print(_section(run))
+def render_report(report: Report, console: Console) -> str:
+    """Every run, with a table over all of them first when there are several.
+
+    The text has the colours and the width that the console would show.
+    """
+    with console.capture() as captured:
+        if len(report.runs) > 1:
+            console.print(_overview(report.runs))
+        for run in report.runs:
+            console.print(_section(run))
+    return captured.get()
 
 
 def _overview(runs: Sequence[RunReport]) -> RenderableType:
@@ -87,17 +92,15 @@ def _estimate_tables(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
 
 
 def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
-    table = _table("k", "pass^k", "pass@k", "delta^k", "its bounds")
-    for k in ks:
-        delta = by_name.get(f"delta^{k}")
-        bounds = delta.bounds if delta is not None else None
-        table.add_row(
-            str(k),
-            _with_interval(by_name[f"pass^{k}"]),
-            _with_interval(by_name[f"pass@{k}"]),
-            "" if delta is None else _with_interval(delta),
-            "" if bounds is None else f"{number(bounds[0])} to {number(bounds[1])}",
-        )
+    deltas = [by_name.get(f"delta^{k}") for k in ks]
+    with_delta = any(deltas)
+    table = _table("k", "pass^k", "pass@k", *(("delta^k", "its bounds") if with_delta else ()))
+    for k, delta in zip(ks, deltas, strict=True):
+        cells = [_with_interval(by_name[f"pass^{k}"]), _with_interval(by_name[f"pass@{k}"])]
+        if delta is not None and delta.bounds is not None:
+            low, high = delta.bounds
+            cells += [_with_interval(delta), f"{number(low)} to {number(high)}"]
+        table.add_row(str(k), *cells)
     return table
 
 

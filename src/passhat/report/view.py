@@ -184,8 +184,17 @@ class Report:
 def _percent(estimate: Estimate) -> str:
     upper = estimate.value_if_passed
     if upper is not None and upper != estimate.value:
-        return f"{estimate.value:.1%} to {upper:.1%}"
-    return f"{estimate.value:.1%}"
+        return f"{_share(estimate.value)} to {_share(upper)}"
+    return _share(estimate.value)
+
+
+def _share(value: float) -> str:
+    """A percentage that is 0% or 100% only when it really is."""
+    if 0 < value < 0.0005:
+        return "under 0.1%"
+    if 0.9995 <= value < 1:
+        return "over 99.9%"
+    return f"{value:.1%}"
 
 
 def _k_of(estimate: Estimate) -> int | None:

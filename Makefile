@@ -1,0 +1,42 @@
+# Every target sets itself up; the second time it is quick.
+.PHONY: help demo test lint bench docs clean
+
+BIN := .venv/bin
+
+help:
+	@echo "make demo    a report on an example table: what passhat shows"
+	@echo "make test    the whole test suite"
+	@echo "make lint    ruff, mypy --strict and import-linter"
+	@echo "make bench   speed against other tools, as ratios measured in one run"
+	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make clean   remove the virtual environment and caches"
+
+demo:
+	@tools/setup run
+	@mkdir -p build
+	@$(BIN)/passhat report example:helpdesk --by band --md build/demo-report.md
+	@echo
+	@echo "The same report as Markdown: build/demo-report.md"
+	@echo "On your own table:           $(BIN)/passhat report YOUR.csv"
+
+test:
+	@tools/setup dev
+	$(BIN)/python -m pytest -n auto
+
+lint:
+	@tools/setup dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench:
+	@tools/setup dev
+	$(BIN)/python benchmarks/estimators.py
+
+docs:
+	@tools/setup dev
+	$(BIN)/python tools/write_docs.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

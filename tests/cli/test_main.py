@@ -1,0 +1,128 @@
+"""How any command ends: exit codes, errors, Ctrl-C, a closed pipe, a light start."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import passhat as package
+from passhat.cli.exits import ExitCode
+from passhat.cli.main import COMMANDS, cli
+
+DOCS = Path(__file__).parents[2] / "docs"
+PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
+
+Passhat = Callable[..., Any]
+
+
+def test_version_and_help(passhat: Passhat) -> None:
+    assert passhat("--version").out == f"passhat, version {package.__version__}\n"
+    ended = passhat("--help")
+    assert ended.code == 0
+    assert all(command in ended.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_loads_neither_numpy_nor_scipy_nor_rich(command: list[str]) -> None:
+    code = (
+        "import sys; from passhat.cli import main; "
+        f"main({[*command, '--help']}); "
+        "print(len(sys.modules), sorted(m for m in sys.modules if m.split('.')[0] in "
+        "('numpy', 'scipy', 'rich', 'msgspec', 'duckdb')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    count, heavy = done.stderr.split(" ", 1)
+    assert heavy.strip() == "[]"
+    assert int(count) < 250
+
+
+def test_importing_the_package_is_light() -> None:
+    code = "import sys, passhat; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
+def test_wrong_usage_ends_with_2_and_no_traceback(passhat: Passhat) -> None:
+    for arguments in (
+        ["nonsense"],
+        ["report"],
+        ["report", "--level"],
+        ["explain"],
+        ["report", "x"],
+    ):
+        ended = passhat(*arguments)
+        assert ended.code == ExitCode.USAGE, arguments
+        assert "Traceback" not in ended.err
+        assert ended.err
+
+
+def test_ctrl_c_is_a_clean_stop(tmp_path: Path) -> None:
+    pipe = tmp_path / "endless.csv"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([*PASSHAT, "report", str(pipe)], stderr=subprocess.PIPE, text=True)
+    with pipe.open("wb"):  # waits until passhat has opened the other end
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == ExitCode.STOPPED
+    assert errors.strip() == "stopped"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = " ".join(f"'{word}'" for word in [*PASSHAT, "report", "example:helpdesk", "--json"])
+    script = f"set -o pipefail; {command} | head -n 1"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{\n", "")
+
+
+def test_the_exit_codes_are_the_documented_ones() -> None:
+    text = (DOCS / "exit-codes.md").read_text(encoding="utf-8")
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    assert documented == set(ExitCode)
+
+
+def test_every_command_and_option_is_documented() -> None:
+    import click
+
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.help
+        section = text.split(f"## passhat {name}\n", 1)[1].split("\n## ", 1)[0]
+        for parameter in command.params:
+            for flag in parameter.opts:
+                assert flag in section or isinstance(parameter, click.Argument), (name, flag)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(passhat: Passhat, shell: str) -> None:
+    ended = passhat("completion", shell)
+    assert ended.code == 0
+    assert "_PASSHAT_COMPLETE" in ended.out
+
+
+def test_completion_completes(tmp_path: Path) -> None:
+    done = subprocess.run(
+        PASSHAT,
+        env={"_PASSHAT_COMPLETE": "bash_complete", "COMP_WORDS": "passhat rep", "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "report" in done.stdout
+
+
+def test_json_is_all_that_json_prints(passhat: Passhat) -> None:
+    ended = passhat("report", "example:helpdesk", "--json")
+    assert json.loads(ended.out)["schema"] == "passhat.report/1"
+    assert ended.err == ""

@@ -1,0 +1,66 @@
+"""Every example in README and docs is run, and prints what the page says it prints.
+
+In a fenced block ``csv file=NAME`` is a file to write, ``console`` holds ``$`` commands with their
+output, and ``python`` holds ``>>>`` lines. Blocks of a page share one folder and one namespace. A
+line that is only ``...`` stands for any number of lines.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, rest, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if file := re.search(r"file=(\S+)", rest):
+            (tmp_path / file[1]).write_text(body, encoding="utf-8")
+        elif language == "console":
+            _run_console(body, tmp_path)
+        elif language == "python" and ">>>" in body:
+            _run_python(body, names, page.name)
+
+
+def _run_console(body: str, folder: Path) -> None:
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "80",
+        }
+        done = subprocess.run(
+            ["bash", "-c", f"{{ {command} ; }} 2>&1"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        pattern = "".join(
+            r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ \t]*\n"
+            for line in expected.splitlines()
+        )
+        assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+
+
+def _run_python(body: str, names: dict[str, object], page: str) -> None:
+    parser = doctest.DocTestParser()
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    test = parser.get_doctest(body, names, page, page, 0)
+    said: list[str] = []
+    runner.run(test, out=said.append, clear_globs=False)
+    names.update(test.globs)
+    assert runner.failures == 0, "".join(said)

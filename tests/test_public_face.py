@@ -1,0 +1,20 @@
+"""The names passhat promises."""
+
+from __future__ import annotations
+
+import passhat
+
+
+def test_every_name_is_there_and_only_those() -> None:
+    for name in passhat.__all__:
+        assert getattr(passhat, name) is not None
+    assert sorted(passhat.__all__) == [
+        *("Attempt", "Diagnosis", "Estimate", "Metric", "Outcomes", "PasshatError", "Protocol"),
+        *("Question", "Run", "__version__", "diagnose", "estimate", "estimate_all", "exact"),
+        *("g_pass_at_k", "metric", "pass_at_k", "pass_hat_k", "read"),
+    ]
+    assert set(passhat.__all__) <= set(dir(passhat))
+
+
+def test_a_wrong_name_is_an_attribute_error() -> None:
+    assert not hasattr(passhat, "pass_any_k")
