@@ -40,6 +40,9 @@ OnCells = Callable[[IntArray, IntArray, int], FloatArray]
 _CHUNK = 1 << 20
 """Entries of a (cells x k) table held at once."""
 
+_RUNNING_PRODUCT = 1 << 14
+"""Up to this n one running product over all c is cheaper than choosing."""
+
 
 def pass_at_k(n: npt.ArrayLike, c: npt.ArrayLike, k: npt.ArrayLike) -> float | FloatArray:
     """Chance that at least one of k attempts passes: ``1 - C(n-c, k) / C(n, k)``.
@@ -121,27 +124,27 @@ def all_of_k(n: IntArray, c: IntArray, k: int) -> FloatArray:
     """pass^k at every cell; n must be sorted.
 
     C(c, k) / C(n, k) is a product of k ratios, and also, by symmetry, one of n - c ratios. The
-    second serves all c of the same n with one running product, unless it is much the longer one.
+    second serves all c of the same n with one running product. Only for a large n the shorter of
+    the two is taken, cell by cell, so that a cell's value never depends on its neighbours.
     """
     if k == 1:
         return c / n
     values = np.zeros(len(n))
     edges = np.flatnonzero(np.diff(n, prepend=-1, append=-1))
     for start, stop in pairwise(edges.tolist()):
-        size, here = int(n[start]), c[start:stop]
-        enough = here >= k
-        if enough.any():
-            passes = here[enough]
-            few_failures = size - int(passes.min()) <= k * len(passes)
-            product = _over_failures if few_failures else _over_draws
-            values[start:stop][enough] = product(size, passes, k)
+        size, here, out = int(n[start]), c[start:stop], values[start:stop]
+        fewer_draws = (size > _RUNNING_PRODUCT) & (size - here > k)
+        for chosen, product in ((fewer_draws, _over_draws), (~fewer_draws, _over_failures)):
+            cells = chosen & (here >= k)
+            if cells.any():
+                out[cells] = product(size, here[cells], k)
     return values
 
 
 def _over_failures(n: int, c: IntArray, k: int) -> FloatArray:
     """With f(c) = C(c, k) / C(n, k): f(n) = 1 and f(c-1) = f(c) (c-k) / c."""
     steps = np.arange(n, int(c.min()), -1, dtype=np.float64)
-    falling: FloatArray = np.cumprod(np.concatenate((np.ones(1), (steps - k) / steps)))
+    falling = np.concatenate((np.ones(1), (steps - k) / steps)).cumprod()
     return falling[n - c]
 
 
@@ -151,7 +154,8 @@ def _over_draws(n: int, c: IntArray, k: int) -> FloatArray:
     block = max(1, _CHUNK // len(c))
     for start in range(0, k, block):
         drawn = np.arange(start, min(start + block, k), dtype=np.float64)
-        values *= np.prod((c[:, None] - drawn) / (n - drawn), axis=1)
+        ratios: FloatArray = (c[:, None] - drawn) / (n - drawn)
+        values *= ratios.prod(axis=1)
     return values
 
 
