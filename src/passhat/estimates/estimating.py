@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from passhat._display import counted
-from passhat.errors import InvalidValue, PasshatError
+from passhat.errors import PasshatError
 from passhat.estimates.estimate import Estimate
 from passhat.estimates.grammar import metric as parse
 from passhat.estimates.metrics import Delta, Metric
 from passhat.estimates.task_values import Completed
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
 
-__all__ = ["ABOUT", "default_ks", "estimate", "estimate_all", "missing_effect"]
+if TYPE_CHECKING:
+    from passhat.estimates.intervals.bounding import Asked
 
-ABOUT = ("new tasks", "re-runs")
-"""The two questions an interval can answer: tasks like these, or exactly these again."""
+__all__ = ["default_ks", "estimate", "estimate_all", "missing_effect"]
 
-_POLICY_WORDS = {
-    MissingPolicy.BOUND: "missing as failed, and as passed beside it",
-    MissingPolicy.FAIL: "missing as failed",
-    MissingPolicy.EXCLUDE: "missing left out",
-}
+_POLICY_WORDS = MappingProxyType(
+    {
+        MissingPolicy.BOUND: "missing as failed, and as passed beside it",
+        MissingPolicy.FAIL: "missing as failed",
+        MissingPolicy.EXCLUDE: "missing left out",
+    }
+)
 
 
 def estimate(
@@ -29,9 +36,11 @@ def estimate(
     metric: str | Metric,
     *,
     about: str = "new tasks",
-    level: float = 0.95,
+    level: float | None = 0.95,
     missing: str = "bound",
     drop_short: bool = False,
+    cluster: str | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Estimate:
     """Estimate one metric over a suite.
 
@@ -42,22 +51,35 @@ def estimate(
     metric : str
         A word of the grammar, such as ``pass^4``.
     about : {"new tasks", "re-runs"}
-        The population the interval speaks about.
-    level : float
-        The confidence of the interval.
+        The population the interval speaks about: tasks like these, or exactly these again.
+    level : float or None
+        The confidence of the interval; ``None`` for the value alone.
     missing : {"bound", "fail", "exclude"}
-        What to do with attempts that have no verdict.
+        What to do with attempts that have no verdict. Under ``bound`` the interval reaches from
+        the lower end with all of them failed to the upper end with all of them passed.
     drop_short : bool
         Leave out tasks with fewer than k attempts rather than refuse; the estimate says so.
+    cluster : str, optional
+        A label of the tasks; those that share its value (a template, a repository) are not taken
+        to be independent of each other.
+    rng : numpy.random.Generator, optional
+        Only ``delta^k`` needs draws; a fixed seed is used, and named, unless one is given.
 
     Examples
     --------
     >>> from passhat.outcomes import Outcomes
-    >>> estimate(Outcomes.from_counts(10, [0, 1, 2, 4]), "pass@5").value
-    0.5634920634920635
+    >>> print(estimate(Outcomes.from_counts(10, [0, 1, 2, 4]), "pass@5"))
+    pass@5 = 0.563 [0.116, 0.943] (95%, new tasks; 4 tasks, 40 attempts)
     """
     return estimate_all(
-        outcomes, [metric], about=about, level=level, missing=missing, drop_short=drop_short
+        outcomes,
+        [metric],
+        about=about,
+        level=level,
+        missing=missing,
+        drop_short=drop_short,
+        cluster=cluster,
+        rng=rng,
     )[0]
 
 
@@ -66,60 +88,126 @@ def estimate_all(
     metrics: Iterable[str | Metric],
     *,
     about: str = "new tasks",
-    level: float = 0.95,
+    level: float | None = 0.95,
     missing: str = "bound",
     drop_short: bool = False,
+    cluster: str | None = None,
+    rng: np.random.Generator | None = None,
 ) -> tuple[Estimate, ...]:
     """Estimate several metrics over one suite in one pass over the tasks.
 
     The parameters are those of :func:`estimate`.
     """
-    if about not in ABOUT:
-        raise InvalidValue(f"about must be one of {', '.join(ABOUT)}, not {about!r}.")
-    if not 0 < level < 1:
-        raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
+    from passhat.estimates.intervals.bounding import Asked
+
+    words = [parse(word) for word in metrics]
+    asked = Asked(about, 0.95 if level is None else level, cluster, rng)
     policy = MissingPolicy.of(missing)
-    whole = Completed(outcomes, policy.completion)
-    optimistic = Completed(outcomes, Completion.AS_PASSED)
+    views = _Views(outcomes, policy.completion, drop_short=drop_short)
+    made = _bounded_all(views, words, asked if level is not None else None)
+    if_passed: Mapping[Metric, _Bounded] = made
+    if policy is MissingPolicy.BOUND and outcomes.m is not None:
+        # Both ways to fill in leave n as it is, so the same tasks are short.
+        optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=drop_short)
+        if_passed = _bounded_all(optimistic, words, asked if level is not None else None)
     return tuple(
-        _estimate(whole, optimistic, parse(word), policy, about=about, drop_short=drop_short)
-        for word in metrics
+        _as_estimate(
+            metric,
+            views.of(metric),
+            made[metric],
+            if_passed[metric] if policy is MissingPolicy.BOUND else None,
+            how=_POLICY_WORDS[policy],
+            asked=(about, level),
+            dropped=len(outcomes) - len(views.of(metric).outcomes),
+        )
+        for metric in words
     )
 
 
-def _estimate(
-    whole: Completed,
-    optimistic: Completed,
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A value and the interval around it, for one way to fill in what is missing."""
+
+    value: float
+    bounds: tuple[float, float] | None
+    low: float | None = None
+    high: float | None = None
+    how: str = "no interval"
+
+
+class _Views:
+    """The outcomes that each metric can be asked of; the same k shares one view."""
+
+    def __init__(self, outcomes: Outcomes, completion: Completion, *, drop_short: bool) -> None:
+        self._whole = Completed(outcomes, completion)
+        self._drop_short = drop_short
+        self._by_k: dict[int, Completed] = {}
+
+    def of(self, metric: Metric) -> Completed:
+        if metric.k not in self._by_k:
+            self._by_k[metric.k] = self._whole.supporting(metric, drop_short=self._drop_short)
+        return self._by_k[metric.k]
+
+
+def _bounded_all(
+    views: _Views, metrics: Iterable[Metric], asked: Asked | None
+) -> dict[Metric, _Bounded]:
+    """Values and intervals; metrics that are asked of the same tasks share one pass."""
+    groups: dict[int, tuple[Completed, dict[Metric, _Bounded]]] = {}
+    for metric in metrics:
+        view = views.of(metric)
+        groups.setdefault(id(view), (view, {}))[1][metric] = _Bounded(*_value(view, metric))
+    if asked is None:
+        return {metric: found for _, group in groups.values() for metric, found in group.items()}
+    from passhat.estimates.intervals.bounding import intervals_of
+
+    made = {}
+    for view, group in groups.values():
+        points = {metric: found.value for metric, found in group.items()}
+        intervals = intervals_of(view, points, asked)
+        for metric, found in group.items():
+            interval = intervals.get(metric)
+            made[metric] = (
+                found
+                if interval is None
+                else _Bounded(
+                    found.value, found.bounds, interval.low, interval.high, interval.method
+                )
+            )
+    return made
+
+
+def _as_estimate(
     metric: Metric,
-    policy: MissingPolicy,
+    view: Completed,
+    made: _Bounded,
+    if_passed: _Bounded | None,
     *,
-    about: str,
-    drop_short: bool,
+    how: str,
+    asked: tuple[str, float | None],
+    dropped: int,
 ) -> Estimate:
-    kept = whole.supporting(metric, drop_short=drop_short)
-    value, bounds = _value(kept, metric)
-    if_passed = None
-    if policy is MissingPolicy.BOUND:
-        if_passed = value
-        if kept.outcomes.m is not None:
-            # Both ways to fill in leave n the same, so the same tasks are kept.
-            if_passed, _ = _value(optimistic.supporting(metric, drop_short=drop_short), metric)
+    """Join both ways to fill in: the interval reaches to the outer ends of the two."""
+    both = [found for found in (made, if_passed) if found is not None]
+    lows = [found.low for found in both if found.low is not None]
+    highs = [found.high for found in both if found.high is not None]
     notes = []
-    if kept is not whole:
-        dropped = len(whole.outcomes) - len(kept.outcomes)
+    if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
+    if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
+        notes.append(f"{metric} may lie outside both ends when some missing attempts passed")
     return Estimate(
         metric=metric.name,
-        value=value,
-        value_if_passed=if_passed,
-        low=None,
-        high=None,
-        level=None,
-        about=about,
-        method=f"{metric.estimator}; {_POLICY_WORDS[policy]}; no interval",
-        tasks=len(kept.outcomes),
-        attempts=kept.attempts,
-        bounds=bounds,
+        value=made.value,
+        value_if_passed=None if if_passed is None else if_passed.value,
+        low=min(lows, default=None),
+        high=max(highs, default=None),
+        level=asked[1] if lows else None,
+        about=asked[0],
+        method=f"{metric.estimator}; {how}; {made.how}",
+        tasks=len(view.outcomes),
+        attempts=view.attempts,
+        bounds=made.bounds,
         notes=tuple(notes),
     )
 

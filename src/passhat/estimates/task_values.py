@@ -64,6 +64,16 @@ class Completed:
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences
 
+    def per_task(self, metric: Metric) -> FloatArray:
+        """The value of a metric for every task, in the order of the tasks."""
+        if isinstance(metric, OrderedMetric):
+            return metric.values(self.sequences)
+        if not isinstance(metric, CountMetric):
+            raise InvalidValue(f"{metric} is not an average over tasks.")
+        pairs = np.stack(self.outcomes.counts(self.completion), axis=1)
+        cells, member = np.unique(pairs, axis=0, return_inverse=True)
+        return metric.values(cells[:, 0], cells[:, 1])[member.ravel()]
+
     def supporting(self, metric: Metric, *, drop_short: bool) -> Completed:
         """What the metric can be asked of: all tasks, or an error that names the short ones.
 

@@ -226,15 +226,20 @@ class Outcomes:
 
     def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:
         """Split by a label; yields its values in order of appearance with their outcomes."""
-        if label not in self.labels:
+        values = self.label(label)
+        column = np.array(values, dtype=object)
+        for value in dict.fromkeys(values):
+            yield value, self.take(column == value)
+
+    def label(self, name: str) -> tuple[str, ...]:
+        """The value of a label for every task, or an error that names the labels there are."""
+        if name not in self.labels:
             known = ", ".join(self.labels) or "none"
             raise InvalidValue(
-                f"there is no slice called {label!r}; slices here: {known}.",
-                hint=f"A table names one with a column 'slice:{label}'.",
+                f"there is no slice called {name!r}; slices here: {known}.",
+                hint=f"A table names one with a column {name!r} or 'slice:{name}'.",
             )
-        column = np.array(self.labels[label], dtype=object)
-        for value in dict.fromkeys(self.labels[label]):
-            yield value, self.take(column == value)
+        return self.labels[name]
 
     # -- showing -----------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""What an estimate is worth: one interval for new tasks, one for re-runs, each by name."""

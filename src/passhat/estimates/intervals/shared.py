@@ -1,0 +1,74 @@
+"""What all intervals share: the result, the sides, and how a histogram of tasks is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat._arrays import BoolArray, FloatArray
+from passhat.errors import InvalidValue
+
+Sides = Literal["two", "lower", "upper"]
+
+_MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Points and intervals of M metrics on the same tasks.
+
+    `extended` marks intervals whose end was moved to contain the point.
+    """
+
+    points: FloatArray
+    lows: FloatArray
+    highs: FloatArray
+    extended: BoolArray
+
+
+def containing(points: FloatArray, lows: FloatArray, highs: FloatArray) -> Intervals:
+    """Intervals made to contain their points, with the word said where that moved an end."""
+    moved = np.maximum(lows - points, points - highs)
+    extended = moved > _MATERIAL * np.abs(highs - lows)
+    return Intervals(points, np.minimum(lows, points), np.maximum(highs, points), extended)
+
+
+def tail_probability(level: float, sides: Sides) -> float:
+    """Return what one end may miss: half of `1 - level`, all of it for a one-sided bound."""
+    if not 0 < level < 1:
+        raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
+    if sides not in ("two", "lower", "upper"):
+        raise InvalidValue(f'sides must be "two", "lower" or "upper"; got {sides!r}')
+    return (1 - level) / 2 if sides == "two" else 1 - level
+
+
+def scaled(values: ArrayLike, lowest: float, highest: float) -> FloatArray:
+    """Values as (M, U) on the [0, 1] scale of the metric's range; or a clear refusal."""
+    rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise InvalidValue(f"values must be (U,) or (M, U) with U >= 1; got shape {rows.shape}")
+    if not ((rows >= lowest) & (rows <= highest)).all():
+        raise InvalidValue(
+            f"values must lie in [{lowest}, {highest}]; got {rows.min()} to {rows.max()}"
+        )
+    return (rows - lowest) / (highest - lowest)
+
+
+def merged(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Distinct occupied cells in one canonical order, and the number of tasks in each.
+
+    Makes a list of tasks and its histogram the same thing, whatever the order.
+    """
+    counts = np.asarray(weights, dtype=np.float64)
+    if counts.shape != (cells.shape[1],):
+        raise InvalidValue(
+            f"wanted one weight for each of {cells.shape[1]} cells; got {counts.shape}"
+        )
+    if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0):
+        raise InvalidValue("weights must be finite, not negative, and count at least one task")
+    distinct, member = np.unique(cells[:, counts > 0], axis=1, return_inverse=True)
+    totals = np.bincount(member.ravel(), weights=counts[counts > 0])
+    return distinct, totals.astype(np.float64)
