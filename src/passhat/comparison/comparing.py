@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from passhat._display import counted, html_table, number, some
-from passhat.comparison.claims import Looked, points
+from passhat.comparison.claims import Claim, Looked, points
 from passhat.comparison.curves import Flip, LiftCurve, family, lift_curve
 from passhat.comparison.deployment import Value, deployment, deployment_line
 from passhat.comparison.guard import Agreement, agree, same_metric
@@ -210,7 +210,7 @@ def compare(
         slices=slices,
         sliced_by=by,
         deployment=deployment(run_a, run_b, pairing.a.tasks),
-        notes=_notes(whole, pairing, metrics, terms),
+        notes=(*_notes(whole, pairing, metrics, terms), *_disagreements(results)),
     )
 
 
@@ -284,3 +284,13 @@ def _notes(
             f"{pairing.names[1]}; policy {terms.missing}"
         )
     return tuple(notes)
+
+
+def _disagreements(results: Sequence[Result]) -> Iterator[str]:
+    """Where a small p-value and the interval do not say the same, a reader would wonder."""
+    for found in results:
+        if found.claim is Claim.INCONCLUSIVE and found.p_value <= 1 - found.level:
+            yield (
+                f"{found.metric}: the p-value is small and yet the interval includes zero, since "
+                "it allows for flips that new tasks may hold; the interval decides"
+            )

@@ -32,7 +32,7 @@ class Agreement:
         if self.differences:
             parts.append(f"which differ in {', '.join(e.field for e in self.differences)}")
         if self.unverified:
-            parts.append(f"{counted(len(self.unverified), 'field')} of it unverified")
+            parts.append(f"{counted(len(self.unverified), 'field')} unverified")
         return ", ".join(parts)
 
 

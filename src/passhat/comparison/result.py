@@ -142,8 +142,8 @@ class Result:
         return data
 
     def p_text(self) -> str:
-        """The p-value, or the one that Holm corrected where there are several."""
-        return _p(self.p_value) if self.p_holm is None else f"{_p(self.p_holm)} (Holm)"
+        """The p-value as it is, not corrected."""
+        return _p(self.p_value)
 
     def corrected(self) -> tuple[str, str]:
         """The p-values corrected by Holm and by max-T."""

@@ -145,7 +145,8 @@ def _whole_multiples(sizes: FloatArray) -> tuple[float, list[int]] | None:
     if len(sizes) > _MOST_VALUES:
         return None
     shares = [Fraction(size).limit_denominator(_LARGEST_DENOMINATOR) for size in sizes.tolist()]
-    if any(abs(float(s) - x) > 1e-12 for s, x in zip(shares, sizes.tolist(), strict=True)):
+    pairs = zip(shares, sizes.tolist(), strict=True)
+    if any(share == 0 or abs(float(share) - size) > 1e-12 for share, size in pairs):
         return None
     bottom = lcm(*(share.denominator for share in shares))
     wholes = [share.numerator * (bottom // share.denominator) for share in shares]

@@ -26,7 +26,7 @@ __all__ = [
 
 _RESULT = ("lift", "interval", "p", "won/lost/tied", "claim")
 RESULT_HEADER = ("metric", "A", "B", *_RESULT)
-SLICE_HEADER = ("slice", *RESULT_HEADER)
+SLICE_HEADER = ("slice", "tasks", "metric", "lift", "interval", "p, Holm", "claim")
 PAIR_HEADER = ("pair", "metric", "lift", "interval", "p, Holm", "p, max-T", "claim")
 RANK_HEADER = ("run", "name", "metric", "value", "possible ranks")
 CURVE_HEADER = ("k", "lift", "band")
@@ -45,7 +45,15 @@ def result_rows(results: Sequence[Result]) -> Rows:
 def slice_rows(comparison: Comparison) -> Rows:
     """One row per slice and metric."""
     return [
-        (f"{part.label} = {part.value}", *result_rows([part.result])[0])
+        (
+            f"{part.label} = {part.value}",
+            f"{part.result.tasks:,}",
+            part.result.metric,
+            points(part.result.lift),
+            part.result.interval_text(),
+            part.result.corrected()[0],
+            str(part.result.claim),
+        )
         for part in comparison.slices
     ]
 
