@@ -260,8 +260,7 @@ def _results(
 def _curves(pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> tuple[LiftCurve, ...]:
     families = {family(word): word for word in metrics}
     found = (
-        lift_curve(pairing, word, terms.missing, level=terms.level, alternative=terms.alternative)
-        for word in families.values()
+        lift_curve(pairing, word, terms.missing, level=terms.level) for word in families.values()
     )
     return tuple(curve for curve in found if curve is not None)
 

@@ -14,7 +14,6 @@ from passhat.comparison.pairing import Differences, Pairing
 from passhat.comparison.simultaneous import simultaneous_tail
 from passhat.estimates.metrics import Metric, PassHat, Rate
 from passhat.outcomes import MissingPolicy
-from passhat.protocol import Alternative
 
 __all__ = ["CurvePoint", "Flip", "LiftCurve", "family", "lift_curve"]
 
@@ -107,9 +106,11 @@ def lift_curve(
     policy: MissingPolicy,
     *,
     level: float,
-    alternative: Alternative,
 ) -> LiftCurve | None:
-    """The lift at every k that both sides support; ``None`` when that is only one k."""
+    """The lift at every k that both sides support; ``None`` when that is only one k.
+
+    The band has two sides whatever the alternative: a flip is about both agents.
+    """
     top = min(int(side.counts(policy.completion)[0].min()) for side in (pairing.a, pairing.b))
     if top < 2:
         return None
@@ -117,8 +118,8 @@ def lift_curve(
     start = PassHat(1) if isinstance(metric, Rate) else metric
     found = [pairing.differences(replace(start, k=k), policy) for k in ks]
     columns = np.stack([entry.values for entry in found], axis=1)
-    tail = simultaneous_tail(columns, level, alternative)
-    drawn = tuple(_point(k, entry, tail, alternative) for k, entry in zip(ks, found, strict=True))
+    tail = simultaneous_tail(columns, level, "two-sided")
+    drawn = tuple(_point(k, entry, tail) for k, entry in zip(ks, found, strict=True))
     name = family(metric)
     return LiftCurve(
         name,
@@ -130,10 +131,9 @@ def lift_curve(
     )
 
 
-def _point(k: int, found: Differences, tail: float, alternative: Alternative) -> CurvePoint:
+def _point(k: int, found: Differences, tail: float) -> CurvePoint:
     ends: Interval = hull(
-        Spread.of(d).interval(tail, alternative)
-        for d in (found.values, found.lowest, found.highest)
+        Spread.of(d).interval(tail) for d in (found.values, found.lowest, found.highest)
     )
     return CurvePoint(k, float(found.values.mean()), ends.low, ends.high)
 
