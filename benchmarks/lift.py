@@ -1,7 +1,7 @@
 """Coverage, width and power of intervals for the lift, on suites whose truth is known.
 
-    python benchmarks/lift.py            # all cells, about fifteen minutes on one core
-    python benchmarks/lift.py --quick    # a few repetitions of every cell, under a minute
+    python benchmarks/lift.py            # all cells, about a quarter of an hour on one core
+    python benchmarks/lift.py --quick    # 200 repetitions of every cell, about a minute
 
 Prints a Markdown table on standard output and its progress on standard error. Bootstrap weights,
 random subsets and Gaffke's weights are drawn once for every block of repetitions and used on all
