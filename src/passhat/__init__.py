@@ -10,6 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from passhat.comparison import Comparison as Comparison
+    from passhat.comparison import Comparisons as Comparisons
+    from passhat.comparison import compare as compare
+    from passhat.comparison import compare_all as compare_all
     from passhat.errors import PasshatError as PasshatError
     from passhat.estimates import Diagnosis as Diagnosis
     from passhat.estimates import Estimate as Estimate
@@ -34,6 +38,8 @@ __version__ = "0.1.0"
 _HOME = {
     "PasshatError": "passhat.errors",
     "Attempt": "passhat.outcomes",
+    "Comparison": "passhat.comparison",
+    "Comparisons": "passhat.comparison",
     "Diagnosis": "passhat.estimates",
     "Estimate": "passhat.estimates",
     "Metric": "passhat.estimates",
@@ -41,6 +47,8 @@ _HOME = {
     "Protocol": "passhat.protocol",
     "Question": "passhat.protocol",
     "Run": "passhat.outcomes",
+    "compare": "passhat.comparison",
+    "compare_all": "passhat.comparison",
     "diagnose": "passhat.estimates",
     "estimate": "passhat.estimates",
     "estimate_all": "passhat.estimates",

@@ -10,6 +10,7 @@ these and exits with the code beside it.
     ├── TooFewAttempts                k is larger than the attempts a task has
     ├── OrderUnknown                  an ordered metric on outcomes without an order
     ├── UnequalAttempts               a metric that needs the same n on every task
+    ├── NotComparable                 two runs that do not answer the same question
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   └── UnknownFormat             no reader recognises the file
     └── MissingExtra                  an optional package is not installed
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidValue",
     "MetricError",
     "MissingExtra",
+    "NotComparable",
     "OrderUnknown",
     "PasshatError",
     "ReadError",
@@ -87,6 +89,20 @@ class OrderUnknown(PasshatError):
 
 class UnequalAttempts(PasshatError):
     """window^w means something different for every n, so all tasks need the same n."""
+
+
+class NotComparable(PasshatError):
+    """Two runs that share no task, follow different protocols or answer different metrics.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        The protocol fields that differ, or ``metric``; empty when no task is shared.
+    """
+
+    def __init__(self, message: str, *, hint: str, differences: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.differences = tuple(differences)
 
 
 class ReadError(PasshatError):

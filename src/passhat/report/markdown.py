@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from passhat._display import number
 from passhat.estimates import Estimate
+from passhat.report.markdown_text import escape as _escape
+from passhat.report.markdown_text import table as _table
 from passhat.report.view import Report, RunReport
 
 __all__ = ["as_markdown"]
@@ -59,18 +61,3 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
         for found in estimates
     ]
     yield from _table(header, rows)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(header) + " |"
-    yield "|" + " --- |" * len(header)
-    for row in rows:
-        yield "| " + " | ".join(map(_escape, row)) + " |"
-    yield ""
-
-
-def _escape(text: str) -> str:
-    """Keep a task id or a model name from being read as Markdown or HTML."""
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("\n", " ")

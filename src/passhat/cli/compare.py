@@ -1,0 +1,139 @@
+"""passhat compare"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import KList, reading_options, sources_argument, write_text
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+    from passhat.protocol import Alternative
+
+
+@click.command("compare")
+@sources_argument
+@click.option("-k", "ks", type=KList(), default=(), help="pass^k at these k, as in 1,2,4 or 1-4.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="M",
+    help="A metric to compare, as in pass^4; may be repeated.  [default: pass^1]",
+)
+@click.option("--metric-b", metavar="M", help="The metric of B, if said apart; must be the same.")
+@click.option(
+    "--alternative",
+    type=click.Choice(["two-sided", "greater", "less"]),
+    default="two-sided",
+    show_default=True,
+    help="What B is asked to be, chosen before looking: different, better, worse.",
+)
+@click.option("--allow", is_flag=True, help="Compare although the protocols differ; list how.")
+@click.option("--by", metavar="SLICE", help="Compare each value of a slice too, corrected.")
+@click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
+@reading_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+)
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
+def command(
+    sources: tuple[str, ...],
+    ks: tuple[int, ...],
+    metrics: tuple[str, ...],
+    metric_b: str | None,
+    alternative: Alternative,
+    allow: bool,
+    by: str | None,
+    names: tuple[str, ...],
+    columns: dict[str, str],
+    pass_at: float | None,
+    missing: str,
+    drop_short: bool,
+    level: float,
+    as_json_text: bool,
+    md: str | None,
+) -> ExitCode:
+    """Compare the runs in SOURCE on the tasks they share: is B better than A?
+
+    The first run is A, the second is B, and every lift is B minus A. A source that holds several
+    runs brings all of them. Three or more runs are compared pair by pair and ranked.
+    """
+    import json
+
+    from rich.console import Console
+
+    from passhat.comparison import Comparison, Comparisons, compare, compare_all
+    from passhat.readers import read
+    from passhat.report.comparison_markdown import comparison_markdown
+    from passhat.report.comparison_terminal import print_comparison
+
+    runs = _chosen(read(sources, columns=columns, pass_at=pass_at), names)
+    words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
+    found: Comparison | Comparisons
+    if len(runs) == 2:
+        found = compare(
+            runs[0],
+            runs[1],
+            words,
+            metric_b=metric_b,
+            alternative=alternative,
+            level=level,
+            missing=missing,
+            allow=allow,
+            drop_short=drop_short,
+            by=by,
+        )
+    else:
+        _refuse_for_many(len(runs), alternative, by, metric_b)
+        found = compare_all(
+            runs, words, level=level, missing=missing, allow=allow, drop_short=drop_short
+        )
+    if md is not None:
+        write_text(md, comparison_markdown(found))
+    if as_json_text:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    elif md != "-":
+        print_comparison(found, Console())
+    return ExitCode.OK
+
+
+def _chosen(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """The runs by these names and in this order, or all of them; two are needed."""
+    from passhat.errors import InvalidValue
+
+    known = {run.name: run for run in runs}
+    listed = ", ".join(list(known)[:20])
+    for name in names:
+        if name not in known:
+            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {listed}")
+    chosen = [known[name] for name in dict.fromkeys(names)] or list(runs)
+    if len(chosen) < 2:
+        raise InvalidValue(
+            f"two runs are needed to compare, and there is one: {chosen[0].name}.",
+            hint="Name another source, or --run twice. If one table holds both, its column for the "
+            "agent may have another name: --map model=COLUMN",
+        )
+    return chosen
+
+
+def _refuse_for_many(runs: int, alternative: str, by: str | None, metric_b: str | None) -> None:
+    """Among three or more there is neither a direction nor a B."""
+    from passhat.errors import InvalidValue
+
+    asked = {
+        "--alternative": alternative != "two-sided",
+        "--by": by is not None,
+        "--metric-b": metric_b is not None,
+    }
+    for option, used in asked.items():
+        if used:
+            raise InvalidValue(
+                f"{option} is about two runs, and there are {runs}.",
+                hint="Choose them with --run NAME --run NAME.",
+            )

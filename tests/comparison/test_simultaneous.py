@@ -1,0 +1,46 @@
+"""One level for several intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passhat.comparison import Spread
+from passhat.comparison.simultaneous import simultaneous_tail
+from passhat.estimates import pass_hat_k
+
+
+def test_one_interval_keeps_its_tail() -> None:
+    d = np.array([[0.5], [0.0], [1.0]])
+    assert simultaneous_tail(d, 0.95, "two-sided") == pytest.approx(0.025)
+    assert simultaneous_tail(d, 0.95, "greater") == pytest.approx(0.05)
+
+
+def test_strangers_pay_bonferroni_and_copies_almost_nothing() -> None:
+    rng = np.random.default_rng(0)
+    strangers = rng.integers(-4, 5, (2000, 4)) / 4
+    copies = np.stack([strangers[:, 0]] * 4, axis=1)
+    assert simultaneous_tail(strangers, 0.95, "two-sided") == pytest.approx(0.025 / 4, rel=0.06)
+    assert simultaneous_tail(copies, 0.95, "two-sided") > 0.022
+    assert simultaneous_tail(strangers, 0.95, "greater") == pytest.approx(0.05 / 4, rel=0.08)
+
+
+def test_nothing_seen_is_no_reason_to_fail() -> None:
+    tail = simultaneous_tail(np.zeros((10, 3)), 0.95, "two-sided")
+    assert 0.025 / 3 <= tail <= 0.025
+
+
+def test_the_band_over_k_holds_at_all_k_at_once() -> None:
+    """At least 95% of the time, less three Monte Carlo standard errors."""
+    rng = np.random.default_rng(5)
+    repetitions, tasks, n = 300, 50, 6
+    ks = np.arange(1, n + 1)
+    values = np.stack([np.asarray(pass_hat_k(n, np.arange(n + 1), int(k))) for k in ks], axis=1)
+    held = 0
+    for _ in range(repetitions):
+        p = rng.beta(1, 1, tasks)
+        d = values[rng.binomial(n, p)] - values[rng.binomial(n, p)]
+        tail = simultaneous_tail(d, 0.95, "two-sided")
+        found = [Spread.of(column).interval(tail) for column in d.T]
+        held += all(interval.low <= 0 <= interval.high for interval in found)
+    assert held / repetitions >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / repetitions)
