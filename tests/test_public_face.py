@@ -9,8 +9,28 @@ def test_every_name_is_there_and_only_those() -> None:
     for name in passhat.__all__:
         assert getattr(passhat, name) is not None
     assert sorted(passhat.__all__) == [
-        *("Attempt", "Diagnosis", "Estimate", "Metric", "Outcomes", "PasshatError", "Protocol"),
-        *("Question", "Run", "__version__", "diagnose", "estimate", "estimate_all", "exact"),
+        *(
+            "Attempt",
+            "Comparison",
+            "Comparisons",
+            "Diagnosis",
+            "Estimate",
+            "Metric",
+            "Outcomes",
+            "PasshatError",
+            "Protocol",
+        ),
+        *(
+            "Question",
+            "Run",
+            "__version__",
+            "compare",
+            "compare_all",
+            "diagnose",
+            "estimate",
+            "estimate_all",
+            "exact",
+        ),
         *("g_pass_at_k", "metric", "pass_at_k", "pass_hat_k", "read"),
     ]
     assert set(passhat.__all__) <= set(dir(passhat))

@@ -83,7 +83,7 @@ def test_window_needs_the_same_n_on_both_sides() -> None:
 
 def test_delta_is_refused_with_what_to_ask_instead() -> None:
     a = Outcomes.from_counts(4, [1, 2])
-    with pytest.raises(InvalidValue, match=r"delta\^4.*cannot be paired") as caught:
+    with pytest.raises(InvalidValue, match=r"delta\^4.*no value on a single task") as caught:
         pair(a, a).differences(metric("delta^4"), BOUND)
     assert "pass^4" in (caught.value.hint or "")
 

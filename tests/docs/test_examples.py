@@ -1,7 +1,7 @@
 """Every example in README and docs is run, and prints what the page says it prints.
 
 In a fenced block ``csv file=NAME`` is a file to write, ``console`` holds ``$`` commands with their
-output, and ``python`` holds ``>>>`` lines. Blocks of a page share one folder and one namespace. A
+output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and one namespace. A
 line that is only ``...`` stands for any number of lines.
 """
 
@@ -32,6 +32,8 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             _run_console(body, tmp_path)
         elif language == "python" and ">>>" in body:
             _run_python(body, names, page.name)
+        elif language == "python":
+            exec(compile(body, page.name, "exec"), names)
 
 
 def _run_console(body: str, folder: Path) -> None:
@@ -50,10 +52,15 @@ def _run_console(body: str, folder: Path) -> None:
             text=True,
         )
         pattern = "".join(
-            r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r"[ \t]*\n"
+            r"(?:.*\n)*?" if line.strip() == "..." else _as_pattern(line)
             for line in expected.splitlines()
         )
         assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+
+
+def _as_pattern(line: str) -> str:
+    """The line as it is, with ``...`` for anything within it."""
+    return re.escape(line.rstrip()).replace(r"\.\.\.", ".*") + r"[ \t]*\n"
 
 
 def _run_python(body: str, names: dict[str, object], page: str) -> None:

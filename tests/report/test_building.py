@@ -31,10 +31,13 @@ def _wide() -> Console:
 def test_the_recommended_set() -> None:
     report = build_report([_run(Outcomes.from_counts(8, [1, 5, 8]))])
     (run,) = report.runs
-    assert [found.metric for found in run.estimates] == [
+    words = [
         *["pass^1", "pass^2", "pass^4", "pass^8"],
         *["pass@1", "pass@2", "pass@4", "pass@8"],
         *["delta^2", "delta^4", "delta^8"],
+    ]
+    assert [(found.metric, found.about) for found in run.estimates] == [
+        (word, about) for about in ("new tasks", "re-runs") for word in words
     ]
     assert [point.k for point in run.curve] == [1, 2, 3, 4, 5, 6, 7, 8]
 
@@ -44,7 +47,7 @@ def test_ks_and_metrics() -> None:
 
     def words(**options: object) -> list[str]:
         report = build_report([run], ReportOptions(**options))  # type: ignore[arg-type]
-        return [found.metric for found in report.runs[0].estimates]
+        return [found.metric for found in report.runs[0].estimates if found.about == "new tasks"]
 
     assert words(metrics=("gpass@8:0.5", "pass^3", "pass^3")) == ["gpass@8:0.5", "pass^3"]
     assert words(ks=(2,)) == ["pass^1", "pass^2", "pass@2", "delta^2"]
@@ -60,18 +63,22 @@ def test_every_form_shows_what_python_computes() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(report))))
     for run, shown in zip(runs, data["runs"], strict=True):
         for found in shown["estimates"]:
-            own = estimate(run.outcomes, found["metric"])
+            own = estimate(run.outcomes, found["metric"], about=found["about"])
             assert found == own.to_dict()
             assert number(own.value) in as_text
-            assert f"| {own.metric.replace('^', '^')} | {number(own.value)} |" in markdown
+            assert f"| {own.metric} | {number(own.value)} " in markdown
+            assert own.interval_text() in as_text
+            assert own.interval_text().replace("[", "\\[").replace("]", "\\]") in markdown
             (row,) = (
                 r for r in rows
-                if (r["run"], r["slice"], r["metric"]) == (run.name, "", own.metric)
+                if (r["run"], r["slice"]) == (run.name, "")
+                if (r["metric"], r["about"]) == (own.metric, own.about)
             )  # fmt: skip
             assert float(row["value"]) == own.value
         for value, part in run.outcomes.by("band"):
             for found in shown["slices"][value]:
-                assert found == estimate(part, found["metric"]).to_dict()
+                own = estimate(part, found["metric"], about=found["about"])
+                assert found == own.to_dict()
 
 
 def test_the_schema() -> None:

@@ -39,6 +39,18 @@ def test_without_a_source_a_made_up_example_runs(word: str) -> None:
         assert f"  {part}" in text
 
 
+@pytest.mark.parametrize("word", ["pass@3", "pass^3", "rate", "gpass@3:0.5"])
+def test_the_printed_simulation_gives_the_interval(word: str) -> None:
+    for run in read("example:helpdesk"):
+        explanation = explain(word, run, missing="fail", level=0.9)
+        own = estimate(run.outcomes, word, missing="fail", level=0.9)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(f"{explanation.python}\n{explanation.interval_python}", {})
+        low, high = map(float, out.getvalue().splitlines()[-1].split())
+        assert (low, high) == pytest.approx((own.low, own.high), abs=0.003)
+
+
 def test_short_tasks_left_out_are_left_out_of_the_python_too() -> None:
     run = Run("r", "r", Outcomes.from_counts([2, 4], [2, 3]))
     explanation = explain("pass^3", run, drop_short=True)

@@ -13,6 +13,9 @@ from passhat.cli.options import reading_options
 @click.argument("source", required=False)
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
 @reading_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."
+)
 def command(
     metric: str,
     source: str | None,
@@ -21,6 +24,7 @@ def command(
     pass_at: float | None,
     missing: str,
     drop_short: bool,
+    level: float,
 ) -> ExitCode:
     """Print what METRIC asks, its formula, paper and inputs, and Python that gives the same.
 
@@ -41,6 +45,6 @@ def command(
                 hint="Choose one with --run: " + ", ".join(found.name for found in runs[:20]),
             )
         run = chosen[0]
-    explanation = explain(metric, run, missing=missing, drop_short=drop_short)
+    explanation = explain(metric, run, missing=missing, drop_short=drop_short, level=level)
     click.echo("\n".join(explanation.lines()))
     return ExitCode.OK

@@ -23,6 +23,11 @@ from passhat.cli.options import KList, reading_options, sources_argument, write_
     "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
 )
 @click.option("--by", metavar="SLICE", help="Report each value of a slice apart as well.")
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Tasks that share a value there (a template, a repository) are not independent.",
+)
 @click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
@@ -37,6 +42,7 @@ def command(
     drop_short: bool,
     level: float,
     by: str | None,
+    cluster: str | None,
     with_tasks: bool,
     as_json_text: bool,
     md: str | None,
@@ -54,8 +60,9 @@ def command(
     from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report
 
-    runs = read(sources, columns=columns, pass_at=pass_at)
-    options = ReportOptions(ks, metrics, missing, level, by, drop_short, with_tasks)
+    labels = [name for name in (by, cluster) if name is not None]
+    runs = read(sources, columns=columns, pass_at=pass_at, labels=labels)
+    options = ReportOptions(ks, metrics, missing, level, by, cluster, drop_short, with_tasks)
     report = build_report(runs, options)
     if md is not None:
         write_text(md, as_markdown(report))

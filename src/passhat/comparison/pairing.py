@@ -9,8 +9,8 @@ import numpy as np
 
 from passhat._arrays import FloatArray, IntArray
 from passhat._display import some
-from passhat.errors import InvalidValue, NotComparable, TooFewAttempts, UnequalAttempts
-from passhat.estimates.metrics import CountMetric, Metric, OrderedMetric
+from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
+from passhat.estimates.metrics import Metric, OrderedMetric
 from passhat.estimates.task_values import Completed
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
 
@@ -142,19 +142,7 @@ def restricted(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
 
 def values_by_task(outcomes: Outcomes, metric: Metric, completion: Completion) -> FloatArray:
     """The metric on every task, in the order of the tasks."""
-    if isinstance(metric, OrderedMetric):
-        return metric.values(Completed(outcomes, completion).sequences)
-    if not isinstance(metric, CountMetric):
-        raise InvalidValue(
-            f"{metric} has no value on a single task, so its tasks cannot be paired: it is made "
-            "of two averages over all tasks.",
-            hint=f"Compare what it is made of: pass^{metric.k} and pass^1.",
-        )
-    n, c = outcomes.counts(completion)
-    width = int(c.max()) + 1
-    cells, place = np.unique(n * width + c, return_inverse=True)
-    values: FloatArray = metric.values(cells // width, cells % width)[place]
-    return values
+    return Completed(outcomes, completion).per_task(metric)
 
 
 def _refuse_short(name: str, side: Outcomes, metric: Metric, completion: Completion) -> None:

@@ -69,7 +69,11 @@ class Completed:
         if isinstance(metric, OrderedMetric):
             return metric.values(self.sequences)
         if not isinstance(metric, CountMetric):
-            raise InvalidValue(f"{metric} is not an average over tasks.")
+            raise InvalidValue(
+                f"{metric} has no value on a single task: it is made of two averages over all "
+                "tasks.",
+                hint=f"Ask for what it is made of: pass^{metric.k} and pass^1.",
+            )
         pairs = np.stack(self.outcomes.counts(self.completion), axis=1)
         cells, member = np.unique(pairs, axis=0, return_inverse=True)
         return metric.values(cells[:, 0], cells[:, 1])[member.ravel()]

@@ -49,9 +49,15 @@ class ColumnMap:
 
     @classmethod
     def resolve(
-        cls, columns: Iterable[str], overrides: Mapping[str, str] | None = None
+        cls,
+        columns: Iterable[str],
+        overrides: Mapping[str, str] | None = None,
+        labels: Iterable[str] = (),
     ) -> ColumnMap:
-        """Recognise columns by name; ``overrides`` such as ``{"model": "llm"}`` win."""
+        """Recognise columns by name; ``overrides`` such as ``{"model": "llm"}`` win.
+
+        ``labels`` are columns to keep as slices though they lack the prefix.
+        """
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
@@ -70,6 +76,7 @@ class ColumnMap:
             for name in names
             if name.strip().lower().startswith(SLICE_PREFIX) and name not in claimed
         }
+        slices |= {name: name for name in labels if name in names and name not in slices}
         ignored = tuple(n for n in names if n not in claimed and n not in slices.values())
         return cls(MappingProxyType(meaning), MappingProxyType(slices), ignored)
 

@@ -20,6 +20,7 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     pass_at: float | None = None,
+    labels: Iterable[str] = (),
 ) -> list[Run]:
     """Read runs from files.
 
@@ -31,6 +32,8 @@ def read(
         What the table calls a column, as in ``{"model": "llm"}``.
     pass_at : float, optional
         The reward from which an attempt passes; needed when rewards go beyond 1.
+    labels : iterable of str
+        Columns to keep as labels of the tasks, beside those named ``slice:NAME``.
 
     Returns
     -------
@@ -38,7 +41,7 @@ def read(
         One per agent and set-up. Each says in ``reading`` what was taken for what.
     """
     words = [sources] if isinstance(sources, str | PathLike) else list(sources)
-    options = ReadOptions(dict(columns or {}), pass_at)
+    options = ReadOptions(dict(columns or {}), pass_at, tuple(labels))
     runs = [run for source in expand(map(str, words)) for run in _read_one(source, options)]
     return _with_unique_names(runs)
 

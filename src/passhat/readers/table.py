@@ -36,7 +36,7 @@ class TableReader:
         if first is None:
             raise ReadError("has no rows: there is nothing to report.", source=source.name)
         try:
-            columns = ColumnMap.resolve(first, options.columns)
+            columns = ColumnMap.resolve(first, options.columns, options.labels)
             gatherer = _gatherer(columns, options, list(first), source)
             for chunk in chain([first], chunks):
                 gatherer.add(chunk)

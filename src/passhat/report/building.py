@@ -39,6 +39,7 @@ class ReportOptions:
     missing: str = "bound"
     level: float = 0.95
     by: str | None = None
+    cluster: str | None = None
     drop_short: bool = False
     with_tasks: bool = False
 
@@ -73,12 +74,19 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
 def _estimates(
     outcomes: Outcomes, words: list[str], options: ReportOptions
 ) -> tuple[Estimate, ...]:
-    return estimate_all(
-        outcomes,
-        words,
-        missing=options.missing,
-        level=options.level,
-        drop_short=options.drop_short,
+    """Every metric about new tasks, then every metric about re-runs, each under its own name."""
+    return tuple(
+        found
+        for about in ("new tasks", "re-runs")
+        for found in estimate_all(
+            outcomes,
+            words,
+            about=about,
+            missing=options.missing,
+            level=options.level,
+            drop_short=options.drop_short,
+            cluster=options.cluster,
+        )
     )
 
 
@@ -118,6 +126,7 @@ def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tupl
         outcomes,
         [f"pass{sign}{k}" for k in ks for sign in "^@"],
         missing=options.missing,
+        level=None,
     )
     return tuple(
         CurvePoint(int(k), found[2 * i].value, found[2 * i + 1].value) for i, k in enumerate(ks)

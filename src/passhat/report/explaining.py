@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from passhat._display import counted
 from passhat.estimates import Estimate, estimate, metric
-from passhat.estimates.metrics import Metric, OrderedMetric
+from passhat.estimates.metrics import CountMetric, Metric, OrderedMetric
 from passhat.outcomes import Completion, MissingPolicy, Outcomes, Run
 
 __all__ = ["Explanation", "explain"]
@@ -25,6 +25,7 @@ class Explanation:
     estimate: Estimate | None
     inputs: str
     python: str
+    interval_python: str = ""
 
     def lines(self) -> Iterator[str]:
         """The explanation as text."""
@@ -36,6 +37,7 @@ class Explanation:
         yield f"  inputs    {self.inputs}"
         if self.estimate is not None:
             yield f"  value     {self.estimate.value!r}"
+            yield f"  interval  {self._interval()}"
             yield f"  method    {self.estimate.method}"
             if self.estimate.value_if_passed not in (None, self.estimate.value):
                 upper = self.estimate.value_if_passed
@@ -47,10 +49,26 @@ class Explanation:
         yield "The same number in Python, standard library only:"
         yield ""
         yield from (f"    {line}" for line in self.python.splitlines())
+        if self.interval_python:
+            yield ""
+            yield "Its interval by simulation, with missing attempts as failed (to about 0.002):"
+            yield ""
+            yield from (f"    {line}" for line in self.interval_python.splitlines())
+
+    def _interval(self) -> str:
+        found = self.estimate
+        if found is None or found.low is None or found.high is None or found.level is None:
+            return "none"
+        return f"{found.low!r} to {found.high!r}, {found.level:.0%} for {found.about}"
 
 
 def explain(
-    word: str | Metric, run: Run | None = None, *, missing: str = "bound", drop_short: bool = False
+    word: str | Metric,
+    run: Run | None = None,
+    *,
+    missing: str = "bound",
+    drop_short: bool = False,
+    level: float = 0.95,
 ) -> Explanation:
     """Explain a metric, on the outcomes of a run or on a small example."""
     chosen = metric(word)
@@ -62,13 +80,14 @@ def explain(
             _python(chosen, _made_up(chosen)),
         )
     completion = MissingPolicy.of(missing).completion
-    found = estimate(run.outcomes, chosen, missing=missing, drop_short=drop_short)
+    found = estimate(run.outcomes, chosen, missing=missing, drop_short=drop_short, level=level)
     kept = run.outcomes
     if found.tasks < len(kept):
         n, _ = kept.counts(completion)
         kept = kept.take(n >= chosen.k)
     inputs = f"{run.name}: {kept}; {_ways(missing)}"
-    return Explanation(chosen, found, inputs, _python(chosen, kept, completion))
+    python = _python(chosen, kept, completion)
+    return Explanation(chosen, found, inputs, python, _interval_python(chosen, level))
 
 
 def _python(
@@ -82,6 +101,25 @@ def _python(
         listed = ", ".join(map(str, triples))
         data = f"# (attempts n, passed c, how many tasks have that)\ncells = [{listed}]"
     return f"{data}\n{chosen.python()}\nprint(value)"
+
+
+def _interval_python(chosen: Metric, level: float) -> str:
+    """Gaffke's bound drawn rather than computed, continuing the lines that give the value."""
+    if not isinstance(chosen, CountMetric):
+        return ""
+    tail = (1 - level) / 2
+    return (
+        "import numpy as np\n"
+        "h = np.array([h for n, c, h in cells])\n"
+        f"u = np.array([{chosen.cell_python} for n, c, h in cells])\n"
+        "rng = np.random.default_rng(0)\n"
+        "seen = rng.gamma(h, size=(200_000, len(h)))   # a weight for every cell\n"
+        "unseen = rng.gamma(1, size=200_000)           # and one for a task nobody has seen\n"
+        "total = seen.sum(axis=1) + unseen\n"
+        f"low = np.quantile(seen @ u / total, {tail:.6g})\n"
+        f"high = np.quantile((seen @ u + unseen) / total, {1 - tail:.6g})\n"
+        "print(low, high)"
+    )
 
 
 def _rows(outcomes: Outcomes, completion: Completion) -> str:

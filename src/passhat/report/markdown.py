@@ -40,6 +40,7 @@ def _section(run: RunReport) -> Iterator[str]:
     if run.tasks:
         rows = [(row.task, row.dots, f"{row.c} of {row.n}", str(row.missing)) for row in run.tasks]
         yield from _table(("task", "attempts", "passed", "missing"), rows)
+    yield from _table(("metrics", "how"), run.methods)
     yield from _table(("protocol", ""), run.protocol_lines)
     if run.run.reading:
         yield "Read as: " + _escape("; ".join(run.run.reading))
@@ -47,17 +48,19 @@ def _section(run: RunReport) -> Iterator[str]:
 
 
 def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
-    header = ("metric", "value", "if missing passed", "interval", "tasks", "attempts", "method")
-    rows = [
-        (
-            found.metric,
-            number(found.value),
-            number(found.value_if_passed),
-            found.interval_text(),
-            f"{found.tasks:,}",
-            f"{found.attempts:,}",
-            "; ".join((found.method, *found.notes)),
-        )
-        for found in estimates
-    ]
+    """One row per metric, with both intervals side by side."""
+    found = {(one.metric, one.about): one for one in estimates}
+    level = next((f"{one.level:.0%} " for one in estimates if one.level is not None), "")
+    range_of_values = any(one.value_if_passed not in (None, one.value) for one in estimates)
+    header = ["metric", "value", f"{level}new tasks", f"{level}re-runs", "tasks", "attempts"]
+    rows = []
+    for name in dict.fromkeys(one.metric for one in estimates):
+        new, again = found[name, "new tasks"], found[name, "re-runs"]
+        bound = "" if new.bounds is None else f" (at most {number(new.bounds[1])})"
+        row = [name, f"{number(new.value)}{bound}", new.interval_text(), again.interval_text()]
+        rows.append([*row, f"{new.tasks:,}", f"{new.attempts:,}"])
+        if range_of_values:
+            rows[-1].insert(2, number(new.value_if_passed))
+    if range_of_values:
+        header.insert(2, "if missing passed")
     yield from _table(header, rows)

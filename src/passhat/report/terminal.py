@@ -20,6 +20,10 @@ __all__ = ["render_report"]
 # Okabe and Ito's palette: told apart by people with any kind of colour vision.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "grey50"
 _MOST_TASKS_SHOWN = 200
+_QUESTIONS = (
+    ("new tasks", "On tasks like these: {level}interval for new tasks"),
+    ("re-runs", "On exactly these tasks again: {level}interval for re-runs"),
+)
 
 
 def render_report(report: Report, console: Console) -> str:
@@ -36,7 +40,8 @@ def render_report(report: Report, console: Console) -> str:
 
 
 def _overview(runs: Sequence[RunReport]) -> RenderableType:
-    shared = [e.metric for e in runs[0].estimates if all(run.find(e.metric) for run in runs)]
+    listed = dict.fromkeys(found.metric for found in runs[0].estimates)
+    shared = [word for word in listed if all(run.find(word) for run in runs)]
     ends = [word for word in shared if not word.startswith("delta")]
     chosen = (
         list(dict.fromkeys([*ends[:1], *_last(ends, "pass^"), *_last(ends, "pass@")])) or shared[:3]
@@ -60,47 +65,55 @@ def _section(run: RunReport) -> RenderableType:
         Text(""),
         Text(run.headline, style="italic"),
         Text(""),
-        *_estimate_tables(run.estimates),
+        *_both_questions(run.estimates),
         *_curve(run),
     ]
     for value, estimates in run.slices.items():
-        parts += [Text(f"{run.slice_label} = {value}", style="bold"), *_estimate_tables(estimates)]
+        title = f"{run.slice_label} = {value}, interval for new tasks"
+        parts += [Text(title, style="bold"), *_estimate_tables(estimates)]
     parts += [*_tasks(run), _facts(run), Text("")]
     return Group(*parts)
 
 
-def _estimate_tables(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
+def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
+    """The estimates about new tasks, then those about re-runs, each under its own name."""
+    for about, title in _QUESTIONS:
+        level = next((one.level for one in estimates if one.level is not None), None)
+        yield Text(title.format(level="" if level is None else f"{level:.0%} "), style="bold")
+        yield from _estimate_tables(estimates, about)
+
+
+def _estimate_tables(
+    estimates: Sequence[Estimate], about: str = "new tasks"
+) -> Iterator[RenderableType]:
     """pass^k, pass@k and delta^k side by side over k; other metrics below."""
-    by_name = {found.metric: found for found in estimates}
-    ks = [int(name[5:]) for name in by_name if name.startswith("pass^") and name[5:].isdigit()]
-    rows = [k for k in ks if f"pass@{k}" in by_name]
+    asked = {found.metric: found for found in estimates if found.about == about}
+    ks = [int(name[5:]) for name in asked if name.startswith("pass^")]
+    rows = [k for k in ks if f"pass@{k}" in asked]
     if rows:
-        yield _over_k(rows, by_name)
+        yield _over_k(rows, asked)
     side_by_side = {f"{word}{k}" for k in rows for word in ("pass^", "pass@", "delta^")}
-    others = [found for found in estimates if found.metric not in side_by_side]
+    others = [found for name, found in asked.items() if name not in side_by_side]
     if others:
-        table = _table("metric", "value", "interval", "tasks", "attempts")
-        for found in others:
-            table.add_row(
-                found.metric,
-                _value(found),
-                found.interval_text(),
-                f"{found.tasks:,}",
-                f"{found.attempts:,}",
-            )
-        yield table
+        yield _one_by_one(others)
 
 
 def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
     deltas = [by_name.get(f"delta^{k}") for k in ks]
-    with_delta = any(deltas)
-    table = _table("k", "pass^k", "pass@k", *(("delta^k", "its bounds") if with_delta else ()))
+    table = _table("k", "pass^k", "pass@k", *(("delta^k", "at most") if any(deltas) else ()))
     for k, delta in zip(ks, deltas, strict=True):
         cells = [_with_interval(by_name[f"pass^{k}"]), _with_interval(by_name[f"pass@{k}"])]
         if delta is not None and delta.bounds is not None:
-            low, high = delta.bounds
-            cells += [_with_interval(delta), f"{number(low)} to {number(high)}"]
+            cells += [_with_interval(delta), number(delta.bounds[1])]
         table.add_row(str(k), *cells)
+    return table
+
+
+def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
+    table = _table("metric", "value", "interval", "tasks", "attempts")
+    for found in estimates:
+        counts = f"{found.tasks:,}", f"{found.attempts:,}"
+        table.add_row(found.metric, _value(found), found.interval_text(), *counts)
     return table
 
 
@@ -113,7 +126,11 @@ def _value(found: Estimate) -> str:
 
 
 def _with_interval(found: Estimate) -> str:
-    return _value(found) if found.low is None else f"{_value(found)} {found.interval_text()}"
+    """Value and interval; below each other where missing attempts make a range of the value."""
+    if found.low is None:
+        return _value(found)
+    space = "\n" if found.value_if_passed not in (None, found.value) else " "
+    return f"{_value(found)}{space}{found.interval_text()}"
 
 
 def _curve(run: RunReport) -> Iterator[RenderableType]:
@@ -152,6 +169,7 @@ def _facts(run: RunReport) -> RenderableType:
     for title, lines in (("Notes", _all_notes(run)), ("Read as", run.run.reading)):
         if lines:
             grid.add_row(title, "\n".join(f"· {line}" for line in lines))
+    grid.add_row("Method", "\n".join(f"· {metrics}: {how}" for metrics, how in run.methods))
     facts = " · ".join(f"{name} {value}" for name, value in run.protocol_lines)
     grid.add_row("Protocol", Text(facts, style=GREY))
     return grid

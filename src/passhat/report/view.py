@@ -5,6 +5,7 @@ Every form prints these objects and computes nothing, so a number is the same wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -68,9 +69,10 @@ class RunReport:
     def name(self) -> str:
         return self.run.name
 
-    def find(self, metric: str) -> Estimate | None:
+    def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
-        return next((found for found in self.estimates if found.metric == metric), None)
+        wanted = (metric, about)
+        return next((one for one in self.estimates if (one.metric, one.about) == wanted), None)
 
     @property
     def headline(self) -> str:
@@ -100,7 +102,7 @@ class RunReport:
             ("attempts per task (n)", self.run.outcomes.attempts_text()),
             ("k", ", ".join(map(str, ks)) or "1"),
             ("estimator", "unbiased from n and c, each task counts once"),
-            ("interval", self.interval_method),
+            ("interval", self.interval_text),
             ("decoding", decoding or unknown),
             ("suite", promised.suite or unknown),
             ("tests", promised.tests_fingerprint or promised.judge or unknown),
@@ -110,12 +112,26 @@ class RunReport:
         )
 
     @property
-    def interval_method(self) -> str:
-        """How the intervals were made, or that there are none."""
-        first = self.estimates[0]
-        if first.level is None:
+    def interval_text(self) -> str:
+        """The level of the intervals and what they speak about."""
+        level = next((one.level for one in self.estimates if one.level is not None), None)
+        if level is None:
             return "none computed: the values are point estimates"
-        return f"{first.level:.0%}, about {first.about}"
+        return f"{level:.0%}, for new tasks and for re-runs of these tasks, each by name"
+
+    @property
+    def methods(self) -> tuple[tuple[str, str], ...]:
+        """How values and intervals were made, each way once, and what was made so."""
+        values: dict[str, dict[str, None]] = {}
+        intervals: dict[str, dict[str, None]] = {}
+        for one in self.estimates:
+            value, _, interval = one.method.split("; ", 2)
+            values.setdefault(value, {})[_family(one)] = None
+            intervals.setdefault(f"{interval} ({one.about})", {})[_family(one)] = None
+        return (
+            *((", ".join(families), how) for how, families in values.items()),
+            *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),
+        )
 
     @property
     def missing_text(self) -> str:
@@ -195,6 +211,11 @@ def _share(value: float) -> str:
     if 0.9995 <= value < 1:
         return "over 99.9%"
     return f"{value:.1%}"
+
+
+def _family(estimate: Estimate) -> str:
+    """The metric's word without its numbers: ``pass^k`` for ``pass^4``."""
+    return re.sub(r"\d.*", "k", estimate.metric)
 
 
 def _k_of(estimate: Estimate) -> int | None:

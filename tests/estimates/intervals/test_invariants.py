@@ -117,10 +117,10 @@ def test_clusters(tasks: list[tuple[float, int]]) -> None:
 
 @settings(max_examples=30)
 @given(suites)
-def test_delta_is_sound_blind_to_order_and_repeatable(suite: list[tuple[int, int]]) -> None:
-    n, c = columns(suite)
+def test_delta_is_sound_and_repeatable(suite: list[tuple[int, int]]) -> None:
+    n, c = columns(sorted(suite))
     rows = [pass_hat(n, c, k) for k in (2, 4)]
     found = gaffke_delta(rows, c / n, np.ones(len(c)), [2, 4], draws=2000)
     assert_sound(found, lowest=-(0.75**4))
-    back = gaffke_delta([r[::-1] for r in rows], (c / n)[::-1], np.ones(len(c)), [2, 4], draws=2000)
-    assert_same(found, back)
+    alone = gaffke_delta(rows[1], c / n, np.ones(len(c)), [4], draws=2000)
+    np.testing.assert_allclose(alone.lows, found.lows[1:], atol=1e-12)

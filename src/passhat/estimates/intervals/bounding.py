@@ -72,6 +72,7 @@ def intervals_of(
     return dict(_for_new_tasks(view, list(points), asked))
 
 
+_DIGITS = 12
 _Found = Iterator[tuple[Metric, Interval]]
 
 
@@ -148,4 +149,7 @@ def _twin(metric: Metric) -> Metric:
 def _named(metrics: Sequence[Metric], found: Intervals, how: str) -> _Found:
     for i, metric in enumerate(metrics):
         extended = ", extended to the point" if found.extended[i] else ""
-        yield metric, Interval(float(found.lows[i]), float(found.highs[i]), how + extended)
+        point = float(found.points[i])
+        # The last bits depend on which metrics were computed together; nobody needs them.
+        low, high = round(float(found.lows[i]), _DIGITS), round(float(found.highs[i]), _DIGITS)
+        yield metric, Interval(min(low, point), max(high, point), how + extended)

@@ -156,30 +156,48 @@ def _log_cdf(problem: _Combination, x: FloatArray) -> tuple[FloatArray, FloatArr
     t = d / ratio
     tau = 1 / np.sqrt((problem.shapes * t**2).sum(axis=1) + s0**-2)
     bend, reach = _contour(t, problem.shapes, s0, tau)
-    nodes = int(np.ceil(reach.max() / _STEP)) + 1
-    v = np.linspace(0.0, 1.0, nodes) * reach[:, None]
-    across, up = bend[:, None] * (np.cosh(v) - 1), np.sinh(v)
+    pull = problem.shapes * problem.slopes / ratio  # dK/dx over s, at the saddle
+    integral, density = np.empty(len(x)), np.empty(len(x))
+    # Rows with the same reach share their nodes, so that no row's answer depends on the others.
+    for length in np.unique(reach):
+        rows = np.flatnonzero(reach == length)
+        integral[rows], density[rows] = _along_contour(
+            t[rows], problem.shapes[rows], pull[rows], s0[rows], tau[rows], bend[rows], length
+        )
+    height = -(problem.shapes * np.log(ratio)).sum(axis=1)
+    return height + np.log(integral), x * density / integral
+
+
+def _along_contour(
+    t: FloatArray,
+    shapes: FloatArray,
+    pull: FloatArray,
+    s0: FloatArray,
+    tau: FloatArray,
+    bend: FloatArray,
+    reach: float,
+) -> tuple[FloatArray, FloatArray]:
+    """The integral and its derivative in x, by the trapezoid rule from 0 to ``reach``."""
+    nodes = int(np.ceil(reach / _STEP)) + 1
+    v = np.linspace(0.0, reach, nodes)
+    across, up = bend[:, None] * (np.cosh(v) - 1), np.broadcast_to(np.sinh(v), (len(t), nodes))
     s = s0[:, None] + tau[:, None] * (across + 1j * up)
     speed = tau[:, None] * (np.cosh(v) - 1j * bend[:, None] * np.sinh(v))  # ds/dv over i
-    weight = speed * (reach / (nodes - 1) / np.pi)[:, None]
+    weight = speed * (reach / (nodes - 1) / np.pi)
     weight[:, 0] /= 2
 
     scaled = (tau[:, None] * t)[:, None, :]
     real = 1 - across[:, :, None] * scaled
     imag = up[:, :, None] * scaled
     square = real**2 + imag**2
-    shapes = problem.shapes[:, :, None]
-    log_size = -0.5 * np.matmul(np.log(square), shapes)[..., 0]
-    phase = np.matmul(np.arctan2(imag, real), shapes)[..., 0]
+    log_size = -0.5 * np.matmul(np.log(square), shapes[:, :, None])[..., 0]
+    phase = np.matmul(np.arctan2(imag, real), shapes[:, :, None])[..., 0]
     wave = weight * np.exp(log_size + 1j * phase)
-    integral = (wave / s).real.sum(axis=1)
-
-    pull = (problem.shapes * problem.slopes / ratio)[:, :, None]  # dK/dx over s, at the saddle
-    slope = np.matmul(real / square, pull)[..., 0] + 1j * np.matmul(imag / square, pull)[..., 0]
-    density = (wave * slope).real.sum(axis=1)
-
-    height = -(problem.shapes * np.log(ratio)).sum(axis=1)
-    return height + np.log(integral), x * density / integral
+    slope = (
+        np.matmul(real / square, pull[:, :, None])[..., 0]
+        + 1j * np.matmul(imag / square, pull[:, :, None])[..., 0]
+    )
+    return (wave / s).real.sum(axis=1), (wave * slope).real.sum(axis=1)
 
 
 def _saddle(d: FloatArray, shapes: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ from passhat.estimates.intervals.shared import (
     Intervals,
     Sides,
     containing,
-    merged,
+    occupied,
     scaled,
     tail_probability,
 )
@@ -80,7 +80,7 @@ def gaffke(
     >>> [round(float(end[0]), 4) for end in (fifty_of_fifty.lows, fifty_of_fifty.highs)]
     [0.9289, 1.0]
     """
-    cells, counts = merged(scaled(values, lowest, highest), weights)
+    cells, counts = occupied(scaled(values, lowest, highest), weights)
     points = cells @ counts / counts.sum()
     lows, highs = _ends(cells, counts, level, sides, unseen)
     return containing(*(lowest + (highest - lowest) * part for part in (points, lows, highs)))

@@ -18,7 +18,7 @@ from passhat.estimates.intervals.shared import (
     Intervals,
     Sides,
     containing,
-    merged,
+    occupied,
     scaled,
     tail_probability,
 )
@@ -65,7 +65,8 @@ def gaffke_delta(
     rates
         pass^1 of each cell, (U,).
     weights
-        Number of tasks in each cell, (U,).
+        Number of tasks in each cell, (U,). Draws go by cell, so the order of cells must be
+        canonical, as that of a histogram is.
     ks
         The k of each row, all >= 2.
     level, sides, unseen
@@ -77,7 +78,7 @@ def gaffke_delta(
     rows = np.vstack([np.asarray(rates, dtype=np.float64), np.atleast_2d(powers)])
     if len(rows) != len(ks) + 1 or min(ks, default=0) < 2:
         raise InvalidValue(f"wanted one row of powers for each k >= 2; got ks={list(ks)}")
-    cells, counts = merged(scaled(rows, 0.0, 1.0), weights)
+    cells, counts = occupied(scaled(rows, 0.0, 1.0), weights)
     k = np.asarray(ks, dtype=np.float64)
     means = cells @ counts / counts.sum()
     points = means[1:] - means[0] ** k

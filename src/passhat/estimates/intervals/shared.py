@@ -57,11 +57,8 @@ def scaled(values: ArrayLike, lowest: float, highest: float) -> FloatArray:
     return (rows - lowest) / (highest - lowest)
 
 
-def merged(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Distinct occupied cells in one canonical order, and the number of tasks in each.
-
-    Makes a list of tasks and its histogram the same thing, whatever the order.
-    """
+def occupied(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The cells that hold a task, and the number of tasks in each."""
     counts = np.asarray(weights, dtype=np.float64)
     if counts.shape != (cells.shape[1],):
         raise InvalidValue(
@@ -69,6 +66,4 @@ def merged(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArra
         )
     if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0):
         raise InvalidValue("weights must be finite, not negative, and count at least one task")
-    distinct, member = np.unique(cells[:, counts > 0], axis=1, return_inverse=True)
-    totals = np.bincount(member.ravel(), weights=counts[counts > 0])
-    return distinct, totals.astype(np.float64)
+    return cells[:, counts > 0], counts[counts > 0]

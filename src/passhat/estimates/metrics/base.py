@@ -71,6 +71,23 @@ class CountMetric(Metric):
     def values(self, n: IntArray, c: IntArray) -> FloatArray:
         """The unbiased value at each cell; n sorted, k <= n."""
 
+    @property
+    @abstractmethod
+    def cell_python(self) -> str:
+        """The value at one cell as Python, in terms of n, c and what ``set_up_python`` names."""
+
+    @property
+    def set_up_python(self) -> str:
+        """Lines that ``cell_python`` stands on."""
+        return f"from math import comb\nk = {self.k}"
+
+    def python(self) -> str:
+        return (
+            f"{self.set_up_python}\n"
+            "tasks = sum(h for n, c, h in cells)\n"
+            f"value = sum(h * {self.cell_python} for n, c, h in cells) / tasks"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class OrderedMetric(Metric):

@@ -55,13 +55,16 @@ class GPass(CountMetric):
         tail: FloatArray = bdtrc(self.needed - 1, self.k, p)
         return tail
 
-    def python(self) -> str:
+    @property
+    def set_up_python(self) -> str:
         return (
             "from math import comb\n"
             f"k, needed = {self.k}, {self.needed}\n"
             "def at_least(n, c):\n"
             "    ways = sum(comb(c, j) * comb(n - c, k - j) for j in range(needed, k + 1))\n"
-            "    return ways / comb(n, k)\n"
-            "tasks = sum(h for n, c, h in cells)\n"
-            "value = sum(h * at_least(n, c) for n, c, h in cells) / tasks"
+            "    return ways / comb(n, k)"
         )
+
+    @property
+    def cell_python(self) -> str:
+        return "at_least(n, c)"

@@ -41,10 +41,6 @@ class PassAt(CountMetric):
             rate: FloatArray = -np.expm1(self.k * np.log1p(-p))
         return rate
 
-    def python(self) -> str:
-        return (
-            "from math import comb\n"
-            f"k = {self.k}\n"
-            "tasks = sum(h for n, c, h in cells)\n"
-            "value = sum(h * (1 - comb(n - c, k) / comb(n, k)) for n, c, h in cells) / tasks"
-        )
+    @property
+    def cell_python(self) -> str:
+        return "(1 - comb(n - c, k) / comb(n, k))"

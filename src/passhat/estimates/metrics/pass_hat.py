@@ -37,13 +37,9 @@ class PassHat(CountMetric):
     def known(self, p: FloatArray) -> FloatArray:
         return p**self.k
 
-    def python(self) -> str:
-        return (
-            "from math import comb\n"
-            f"k = {self.k}\n"
-            "tasks = sum(h for n, c, h in cells)\n"
-            "value = sum(h * comb(c, k) / comb(n, k) for n, c, h in cells) / tasks"
-        )
+    @property
+    def cell_python(self) -> str:
+        return "comb(c, k) / comb(n, k)"
 
 
 @dataclass(frozen=True, slots=True)
