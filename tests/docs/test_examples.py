@@ -1,8 +1,8 @@
 """Every example in README and docs is run, and prints what the page says it prints.
 
 In a fenced block ``csv file=NAME`` is a file to write, ``console`` holds ``$`` commands with their
-output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and one namespace. A
-line that is only ``...`` stands for any number of lines.
+output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and one
+namespace. ``...`` stands for anything: alone on a line, for any number of lines.
 """
 
 from __future__ import annotations
