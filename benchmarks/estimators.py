@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def _intervals() -> list[tuple[str, str, str, str]]:
     many = fastest(lambda: estimate_all(outcomes, curve), 15)
     again = fastest(lambda: estimate_all(outcomes, ["pass^4"], about="re-runs"), 15)
 
-    def peer(method: str) -> float:
+    def peer(method: Literal["percentile", "BCa"]) -> float:
         return fastest(
             lambda: bootstrap((values,), np.mean, n_resamples=10_000, method=method, rng=rng), 3
         )
@@ -107,8 +108,7 @@ def _intervals() -> list[tuple[str, str, str, str]]:
         (work, "**passhat**, re-runs", _ratio(again, one), _seconds(again)),
         *(
             (work, f"scipy bootstrap, {name}, 10,000", _ratio(time, one), _seconds(time))
-            for name in ("percentile", "BCa")
-            for time in [peer(name)]
+            for name, time in (("percentile", peer("percentile")), ("BCa", peer("BCa")))
         ),
     ]
 
