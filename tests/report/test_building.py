@@ -161,6 +161,15 @@ def test_names_cannot_break_markdown_or_the_terminal() -> None:
     assert "[bold]x[/bold]" in render_report(report, _wide())
 
 
+def test_control_characters_never_reach_the_terminal(table: Callable[..., Path]) -> None:
+    path = table("model,task,trial,success\n\x1b[31mred,\x1b]0;title\x07,0,1\nother,t,0,1\n")
+    report = build_report(read(path), ReportOptions(with_tasks=True))
+    text = render_report(report, _wide())
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\N{REPLACEMENT CHARACTER}[31mred" in text
+
+
 def test_tasks_without_a_verdict_under_exclude() -> None:
     run = _run(Outcomes.from_counts([0, 4], [0, 2], ["lost", "kept"], missing=[2, 0]))
     with pytest.raises(InvalidValue, match=r"no attempt with a verdict \(lost\).*--drop-short"):

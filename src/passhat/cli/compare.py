@@ -71,9 +71,10 @@ def command(
     from passhat.comparison import Comparison, Comparisons, compare, compare_all
     from passhat.readers import read
     from passhat.report.comparison_markdown import comparison_markdown
-    from passhat.report.comparison_terminal import print_comparison
+    from passhat.report.comparison_terminal import render_comparison
 
-    runs = _chosen(read(sources, columns=columns, pass_at=pass_at), names)
+    labels = [] if by is None else [by]
+    runs = _chosen(read(sources, columns=columns, pass_at=pass_at, labels=labels), names)
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
     found: Comparison | Comparisons
     if len(runs) == 2:
@@ -99,7 +100,7 @@ def command(
     if as_json_text:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     elif md != "-":
-        print_comparison(found, Console())
+        click.echo(render_comparison(found, Console()), nl=False)
     return ExitCode.OK
 
 

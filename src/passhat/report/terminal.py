@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from passhat._display import number
 from passhat.estimates import Estimate
 from passhat.report.curve import AT, HAT, draw_curve
+from passhat.report.tables import captured, facts, plain, plain_table
 from passhat.report.view import Report, RunReport
 
 __all__ = ["render_report"]
@@ -27,52 +26,51 @@ _QUESTIONS = (
 
 
 def render_report(report: Report, console: Console) -> str:
-    """Every run, with a table over all of them first when there are several.
-
-    The text has the colours and the width that the console would show.
-    """
-    with console.capture() as captured:
-        if len(report.runs) > 1:
-            console.print(_overview(report.runs))
-        for run in report.runs:
-            console.print(_section(run))
-    return captured.get()
+    """Every run, with a table over all of them first when there are several."""
+    return captured(console, lambda: _parts(report))
 
 
-def _overview(runs: Sequence[RunReport]) -> RenderableType:
+def _parts(report: Report) -> Iterator[RenderableType]:
+    if len(report.runs) > 1:
+        yield from _overview(report.runs)
+    for run in report.runs:
+        yield from _section(run)
+
+
+def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     listed = dict.fromkeys(found.metric for found in runs[0].estimates)
     shared = [word for word in listed if all(run.find(word) for run in runs)]
     ends = [word for word in shared if not word.startswith("delta")]
-    chosen = (
-        list(dict.fromkeys([*ends[:1], *_last(ends, "pass^"), *_last(ends, "pass@")])) or shared[:3]
-    )
-    table = _table("run", "tasks", "missing", *chosen)
+    chosen = [*ends[:1], *_last(ends, "pass^"), *_last(ends, "pass@")] or shared[:3]
+    chosen = list(dict.fromkeys(chosen))
+    rows = []
     for run in runs:
-        cells = [_with_interval(found) for word in chosen if (found := run.find(word))]
         outcomes = run.run.outcomes
-        table.add_row(run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells)
-    return Group(Text(f"{len(runs)} runs", style="bold"), table, Text(""))
+        cells = [_with_interval(one, "\n") for word in chosen if (one := run.find(word))]
+        rows.append([run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
+    yield Text(f"{len(runs)} runs", style="bold")
+    yield plain_table(("run", "tasks", "missing", *chosen), rows)
+    yield Text("")
 
 
 def _last(words: Sequence[str], prefix: str) -> list[str]:
     return [word for word in words if word.startswith(prefix)][-1:]
 
 
-def _section(run: RunReport) -> RenderableType:
-    parts: list[RenderableType] = [
-        Text.assemble((run.name, "bold"), ("   " + run.run.source, GREY)),
-        Text(str(run.run.outcomes)),
-        Text(""),
-        Text(run.headline, style="italic"),
-        Text(""),
-        *_both_questions(run.estimates),
-        *_curve(run),
-    ]
+def _section(run: RunReport) -> Iterator[RenderableType]:
+    yield Text.assemble(plain(run.name, "bold"), "   ", plain(run.run.source, GREY))
+    yield plain(str(run.run.outcomes))
+    yield Text("")
+    yield plain(run.headline, "italic")
+    yield Text("")
+    yield from _both_questions(run.estimates)
+    yield from _curve(run)
     for value, estimates in run.slices.items():
-        title = f"{run.slice_label} = {value}, interval for new tasks"
-        parts += [Text(title, style="bold"), *_estimate_tables(estimates)]
-    parts += [*_tasks(run), _facts(run), Text("")]
-    return Group(*parts)
+        yield plain(f"{run.slice_label} = {value}, interval for new tasks", "bold")
+        yield from _estimate_tables(estimates)
+    yield from _tasks(run)
+    yield facts(_facts(run))
+    yield Text("")
 
 
 def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
@@ -99,22 +97,23 @@ def _estimate_tables(
 
 
 def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
-    deltas = [by_name.get(f"delta^{k}") for k in ks]
-    table = _table("k", "pass^k", "pass@k", *(("delta^k", "at most") if any(deltas) else ()))
-    for k, delta in zip(ks, deltas, strict=True):
-        cells = [_with_interval(by_name[f"pass^{k}"]), _with_interval(by_name[f"pass@{k}"])]
+    rows = []
+    for k in ks:
+        row = [str(k), *(_with_interval(by_name[f"{word}{k}"]) for word in ("pass^", "pass@"))]
+        delta = by_name.get(f"delta^{k}")
         if delta is not None and delta.bounds is not None:
-            cells += [_with_interval(delta), number(delta.bounds[1])]
-        table.add_row(str(k), *cells)
-    return table
+            row += [_with_interval(delta), number(delta.bounds[1])]
+        rows.append(row)
+    header = ("k", "pass^k", "pass@k", "delta^k", "at most")
+    return plain_table(header[: max(map(len, rows))], rows, left=())
 
 
 def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
-    table = _table("metric", "value", "interval", "tasks", "attempts")
-    for found in estimates:
-        counts = f"{found.tasks:,}", f"{found.attempts:,}"
-        table.add_row(found.metric, _value(found), found.interval_text(), *counts)
-    return table
+    rows = [
+        [one.metric, _value(one), one.interval_text(), f"{one.tasks:,}", f"{one.attempts:,}"]
+        for one in estimates
+    ]
+    return plain_table(("metric", "value", "interval", "tasks", "attempts"), rows)
 
 
 def _value(found: Estimate) -> str:
@@ -125,11 +124,12 @@ def _value(found: Estimate) -> str:
     return f"{number(low)}–{number(high)}"
 
 
-def _with_interval(found: Estimate) -> str:
+def _with_interval(found: Estimate, space: str = " ") -> str:
     """Value and interval; below each other where missing attempts make a range of the value."""
     if found.low is None:
         return _value(found)
-    space = "\n" if found.value_if_passed not in (None, found.value) else " "
+    if found.value_if_passed not in (None, found.value):
+        space = "\n"
     return f"{_value(found)}{space}{found.interval_text()}"
 
 
@@ -148,41 +148,31 @@ def _curve(run: RunReport) -> Iterator[RenderableType]:
 def _tasks(run: RunReport) -> Iterator[RenderableType]:
     if not run.tasks:
         return
-    table = _table("task", "attempts", "passed", "missing")
-    for row in run.tasks[:_MOST_TASKS_SHOWN]:
-        table.add_row(row.task, row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
     yield Text("Tasks, the most unsettled first", style="bold")
-    yield table
+    yield plain_table(
+        ("task", "attempts", "passed", "missing"),
+        (
+            (row.task, row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
+            for row in run.tasks[:_MOST_TASKS_SHOWN]
+        ),
+        left=(0, 1),
+    )
     hidden = len(run.tasks) - _MOST_TASKS_SHOWN
     if hidden > 0:
         yield Text(f"and {hidden:,} more; --json lists all of them", style=GREY)
 
 
-def _facts(run: RunReport) -> RenderableType:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row("Missing", "\n".join([run.missing_text, *run.missing_effect_lines]))
+def _facts(run: RunReport) -> Iterator[tuple[str, str]]:
+    for line in (run.missing_text, *run.missing_effect_lines):
+        yield "Missing", line
     if run.run.failures_by_category:
         counts = run.run.failures_by_category.items()
-        grid.add_row("Failures", ", ".join(f"{why} {count:,}" for why, count in counts))
-    for title, lines in (("Notes", _all_notes(run)), ("Read as", run.run.reading)):
-        if lines:
-            grid.add_row(title, "\n".join(f"· {line}" for line in lines))
-    grid.add_row("Method", "\n".join(f"· {metrics}: {how}" for metrics, how in run.methods))
-    facts = " · ".join(f"{name} {value}" for name, value in run.protocol_lines)
-    grid.add_row("Protocol", Text(facts, style=GREY))
-    return grid
-
-
-def _all_notes(run: RunReport) -> list[str]:
+        yield "Failures", ", ".join(f"{why} {count:,}" for why, count in counts)
     own = [note for estimate in run.estimates for note in estimate.notes]
-    return list(dict.fromkeys([*run.notes, *own]))
-
-
-def _table(*header: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    for index, name in enumerate(header):
-        text = index == 0 and name != "k"
-        table.add_column(name, justify="left" if text else "right", overflow="fold")
-    return table
+    for note in dict.fromkeys([*run.notes, *own]):
+        yield "Notes", f"· {note}"
+    for line in run.run.reading:
+        yield "Read as", f"· {line}"
+    for what, how in run.methods:
+        yield "Method", f"· {what}: {how}"
+    yield "Protocol", " · ".join(f"{name} {value}" for name, value in run.protocol_lines)
