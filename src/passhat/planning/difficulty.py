@@ -28,6 +28,9 @@ __all__ = ["Components", "Difficulty"]
 
 _POINTS = 200
 _ROUNDS = 400
+_ALIKE = 1e-6
+"""An ICC this near to 0 or 1 is one: the Beta distribution there is too narrow to invert."""
+
 _IMAGINARY_TASKS = 1.0
 """One task of unknown difficulty is added to a pilot: a pilot in which all attempts passed does not
 prove that every attempt always will, and must not give a plan of zero tasks."""
@@ -91,9 +94,9 @@ class Difficulty:
             raise InvalidValue(f"mean must lie between 0 and 1, not {mean:g}.")
         if not 0 <= icc <= 1:
             raise InvalidValue(f"icc must lie from 0 to 1, not {icc:g}.")
-        if icc == 0:
+        if icc < _ALIKE:
             return cls(np.array([mean]), np.array([1.0]))
-        if icc == 1:
+        if icc > 1 - _ALIKE:
             return cls(np.array([0.0, 1.0]), np.array([1 - mean, mean]))
         from scipy.special import betaincinv
 

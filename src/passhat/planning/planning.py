@@ -23,7 +23,7 @@ _STEPS = (1, 1.5, 2, 3, 4, 8, 16)
 """Attempts per task that a plan lists, in multiples of k."""
 
 _SAVES_LITTLE = 1.1
-_MOST_ATTEMPTS = 4096
+_MOST_ATTEMPTS = 1024
 
 _Variance = Callable[[int], Components]
 """The variance of one task's value (or difference) as a function of attempts per task."""
