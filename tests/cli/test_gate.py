@@ -92,6 +92,15 @@ def test_incomplete_runs(good: str, tmp_path: Path) -> None:
     assert main(["gate", str(lossy), "missing <= 25%"]) == 0
 
 
+def test_short_tasks_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("task,n,c\na,4,4\nb,4,3\nc,1,1\n", encoding="utf-8")
+    assert main(["gate", str(path), "pass^4 >= 0.01"]) == 2
+    assert "c has 1" in capsys.readouterr().err
+    assert main(["gate", str(path), "pass^4 >= 0.5", "--drop-short"]) == 3
+    assert "left out" in capsys.readouterr().out
+
+
 def test_json_and_nothing_else(good: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gate", good, "cost <= 0.5", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)

@@ -53,7 +53,7 @@ def measure_result(rule: Rule, measure: Measure, run: Run, base: Run | None) -> 
 
 
 def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str, ...]]:
-    """The average over attempts that recorded it; per solved task, over the share that passed."""
+    """Over the attempts that recorded it: per attempt, or all of it per attempt that passed."""
     column = None if run.attempts is None else run.attempts.measures.get(measure.name)
     if run.attempts is None or column is None or bool(np.isnan(column).all()):
         raise InvalidValue(
@@ -65,19 +65,20 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
     notes: tuple[str, ...] = ()
     if not recorded.all():
         notes = (
-            f"{measure.name} is recorded on {int(recorded.sum()):,} of {len(column):,} attempts; "
-            "the others are taken to be like them",
+            f"{measure.name} is recorded on {int(recorded.sum()):,} of {len(column):,} attempts, "
+            "and only those are counted",
         )
-    average = float(column[recorded].mean())
+    total = float(column[recorded].sum())
     if not measure.per_solved:
-        return average, notes
-    passed = int((run.attempts.verdicts == Verdict.PASSED).sum())
+        return total / int(recorded.sum()), notes
+    passed = int((run.attempts.verdicts[recorded] == Verdict.PASSED).sum())
     if passed == 0:
         raise InvalidValue(
             f"'{rule}' cannot be asked of {run.name}: no attempt passed, so nothing was solved.",
             hint=f"Ask for {measure.name} per attempt: '{measure.name} {rule.sign} ...'.",
         )
-    return average * len(column) / passed, (
+    made = f"{int(recorded.sum()):,}"
+    return total / passed, (
         *notes,
-        f"all {len(column):,} attempts together, per attempt that passed ({passed:,})",
+        f"all of {made} attempts together, per attempt that passed ({passed:,})",
     )

@@ -26,7 +26,7 @@ def print_gate(result: GateResult, console: Console) -> None:
     for found in result.results:
         _print_rule(found, console)
     for note in result.notes:
-        console.print(Padding(Text(f"· {note}", style=_GREY), (0, 0, 0, 2)))
+        console.print(Padding(Text(f"· {note}", style=_GREY), (0, 0, 0, 2), expand=False))
 
 
 def _print_rule(found: RuleResult, console: Console) -> None:
@@ -34,7 +34,7 @@ def _print_rule(found: RuleResult, console: Console) -> None:
     heading = Text.assemble(
         (f"{found.verdict.sign} {found.verdict}", f"bold {colour}"), "  ", (str(found.rule), "bold")
     )
-    console.print(Padding(heading, (0, 0, 0, 2)))
+    console.print(Padding(heading, (0, 0, 0, 2), expand=False))
     lines = [found.evidence, *([found.advice] if found.advice else []), *found.notes]
     for line in lines:
-        console.print(Padding(Text(line), (0, 0, 0, 6)))
+        console.print(Padding(Text(line), (0, 0, 0, 6), expand=False))
