@@ -35,7 +35,7 @@ def test_the_interval_never_widens_and_stays_in_range(values: list[float], fixed
     low, high = 0.0, 1.0
     for value in values[:-1]:
         bounds = sequence.update(value)
-        assert 0 <= bounds.low <= 1
+        assert 0 <= bounds.low <= bounds.high + 1e-9 <= 1 + 1e-9
         assert low <= bounds.low
         assert bounds.high <= high
         low, high = bounds.low, bounds.high
@@ -172,6 +172,15 @@ def test_mistakes_are_named() -> None:
         ConfidenceSequence(total=1).update_many([0, 1])
     with pytest.raises(InvalidValue, match="unique"):
         consumption_order(["a", "a"])
+
+
+def test_ends_that_would_cross_are_told_and_not_shown() -> None:
+    bounds = ConfidenceSequence().update_many([1.0] * 60 + [0.0] * 400)
+    assert bounds.crossed
+    assert bounds.low <= bounds.high
+    assert "the ends crossed" in str(bounds)
+    whole = ConfidenceSequence(total=460).update_many([1.0] * 60 + [0.0] * 400)
+    assert whole.low == whole.high == pytest.approx(60 / 460)
 
 
 def test_bounds_show_themselves() -> None:

@@ -70,6 +70,10 @@ class Bounds:
         Tasks seen.
     mean : float or None
         Their average; ``None`` before the first.
+    crossed : bool
+        Whether a later look would have put the lower end above the upper one. With chance
+        ``level`` that never happens when values come in a drawn order, so a sequence that crossed
+        points at an order that was not. The interval stays what it was before.
     """
 
     low: float
@@ -77,12 +81,13 @@ class Bounds:
     level: float
     count: int
     mean: float | None
+    crossed: bool = False
 
     def __str__(self) -> str:
         seen = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"
         return (
             f"[{self.low:.3f}, {self.high:.3f}] ({self.level:.0%} at every look; {seen}, "
-            f"{self.count:,} seen)"
+            f"{self.count:,} seen{', the ends crossed' if self.crossed else ''})"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -148,12 +153,13 @@ class ConfidenceSequence:
         self._count = 0
         self._sum = 0.0
         self._low, self._high = 0.0, 1.0
+        self._crossed = False
 
     @property
     def bounds(self) -> Bounds:
         """The interval so far."""
         mean = self._sum / self._count if self._count else None
-        return Bounds(self._low, self._high, self.level, self._count, mean)
+        return Bounds(self._low, self._high, self.level, self._count, mean, self._crossed)
 
     def update(self, value: float) -> Bounds:
         """Take the value of the next task and return the interval."""
@@ -194,14 +200,21 @@ class ConfidenceSequence:
 
     def _take(self, value: float) -> None:
         mean = self._unseen_mean()
+        low, high = self._low, self._high
         if self._above is not None:
-            self._low = max(self._low, self._above.play(value, mean))
+            low = max(low, self._above.play(value, mean))
         if self._below is not None:
-            self._high = min(self._high, 1 - self._below.play(1 - value, 1 - mean))
+            high = min(high, 1 - self._below.play(1 - value, 1 - mean))
         self._sum += value
         self._count += 1
-        if self.total is not None:
-            self._use_what_is_certain(self.total)
+        certain_low, certain_high = self._certain()
+        if self._count == self.total:
+            low, high = certain_low, certain_high
+        low, high = max(low, certain_low), min(high, certain_high)
+        if low > high + _ROUNDING:
+            self._crossed = True
+        else:
+            self._low, self._high = low, high
 
     def _unseen_mean(self) -> FloatArray:
         """What the tasks not yet seen average, were the mean m: m itself for new tasks."""
@@ -209,17 +222,16 @@ class ConfidenceSequence:
             return self._grid
         return (self.total * self._grid - self._sum) / (self.total - self._count)
 
-    def _use_what_is_certain(self, total: int) -> None:
-        """The unseen tasks lie between 0 and 1; once all are seen the mean is known."""
-        lowest, highest = self._sum / total, (self._sum + total - self._count) / total
-        if self._count == total:
-            self._low = lowest if self.sides != "upper" else 0.0
-            self._high = lowest if self.sides != "lower" else 1.0
-            return
-        if self._above is not None:
-            self._low = max(self._low, lowest)
-        if self._below is not None:
-            self._high = min(self._high, highest)
+    def _certain(self) -> tuple[float, float]:
+        """What is certain of a fixed suite: the tasks not yet seen lie between 0 and 1."""
+        if self.total is None:
+            return 0.0, 1.0
+        lowest = self._sum / self.total
+        highest = lowest + (self.total - self._count) / self.total
+        return (
+            0.0 if self._above is None else lowest,
+            1.0 if self._below is None else highest,
+        )
 
 
 class _Game:
