@@ -137,6 +137,10 @@ def peeking_table(repetitions: int) -> Iterator[str]:
         yield f"| {difficulty} | {' | '.join(shares)} |"
 
 
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
 def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
     """The study as Markdown."""
     error = (0.05 * 0.95 / repetitions) ** 0.5
@@ -153,7 +157,10 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
         '"This suite" draws without replacement and asks what all its tasks would read; "new '
         'tasks" asks about tasks like these. Wrong verdicts are counted with the threshold on the '
         f"truth itself, the worst place; the share used with the threshold {AWAY:g} away. A run "
-        "that stays open to the end counts as the whole suite."
+        "that stays open to the end counts as the whole suite. Suites whose truth is less than "
+        f"{AWAY:g} from 0 or 1 have no threshold there and are left out of that column (– when all "
+        "are); a threshold that lands near 0 or 1 is easy, so look at the largest share as well as "
+        "the mean. Five of the seven difficulty distributions of the coverage study."
     )
     yield ""
     yield (
@@ -164,7 +171,8 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
     for cell in cells:
         yield (
             f"| {cell.form} | {cell.difficulty} | {cell.tasks} | {cell.wrongly_shown:.3f} | "
-            f"{cell.wrongly_refuted:.3f} | {cell.share_to_show:.2f} | {cell.share_to_refute:.2f} |"
+            f"{cell.wrongly_refuted:.3f} | {_share(cell.share_to_show)} | "
+            f"{_share(cell.share_to_refute)} |"
         )
     yield ""
     yield "| about | tasks | worst error | mean share used | largest share used |"
