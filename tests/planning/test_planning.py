@@ -43,7 +43,10 @@ def test_the_planned_power_is_reached(word: str, n: int) -> None:
     d = value[rng.binomial(n, b)] - value[rng.binomial(n, a)]
     z = d.mean(axis=1) / (d.std(axis=1, ddof=1) / np.sqrt(tasks))
     power = float(np.mean(np.abs(z) > 1.96))
-    assert power == pytest.approx(0.8, abs=0.05)
+    # The pilot is large, so this checks the formula and not a pilot's luck. Differences in pass^4
+    # are skewed, which normal theory does not know: .83 to .85 is what comes of it there, see
+    # docs/benchmarks/plan_power.md.
+    assert 0.77 <= power <= 0.87
 
 
 def test_the_planned_half_width_is_reached() -> None:
