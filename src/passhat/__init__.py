@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from passhat.estimates import metric as metric
     from passhat.estimates import pass_at_k as pass_at_k
     from passhat.estimates import pass_hat_k as pass_hat_k
+    from passhat.gates import GateResult as GateResult
+    from passhat.gates import gate as gate
     from passhat.outcomes import Attempt as Attempt
     from passhat.outcomes import Outcomes as Outcomes
     from passhat.outcomes import Run as Run
+    from passhat.planning import Plan as Plan
+    from passhat.planning import plan as plan
     from passhat.protocol import Protocol as Protocol
     from passhat.protocol import Question as Question
     from passhat.readers import read as read
@@ -42,8 +46,10 @@ _HOME = {
     "Comparisons": "passhat.comparison",
     "Diagnosis": "passhat.estimates",
     "Estimate": "passhat.estimates",
+    "GateResult": "passhat.gates",
     "Metric": "passhat.estimates",
     "Outcomes": "passhat.outcomes",
+    "Plan": "passhat.planning",
     "Protocol": "passhat.protocol",
     "Question": "passhat.protocol",
     "Run": "passhat.outcomes",
@@ -54,9 +60,11 @@ _HOME = {
     "estimate_all": "passhat.estimates",
     "exact": "passhat.estimates",
     "g_pass_at_k": "passhat.estimates",
+    "gate": "passhat.gates",
     "metric": "passhat.estimates",
     "pass_at_k": "passhat.estimates",
     "pass_hat_k": "passhat.estimates",
+    "plan": "passhat.planning",
     "read": "passhat.readers",
 }
 

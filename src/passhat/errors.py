@@ -5,6 +5,7 @@ these and exits with the code beside it.
 
     PasshatError                      base of all                                    exit 2
     ├── MetricError                   a metric word that is not in the grammar
+    ├── RuleError                     a gate's rule that cannot be read
     ├── InvalidCounts (ValueError)    n, c or k that cannot be counts of attempts
     ├── InvalidValue (ValueError)     any other argument outside what it may be
     ├── TooFewAttempts                k is larger than the attempts a task has
@@ -32,6 +33,7 @@ __all__ = [
     "OrderUnknown",
     "PasshatError",
     "ReadError",
+    "RuleError",
     "TooFewAttempts",
     "UnequalAttempts",
     "UnknownFormat",
@@ -53,6 +55,10 @@ class PasshatError(Exception):
 
 class MetricError(PasshatError):
     """The word is not a metric; the hint names the nearest one that is."""
+
+
+class RuleError(PasshatError):
+    """The text is not a rule such as ``pass^4 >= 0.6``; the hint says what was probably meant."""
 
 
 class InvalidCounts(PasshatError, ValueError):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.comparison.pairing import pair, values_by_task
+from passhat.comparison.pairing import pair
 from passhat.errors import (
     InvalidValue,
     NotComparable,
@@ -16,6 +16,7 @@ from passhat.errors import (
     UnequalAttempts,
 )
 from passhat.estimates import estimate, metric
+from passhat.estimates.task_values import values_by_task
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
 
 BOUND = MissingPolicy.BOUND

@@ -30,21 +30,12 @@ def command(
 
     With SOURCE the inputs and the value are those of that run.
     """
-    from passhat.errors import InvalidValue
-    from passhat.readers import read
+    from passhat.cli.choosing import one_run
     from passhat.report.explaining import explain
 
     run = None
     if source is not None:
-        runs = read(source, columns=columns, pass_at=pass_at)
-        chosen = [found for found in runs if run_name in (None, found.name)]
-        if len(chosen) != 1:
-            asked = f"no run is called {run_name!r}" if run_name else f"there are {len(runs)} runs"
-            raise InvalidValue(
-                f"{source}: {asked}.",
-                hint="Choose one with --run: " + ", ".join(found.name for found in runs[:20]),
-            )
-        run = chosen[0]
+        run = one_run(source, run_name, columns=columns, pass_at=pass_at)
     explanation = explain(metric, run, missing=missing, drop_short=drop_short, level=level)
     click.echo("\n".join(explanation.lines()))
     return ExitCode.OK

@@ -11,10 +11,10 @@ from passhat._arrays import FloatArray, IntArray
 from passhat._display import some
 from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
 from passhat.estimates.metrics import Metric, OrderedMetric
-from passhat.estimates.task_values import Completed
+from passhat.estimates.task_values import Completed, values_by_task
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
 
-__all__ = ["Differences", "Pairing", "common_tasks", "pair", "restricted", "values_by_task"]
+__all__ = ["Differences", "Pairing", "common_tasks", "pair", "restricted"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,11 +138,6 @@ def restricted(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
     """The outcomes of these tasks, in this order."""
     place = {task: index for index, task in enumerate(outcomes.tasks)}
     return outcomes.take(np.array([place[task] for task in tasks], np.int64))
-
-
-def values_by_task(outcomes: Outcomes, metric: Metric, completion: Completion) -> FloatArray:
-    """The metric on every task, in the order of the tasks."""
-    return Completed(outcomes, completion).per_task(metric)
 
 
 def _refuse_short(name: str, side: Outcomes, metric: Metric, completion: Completion) -> None:

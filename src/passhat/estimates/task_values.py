@@ -16,7 +16,7 @@ from passhat.estimates.metrics import CountMetric, Metric, OrderedMetric
 from passhat.outcomes import Completion, Histogram, Outcomes
 from passhat.outcomes.order import Sequences
 
-__all__ = ["Completed", "TaskValues"]
+__all__ = ["Completed", "TaskValues", "values_by_task"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,6 +103,17 @@ class Completed:
             values, tasks = np.unique(metric.values(sequences), return_counts=True)
             return TaskValues(values, tasks)
         raise InvalidValue(f"{metric} is not an average over tasks.")
+
+
+def values_by_task(
+    outcomes: Outcomes, metric: Metric, completion: Completion = Completion.AS_FAILED
+) -> FloatArray:
+    """One unbiased value per task, in their order; refuses when a task has too few attempts.
+
+    For looking at tasks one by one, to pair them or to take them in a drawn order. Where an
+    average is enough, :class:`Completed` needs only the histogram.
+    """
+    return Completed(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
 
 
 def _too_few(

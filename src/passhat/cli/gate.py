@@ -1,0 +1,156 @@
+"""passhat gate"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.choosing import one_run
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import reading_options, write_text
+
+if TYPE_CHECKING:
+    from passhat.gates import GateResult
+    from passhat.outcomes import Run
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@click.command("gate")
+@click.argument("source")
+@click.argument("rules", metavar="RULE...", nargs=-1, required=True)
+@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
+@click.option("--against", metavar="SOURCE", help="The run that 'base' stands for in rules.")
+@click.option("--base-run", metavar="NAME", help="Which run, when that source holds several.")
+@click.option("--allow", is_flag=True, help="Compare although the protocols differ, and say so.")
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="One-sided confidence of a rule."
+)
+@reading_options
+@click.option("--tasks", metavar="N|FILE", help="Tasks planned: how many, or a file of their ids.")
+@click.option("--attempts", type=click.IntRange(1), metavar="N", help="Attempts planned per task.")
+@click.option("--watch", is_flag=True, help="Look again while SOURCE grows; stop once settled.")
+@click.option(
+    "--interval", type=float, default=10.0, show_default=True, help="Seconds between looks."
+)
+@click.option(
+    "--about",
+    type=click.Choice(["this suite", "new tasks"]),
+    default="this suite",
+    show_default=True,
+    help="What --watch settles: what all planned tasks would read, or tasks like them.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the order of --watch.")
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML to FILE (- is standard output).")
+def command(
+    source: str,
+    rules: tuple[str, ...],
+    run_name: str | None,
+    against: str | None,
+    base_run: str | None,
+    allow: bool,
+    level: float,
+    columns: dict[str, str],
+    pass_at: float | None,
+    missing: str,
+    drop_short: bool,
+    tasks: str | None,
+    attempts: int | None,
+    watch: bool,
+    interval: float,
+    about: str,
+    seed: int,
+    as_json_text: bool,
+    md: str | None,
+    junit: str | None,
+) -> ExitCode:
+    """Judge the run in SOURCE by RULEs, such as 'pass^4 >= 0.6' (in quotes).
+
+    Rules: 'pass^4 >= 0.6', 'pass@8 > 0.9', 'pass^4 >= base - 0.03' (with --against),
+    'cost <= 0.5' per attempt, 'cost/solved <= 2' per solved task, also seconds, steps and tokens,
+    'missing <= 2%'.
+
+    Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when planned
+    attempts are absent or too many are missing, 2 when a rule cannot be asked.
+    """
+    from passhat.gates import GateOptions, judge, parse_rule
+
+    asked = [parse_rule(rule) for rule in rules]
+    ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
+    planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
+    options = GateOptions(level, missing, planned, attempts, drop_short, allow)
+
+    def run_of(where: str, name: str | None, option: str) -> Run:
+        return one_run(where, name, columns=columns, pass_at=pass_at, option=option)
+
+    base = None if against is None else run_of(against, base_run, "--base-run")
+    if watch:
+        from passhat.cli.watching import watch_source
+        from passhat.gates.watching import Watcher
+
+        if planned is None or attempts is None:
+            raise click.UsageError(
+                "--watch needs the plan: --tasks N (or a file of task ids) and --attempts N."
+            )
+        watcher = Watcher(
+            asked,
+            tasks=ids or planned,
+            attempts=attempts,
+            options=options,
+            against=None if base is None else base.outcomes,
+            about="new tasks" if about == "new tasks" else "this suite",
+            seed=seed,
+        )
+        result = watch_source(lambda: run_of(source, run_name, "--run"), watcher, interval)
+    else:
+        result = judge(run_of(source, run_name, "--run"), asked, base, options)
+    _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
+    return ExitCode(result.exit_code)
+
+
+def _task_ids(path: str) -> list[str]:
+    """Task ids, one per line; blank lines are skipped."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise click.UsageError(
+            f"--tasks {path}: neither a number nor a file of task ids ({reason})."
+        ) from None
+    ids = [line.strip() for line in lines if line.strip()]
+    if not ids:
+        raise click.UsageError(f"--tasks {path}: the file holds no task id.")
+    return ids
+
+
+def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None) -> None:
+    from rich.console import Console
+
+    from passhat.report.gate_markdown import gate_as_markdown
+    from passhat.report.gate_plain_data import gate_as_json, gate_as_junit
+    from passhat.report.gate_terminal import print_gate
+
+    if md is not None:
+        write_text(md, gate_as_markdown(result))
+    if junit is not None:
+        write_text(junit, gate_as_junit(result))
+    if summary := os.environ.get(SUMMARY):
+        _append(summary, gate_as_markdown(result))
+    if as_json_text:
+        click.echo(gate_as_json(result), nl=False)
+    elif "-" not in (md, junit):
+        print_gate(result, Console())
+
+
+def _append(path: str, text: str) -> None:
+    """Add to the job summary; a summary that cannot be written must not change the verdict."""
+    try:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+    except OSError as error:
+        click.echo(f"passhat: ${SUMMARY} cannot be written: {error.strerror}.", err=True)

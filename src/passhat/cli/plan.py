@@ -1,0 +1,94 @@
+"""passhat plan"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.choosing import one_run
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import column_map
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+
+
+@click.command("plan")
+@click.argument("source", required=False)
+@click.option("--detect", type=float, metavar="D", help="The lift to see between two agents.")
+@click.option("--half-width", type=float, metavar="W", help="How precisely to know one value.")
+@click.option("--metric", default="pass^1", show_default=True, help="The metric, as in pass^4.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Chance to see D.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Two-sided confidence.")
+@click.option("--attempts", type=click.IntRange(1), metavar="N", help="List N attempts per task.")
+@click.option("--against", metavar="SOURCE", help="A pilot of the second agent, same tasks.")
+@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
+@click.option("--base-run", metavar="NAME", help="Which run, when --against holds several.")
+@click.option("--mean", type=float, metavar="P", help="Without SOURCE: share of attempts passed.")
+@click.option("--icc", type=float, metavar="R", help="Without SOURCE: variance that is the task's.")
+@click.option(
+    "--correlation",
+    type=float,
+    default=0.75,
+    show_default=True,
+    help="Without --against: how alike two agents find the same tasks.",
+)
+@click.option(
+    "--map",
+    "columns",
+    multiple=True,
+    callback=column_map,
+    metavar="NAME=COLUMN,...",
+    help="What a table calls its columns, as in model=llm,task=question.",
+)
+@click.option("--pass-at", type=float, metavar="REWARD", help="Reward from which it passes.")
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    source: str | None,
+    detect: float | None,
+    half_width: float | None,
+    metric: str,
+    power: float,
+    level: float,
+    attempts: int | None,
+    against: str | None,
+    run_name: str | None,
+    base_run: str | None,
+    mean: float | None,
+    icc: float | None,
+    correlation: float,
+    columns: dict[str, str],
+    pass_at: float | None,
+    as_json_text: bool,
+) -> ExitCode:
+    """Say how many tasks and attempts are needed, before they are paid for.
+
+    SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
+    """
+    from passhat.planning import plan
+
+    def run_of(where: str | None, name: str | None, option: str) -> Run | None:
+        if where is None:
+            return None
+        return one_run(where, name, columns=columns, pass_at=pass_at, option=option)
+
+    found = plan(
+        run_of(source, run_name, "--run"),
+        metric=metric,
+        detect=detect,
+        half_width=half_width,
+        power=power,
+        level=level,
+        against=run_of(against, base_run, "--base-run"),
+        mean=mean,
+        icc=icc,
+        correlation=correlation,
+        attempts=attempts,
+    )
+    if as_json_text:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(str(found))
+    return ExitCode.OK

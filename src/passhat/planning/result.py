@@ -1,0 +1,165 @@
+"""A plan: tasks and attempts that are enough, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from passhat._display import counted
+
+__all__ = ["SCHEMA", "Plan", "PlanRow"]
+
+SCHEMA = "passhat.plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One way to reach the goal.
+
+    Attributes
+    ----------
+    attempts : int
+        Attempts per task.
+    tasks : int
+        Tasks needed.
+    total_attempts : int
+        Attempts over all tasks; for a comparison those of both agents.
+    cost, seconds : float or None
+        What the attempts cost, and take one after the other; ``None`` when not recorded.
+    """
+
+    attempts: int
+    tasks: int
+    total_attempts: int
+    cost: float | None
+    seconds: float | None
+
+    def to_dict(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Tasks and attempts needed.
+
+    Attributes
+    ----------
+    metric : str
+        The word of the grammar.
+    goal : {"detect", "half-width"}
+        A lift between two agents on the same tasks, or the precision of one agent's value.
+    target : float
+        The lift, or the half-width.
+    level, power : float or None
+        Confidence, and the chance to find a lift of that size (``None`` for a half-width).
+    value : float
+        What the metric is worth under the assumptions.
+    between, within : float
+        Variance of a task's value (for a comparison: of its difference) between tasks, and
+        within tasks at ``rows[0].attempts`` attempts each.
+    rows : tuple of PlanRow
+        Ways to reach the goal, few attempts per task first.
+    fewest_tasks : int
+        Tasks needed even with endless attempts at each.
+    enough_attempts : int or None
+        Attempts per task beyond which more of them save less than a tenth of the tasks; ``None``
+        when tasks are so alike that more attempts always help.
+    pilot_reaches : float or None
+        The lift or half-width that a run of the pilot's size gives.
+    assumptions : tuple of str
+        What the plan rests on.
+    """
+
+    metric: str
+    goal: str
+    target: float
+    level: float
+    power: float | None
+    value: float
+    between: float
+    within: float
+    rows: tuple[PlanRow, ...]
+    fewest_tasks: int
+    enough_attempts: int | None
+    pilot_reaches: float | None
+    assumptions: tuple[str, ...]
+
+    @property
+    def cheapest(self) -> PlanRow:
+        """The way with the fewest attempts overall."""
+        return min(self.rows, key=lambda row: (row.total_attempts, row.tasks))
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence."""
+        row = self.cheapest
+        each = " by each agent" if self.goal == "detect" else ""
+        return (
+            f"{self.goal_text}: {counted(row.tasks, 'task')} x "
+            f"{counted(row.attempts, 'attempt')}{each}, {row.total_attempts:,} attempts in all."
+        )
+
+    @property
+    def goal_text(self) -> str:
+        """What was asked for."""
+        if self.goal == "detect":
+            return (
+                f"To see a lift of {self.target:g} in {self.metric} with power {self.power:.0%} "
+                f"at level {self.level:.0%}"
+            )
+        return f"To know {self.metric} to within {self.target:g} at level {self.level:.0%}"
+
+    @property
+    def attempts_text(self) -> str:
+        """Where more attempts stop helping."""
+        if self.enough_attempts is None:
+            return (
+                "the tasks are so alike that more attempts per task keep helping as much as more "
+                "tasks do"
+            )
+        return (
+            f"beyond {counted(self.enough_attempts, 'attempt')} per task more attempts save less "
+            f"than a tenth of the tasks; even endless attempts would need "
+            f"{counted(self.fewest_tasks, 'task')}"
+        )
+
+    def lines(self) -> Iterator[str]:
+        """The plan as text."""
+        yield self.sentence
+        yield ""
+        yield from _table(self.rows)
+        yield ""
+        yield f"- {self.attempts_text}"
+        if self.pilot_reaches is not None:
+            what = "a lift of" if self.goal == "detect" else "a half-width of"
+            yield f"- a run of the pilot's size gives {what} {self.pilot_reaches:.3f}"
+        yield from (f"- {assumption}" for assumption in self.assumptions)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_dict(self) -> dict[str, object]:
+        data: dict[str, object] = {"schema": SCHEMA}
+        data |= {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data["rows"] = [row.to_dict() for row in self.rows]
+        data["assumptions"] = list(self.assumptions)
+        data["cheapest"] = self.cheapest.to_dict()
+        data["sentence"] = self.sentence
+        return data
+
+
+def _table(rows: tuple[PlanRow, ...]) -> Iterator[str]:
+    """Columns that nobody recorded are left out."""
+    columns = [
+        ("attempts per task", [f"{row.attempts:,}" for row in rows]),
+        ("tasks", [f"{row.tasks:,}" for row in rows]),
+        ("attempts in all", [f"{row.total_attempts:,}" for row in rows]),
+    ]
+    if rows[0].cost is not None:
+        columns.append(("cost", [f"{row.cost:,.2f}" for row in rows]))
+    if rows[0].seconds is not None:
+        columns.append(("hours in a row", [f"{(row.seconds or 0) / 3600:,.1f}" for row in rows]))
+    widths = [max(len(name), *map(len, cells)) for name, cells in columns]
+    names = [name for name, _ in columns]
+    for line in (names, *zip(*(cells for _, cells in columns), strict=True)):
+        yield "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))

@@ -1,0 +1,241 @@
+"""passhat gate: exit codes, forms, the job summary, and watching a file that grows."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from passhat.cli.main import main
+from passhat.cli.watching import watch_source
+from passhat.errors import ReadError
+from passhat.estimates import estimate
+from passhat.gates.watching import Watcher
+from passhat.outcomes import Outcomes, Run
+
+needs_interval = pytest.mark.skipif(
+    estimate(Outcomes.from_counts(8, [4, 5]), "pass^4").low is None,
+    reason="estimates carry no interval yet",
+)
+
+
+def table(path: Path, passes: Iterable[int], n: int = 8, **columns: object) -> str:
+    """A table of attempts: one row each, the passes first."""
+    names = ["task", "trial", "success", *columns]
+    lines = [",".join(names)]
+    for task, c in enumerate(passes):
+        lines += [
+            ",".join(map(str, [f"t{task}", trial, int(trial < c), *columns.values()]))
+            for trial in range(n)
+        ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def no_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    return table(tmp_path / "good.csv", [8] * 40, cost=0.25)
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> str:
+    return table(tmp_path / "bad.csv", [1] * 40, cost=0.75)
+
+
+def test_exit_codes_of_paired_rules(good: str, bad: str) -> None:
+    assert main(["gate", good, "pass^4 >= base - 0.03", "--against", bad]) == 0
+    assert main(["gate", bad, "pass^4 >= base - 0.03", "--against", good]) == 1
+    assert main(["gate", good, "pass^4 >= base", "--against", good]) == 3
+
+
+@needs_interval
+def test_exit_codes_of_plain_rules(good: str, bad: str) -> None:
+    assert main(["gate", good, "pass^4 >= 0.6"]) == 0
+    assert main(["gate", bad, "pass^4 >= 0.6"]) == 1
+    assert main(["gate", good, "pass^4 >= 0.99"]) == 3
+
+
+def test_counted_rules(good: str) -> None:
+    assert main(["gate", good, "cost <= 0.5", "cost/solved <= 0.25", "missing <= 2%"]) == 0
+    assert main(["gate", good, "cost <= 0.2"]) == 1
+
+
+def test_rules_that_cannot_be_asked(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for rule, says in [
+        ("pass^9 >= 0.5", "needs 9 attempts"),
+        ("tokens <= 5", "not recorded is not zero"),
+        ("pass^4 >= base", "--against"),
+        ("pas^4 >= 0.5", "Did you mean pass^4?"),
+        ("cost", "in quotes"),
+    ]:
+        assert main(["gate", good, rule]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_incomplete_runs(good: str, tmp_path: Path) -> None:
+    assert main(["gate", good, "cost <= 0.5", "--tasks", "41"]) == 4
+    assert main(["gate", good, "cost <= 0.5", "--tasks", "40", "--attempts", "8"]) == 0
+    assert main(["gate", good, "cost <= 0.5", "--attempts", "9"]) == 4
+    lossy = tmp_path / "lossy.csv"
+    lossy.write_text("task,trial,success\na,1,1\na,2,\nb,1,1\nb,2,1\n", encoding="utf-8")
+    assert main(["gate", str(lossy), "missing <= 2%"]) == 4
+    assert main(["gate", str(lossy), "missing <= 25%"]) == 0
+
+
+def test_short_tasks_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("task,n,c\na,4,4\nb,4,3\nc,1,1\n", encoding="utf-8")
+    assert main(["gate", str(path), "pass^4 >= 0.01"]) == 2
+    assert "c has 1" in capsys.readouterr().err
+    assert main(["gate", str(path), "pass^4 >= 0.5", "--drop-short"]) == 3
+    assert "left out" in capsys.readouterr().out
+
+
+def test_json_and_nothing_else(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", good, "cost <= 0.5", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["schema"] == "passhat.gate/1"
+    assert data["exit_code"] == 0
+    assert data["rules"][0]["rule"] == "cost <= 0.5"
+
+
+def test_markdown_junit_and_the_job_summary(
+    good: str, bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    md, junit, summary = (tmp_path / name for name in ("gate.md", "gate.xml", "summary.md"))
+    summary.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    rules = ["pass^4 >= base", "cost <= 0.5", "missing <= 2%"]
+    code = main(["gate", bad, *rules, "--against", good, "--md", str(md), "--junit", str(junit)])
+    assert code == 1
+    assert "| ✗ refuted | pass^4 >= base |" in md.read_text(encoding="utf-8")
+    text = summary.read_text(encoding="utf-8")
+    assert text.startswith("before\n## passhat gate: bad against good")
+    suite = ElementTree.fromstring(junit.read_text(encoding="utf-8"))[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "2", "0")
+    assert [case.get("name") for case in suite] == rules
+
+
+def test_junit_counts_what_is_open_or_absent_as_errors(
+    good: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--against", good, "--tasks", "41", "--junit", "-"]
+    assert main(["gate", good, "rate >= base", *options]) == 4
+    suite = ElementTree.fromstring(capsys.readouterr().out)[0]
+    assert (suite.get("tests"), suite.get("errors")) == ("2", "2")
+
+
+def test_a_summary_that_cannot_be_written_does_not_change_the_verdict(
+    good: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder"))
+    assert main(["gate", good, "cost <= 0.5"]) == 0
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_several_runs_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("model,task,success,cost\nA,t,1,1\nB,t,0,3\n", encoding="utf-8")
+    assert main(["gate", str(path), "cost <= 2"]) == 2
+    assert "--run: A, B" in capsys.readouterr().err
+    assert main(["gate", str(path), "cost <= 2", "--run", "A"]) == 0
+    assert main(["gate", str(path), "cost <= 2", "--run", "B"]) == 1
+    assert main(["gate", str(path), "cost <= 2", "--run", "C"]) == 2
+    against = ["--against", str(path), "--base-run", "B"]
+    assert main(["gate", str(path), "cost <= base", "--run", "A", *against]) == 0
+
+
+# -- watching ---------------------------------------------------------------------------------
+
+
+def test_watching_needs_the_plan(good: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", good, "pass^4 >= 0.5", "--watch"]) == 2
+    assert "--tasks N" in capsys.readouterr().err
+    assert main(["gate", good, "pass^4 >= 0.5", "--watch", "--tasks", "no-file"]) == 2
+
+
+@pytest.mark.parametrize(("c", "code"), [(8, 0), (0, 1)])
+def test_watching_a_finished_file(tmp_path: Path, c: int, code: int) -> None:
+    path = table(tmp_path / "done.csv", [c] * 30)
+    plan = ["--tasks", "30", "--attempts", "8"]
+    assert main(["gate", path, "pass^4 >= 0.5", "--watch", *plan]) == code
+
+
+def test_watching_to_the_end_may_stay_open(tmp_path: Path) -> None:
+    path = table(tmp_path / "done.csv", [8, 0] * 10)
+    plan = ["--watch", "--tasks", "20", "--attempts", "8", "--about", "new tasks"]
+    assert main(["gate", path, "pass^4 >= 0.45", *plan]) == 3
+
+
+def test_watching_a_file_that_grows(tmp_path: Path) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("\n".join(f"t{i}" for i in range(60)) + "\n\n", encoding="utf-8")
+    path = tmp_path / "grows.csv"
+    path.write_text("task,trial,success\n", encoding="utf-8")
+    stopped = threading.Event()
+
+    def write() -> None:
+        for task in range(60):
+            with path.open("a", encoding="utf-8") as stream:
+                for trial in range(4):
+                    stream.write(f"t{task},{trial},")
+                    stream.flush()
+                    stream.write("1\n")
+            if stopped.wait(0.005):
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        plan = ["--watch", "--tasks", str(ids), "--attempts", "4", "--interval", "0.02"]
+        assert main(["gate", str(path), "pass^2 >= 0.5", *plan]) == 0
+    finally:
+        stopped.set()
+        writer.join()
+
+
+def test_an_unreadable_moment_is_waited_out_but_not_for_ever() -> None:
+    run = Run("a", "a", Outcomes.from_counts(4, [4] * 20, [str(i) for i in range(20)]))
+    answers: list[Run | ReadError] = [ReadError("cut", source="f"), run]
+    slept: list[float] = []
+
+    def read() -> Run:
+        answer = answers.pop(0)
+        if isinstance(answer, ReadError):
+            raise answer
+        return answer
+
+    watcher = Watcher(["pass^2 >= 0.5"], tasks=20, attempts=4)
+    assert watch_source(read, watcher, 7.0, slept.append).exit_code == 0
+    assert slept == [7.0]
+    answers[:] = [ReadError("broken", source="f")] * 9
+    with pytest.raises(ReadError, match="broken"):
+        watch_source(read, Watcher(["rate >= 0.5"], tasks=20, attempts=4), 1.0, slept.append)
+
+
+def test_control_c_ends_watching(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = table(tmp_path / "part.csv", [8] * 3)
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupt)
+    monkeypatch.setattr("passhat.cli.watching.watch_source.__defaults__", (interrupt,))
+    plan = ["--watch", "--tasks", "30", "--attempts", "8"]
+    assert main(["gate", path, "pass^4 >= 0.5", *plan]) == 130
+    assert "stopped" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""passhat plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from passhat.cli.main import main
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> str:
+    lines = ["model,task,n,c"]
+    lines += [
+        f"{model},t{i},8,{(i * 3 + shift) % 9}"
+        for model, shift in (("A", 0), ("B", 1))
+        for i in range(30)
+    ]
+    path = tmp_path / "pilot.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def test_from_a_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", pilot, "--run", "A", "--detect", "0.03", "--metric", "pass^4"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("To see a lift of 0.03 in pass^4 with power 80%")
+    assert "difficulty as in the pilot" in text
+
+
+def test_against_a_second_pilot(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    against = ["--against", pilot, "--base-run", "B"]
+    assert main(["plan", pilot, "--run", "A", *against, "--detect", "0.05", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["goal"] == "detect"
+    assert any("measured" in line for line in data["assumptions"])
+
+
+def test_from_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--half-width", "0.05", "--mean", "0.7", "--icc", "0.4"]) == 0
+    assert "no pilot: 70% of attempts pass" in capsys.readouterr().out
+
+
+def test_mistakes(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--detect", "0.05"]) == 2
+    assert "--mean 0.7 --icc 0.4" in capsys.readouterr().err
+    assert main(["plan", pilot, "--run", "A"]) == 2
+    assert "--detect 0.03" in capsys.readouterr().err
+    assert main(["plan", pilot, "--detect", "0.05"]) == 2
+    assert "--run: A, B" in capsys.readouterr().err
