@@ -69,7 +69,7 @@ def estimate(
     --------
     >>> from passhat.outcomes import Outcomes
     >>> print(estimate(Outcomes.from_counts(10, [0, 1, 2, 4]), "pass@5"))
-    pass@5 = 0.563 [0.116, 0.943] (95%, new tasks; 4 tasks, 40 attempts)
+    pass@5 = 0.563 [0.141, 0.897] (95%, new tasks; 4 tasks, 40 attempts)
     """
     return estimate_all(
         outcomes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from passhat.estimates.metrics import CountMetric, Metric
 from passhat.estimates.task_values import values_by_task
 from passhat.outcomes import Completion, Outcomes, Run
 from passhat.planning.difficulty import Components, Difficulty
+from passhat.planning.goals import Detect, Goal, HalfWidth
 from passhat.planning.result import Plan, PlanRow
 
 __all__ = ["plan"]
@@ -27,34 +27,6 @@ _MOST_ATTEMPTS = 1024
 
 _Variance = Callable[[int], Components]
 """The variance of one task's value (or difference) as a function of attempts per task."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Goal:
-    """What is to be reached, and how many tasks a variance then takes."""
-
-    kind: str
-    target: float
-    level: float
-    power: float | None
-
-    @property
-    def quantiles(self) -> tuple[float, float]:
-        from scipy.special import ndtri
-
-        ahead = 0.0 if self.power is None else float(ndtri(self.power))
-        return float(ndtri((1 + self.level) / 2)), ahead
-
-    def tasks(self, variance: float) -> int:
-        """Normal theory, with Guenther's correction for a variance that is estimated."""
-        outer, ahead = self.quantiles
-        return max(2, math.ceil((outer + ahead) ** 2 * variance / self.target**2 + outer**2 / 2))
-
-    def reached(self, variance: float, tasks: int) -> float:
-        """The lift or half-width that this many tasks give."""
-        outer, ahead = self.quantiles
-        effective = max(tasks - outer**2 / 2, 1.0)
-        return (outer + ahead) * math.sqrt(variance / effective)
 
 
 def plan(
@@ -124,14 +96,13 @@ def plan(
         between=first.between,
         within=first.within,
         rows=rows,
-        fewest_tasks=goal.tasks(first.between),
+        fewest_tasks=goal.tasks(first.between, _MOST_ATTEMPTS),
         enough_attempts=_enough_attempts(variance, listed[0]),
         pilot_reaches=_pilot_reaches(goal, variance, chosen, pilot),
         assumptions=(
             basis,
             *_pairing_text(goal, pilot, against, correlation),
-            "normal approximation: near 0 and 1, and below about 20 tasks, the intervals passhat "
-            "reports are wider",
+            goal.approximation,
             *_price_notes(price, agents),
         ),
     )
@@ -147,7 +118,7 @@ def _count_metric(word: str | Metric) -> CountMetric:
     return chosen
 
 
-def _goal(detect: float | None, half_width: float | None, power: float, level: float) -> _Goal:
+def _goal(detect: float | None, half_width: float | None, power: float, level: float) -> Goal:
     if (detect is None) == (half_width is None):
         raise InvalidValue(
             "a plan needs one goal: a lift to detect, or a half-width.",
@@ -160,10 +131,10 @@ def _goal(detect: float | None, half_width: float | None, power: float, level: f
         raise InvalidValue(f"level must lie between 0 and 1, not {level:g}.")
     if detect is None:
         assert half_width is not None
-        return _Goal("half-width", half_width, level, None)
+        return HalfWidth(half_width, level)
     if not 0.5 <= power < 1:
         raise InvalidValue(f"power must lie from 0.5 to below 1, not {power:g}.")
-    return _Goal("detect", detect, level, power)
+    return Detect(detect, level, power)
 
 
 def _outcomes(source: Run | Outcomes) -> Outcomes:
@@ -199,7 +170,7 @@ def _difficulty(
 def _variance(
     difficulty: Difficulty,
     metric: CountMetric,
-    goal: _Goal,
+    goal: Goal,
     pilot: Run | Outcomes | None,
     against: Run | Outcomes | None,
     correlation: float,
@@ -251,7 +222,7 @@ def _measured_between(
 
 
 def _pairing_text(
-    goal: _Goal,
+    goal: Goal,
     pilot: Run | Outcomes | None,
     against: Run | Outcomes | None,
     correlation: float,
@@ -296,9 +267,9 @@ def _listed_attempts(k: int, pilot: Run | Outcomes | None, attempts: int | None)
 
 
 def _row(
-    goal: _Goal, variance: float, attempts: int, agents: int, price: dict[str, float]
+    goal: Goal, variance: float, attempts: int, agents: int, price: dict[str, float]
 ) -> PlanRow:
-    tasks = goal.tasks(variance)
+    tasks = goal.tasks(variance, attempts)
     total = tasks * attempts * agents
     cost, seconds = price.get("cost"), price.get("seconds")
     return PlanRow(
@@ -330,10 +301,10 @@ def _enough_attempts(variance: _Variance, smallest: int) -> int | None:
 
 
 def _pilot_reaches(
-    goal: _Goal, variance: _Variance, metric: CountMetric, pilot: Run | Outcomes | None
+    goal: Goal, variance: _Variance, metric: CountMetric, pilot: Run | Outcomes | None
 ) -> float | None:
     if pilot is None:
         return None
     outcomes = _outcomes(pilot)
     n = int(np.median(outcomes.n))
-    return goal.reached(variance(n).total, len(outcomes)) if n >= metric.k else None
+    return goal.reached(variance(n).total, len(outcomes), n) if n >= metric.k else None
