@@ -195,7 +195,7 @@ def _as_estimate(
     if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
-        notes.append(f"{metric} may lie outside both ends when some missing attempts passed")
+        notes.append("delta^k may lie outside both ends when only some missing attempts passed")
     return Estimate(
         metric=metric.name,
         value=made.value,

@@ -46,7 +46,8 @@ def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     rows = []
     for run in runs:
         outcomes = run.run.outcomes
-        cells = [_with_interval(one, "\n") for word in chosen if (one := run.find(word))]
+        found = [one for word in chosen if (one := run.find(word))]
+        cells = [f"{_value(one)}\n{one.interval_text()}" for one in found]
         rows.append([run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
     yield Text(f"{len(runs)} runs", style="bold")
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
@@ -79,6 +80,11 @@ def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
         level = next((one.level for one in estimates if one.level is not None), None)
         yield Text(title.format(level="" if level is None else f"{level:.0%} "), style="bold")
         yield from _estimate_tables(estimates, about)
+        yield Text("")
+    if any(map(_moves, estimates)):
+        yield Text(
+            "* missing attempts count as failed; the interval reaches to both extremes", style=GREY
+        )
 
 
 def _estimate_tables(
@@ -117,20 +123,16 @@ def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
 
 
 def _value(found: Estimate) -> str:
-    upper = found.value_if_passed
-    if upper is None or upper == found.value:
-        return number(found.value)
-    low, high = sorted((found.value, upper))
-    return f"{number(low)}–{number(high)}"
+    """The value, with a star where it would be another one had the missing attempts passed."""
+    return number(found.value) + ("*" if _moves(found) else "")
 
 
-def _with_interval(found: Estimate, space: str = " ") -> str:
-    """Value and interval; below each other where missing attempts make a range of the value."""
-    if found.low is None:
-        return _value(found)
-    if found.value_if_passed not in (None, found.value):
-        space = "\n"
-    return f"{_value(found)}{space}{found.interval_text()}"
+def _moves(found: Estimate) -> bool:
+    return found.value_if_passed not in (None, found.value)
+
+
+def _with_interval(found: Estimate) -> str:
+    return _value(found) if found.low is None else f"{_value(found)} {found.interval_text()}"
 
 
 def _curve(run: RunReport) -> Iterator[RenderableType]:
