@@ -6,17 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIMIT = 400 * 1024 * 1024
+import pytest
 
+LIMIT = 400 * 1024
+
+# VmHWM belongs to this program alone; getrusage would count the tests that started it as well.
 READ_AND_REPORT = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from passhat.cli import main
 code = main(["report", sys.argv[1], "--json"])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(code, peak * (1 if sys.platform == "darwin" else 1024), file=sys.stderr)
+peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]
+print(code, peak, file=sys.stderr)
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_a_million_attempts_are_reported_in_under_400_mb(tmp_path: Path) -> None:
     path = tmp_path / "million.csv"
     with path.open("w") as stream:
@@ -32,4 +37,4 @@ def test_a_million_attempts_are_reported_in_under_400_mb(tmp_path: Path) -> None
     code, peak = map(int, done.stderr.split())
     assert code == 0
     assert '"attempts": 1000000' in done.stdout
-    assert peak < LIMIT, f"{peak / 2**20:.0f} MB"
+    assert peak < LIMIT, f"{peak // 1024} MB"
