@@ -15,7 +15,18 @@ from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "cli", "main"]
 
-COMMANDS = ("report", "compare", "gate", "plan", "explain", "completion")
+COMMANDS = (
+    "run",
+    "runs",
+    "show",
+    "rm",
+    "report",
+    "compare",
+    "gate",
+    "plan",
+    "explain",
+    "completion",
+)
 """Every command, one module of the same name each, in the order in which help lists them."""
 
 

@@ -1,0 +1,98 @@
+"""``command:./agent --flag``: a program that speaks JSON lines, started anew for every attempt.
+
+It reads one JSON object per line on standard input, ``{"text": ..., "task": ..., "attempt": ...,
+"seed": ...}``, and writes one per answer, ``{"text": ...}``. Standard error is its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import signal
+from contextlib import suppress
+
+from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.errors import InvalidValue, shorten
+from passhat.outcomes import FailureCategory
+from passhat.suites.base import Turn
+
+__all__ = ["CommandAgent"]
+
+_LONGEST_LINE = 4 * 1024 * 1024
+
+
+class CommandAgent:
+    """A program as an agent."""
+
+    def __init__(self, command: str) -> None:
+        self.name = f"command:{command}"
+        self._words = shlex.split(command)
+        if not self._words or shutil.which(self._words[0]) is None:
+            raise InvalidValue(
+                f"{command!r} cannot be run: there is no program {self._words[:1]}.",
+                hint="Give the path to an executable, as in command:./agent.py",
+            )
+
+    async def session(self, attempt: AttemptInfo) -> _CommandSession:
+        process = await asyncio.create_subprocess_exec(
+            *self._words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=_LONGEST_LINE,
+            start_new_session=True,  # so that everything it starts can be ended with it
+        )
+        return _CommandSession(process, attempt)
+
+
+class _CommandSession:
+    def __init__(self, process: asyncio.subprocess.Process, attempt: AttemptInfo) -> None:
+        self._process = process
+        self._attempt = attempt
+
+    async def answer(self, turn: Turn) -> str:
+        said = {
+            "text": turn.text,
+            "task": self._attempt.task,
+            "attempt": self._attempt.number,
+            "seed": self._attempt.seed,
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(said).encode() + b"\n")
+            await self._process.stdin.drain()
+            line = await self._process.stdout.readline()
+        except (BrokenPipeError, ConnectionResetError):
+            line = b""
+        except ValueError:
+            raise AgentFault(
+                FailureCategory.FORMAT_ERROR, f"wrote a line of over {_LONGEST_LINE:,} bytes"
+            ) from None
+        if not line:
+            raise AgentFault(FailureCategory.AGENT_ERROR, "the program ended without an answer")
+        return _text_of(line)
+
+    async def close(self) -> None:
+        """Kill the program and everything it started; it has had its chance."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            await self._process.wait()
+
+
+def _text_of(line: bytes) -> str:
+    try:
+        said = json.loads(line)
+        text = said["text"]
+    except (ValueError, TypeError, KeyError):
+        shown = shorten(line[:200].decode("utf-8", "replace").strip())
+        raise AgentFault(
+            FailureCategory.FORMAT_ERROR, f'expected a line {{"text": ...}}, not {shown}'
+        ) from None
+    if not isinstance(text, str):
+        raise AgentFault(FailureCategory.FORMAT_ERROR, '"text" must be a string')
+    return text

@@ -1,0 +1,81 @@
+"""``python:MODULE:FUNCTION``: a function from prompt to answer, or a class with a memory.
+
+The simplest agent is ``def agent(prompt: str) -> str``, sync or async. Parameters named ``task``,
+``seed`` or ``temperature`` receive those. A class is instantiated anew for every attempt and called
+with each turn, so what it remembers ends with the attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.outcomes import FailureCategory
+from passhat.suites.base import Turn
+from passhat.suites.graders import load_object
+
+__all__ = ["FunctionAgent"]
+
+_OFFERED = ("task", "seed", "temperature")
+
+
+class FunctionAgent:
+    """A Python function or class as an agent."""
+
+    def __init__(self, path: str) -> None:
+        self.name = f"python:{path}"
+        self._made = load_object(path)
+
+    async def session(self, attempt: AttemptInfo) -> _FunctionSession:
+        function = self._made() if inspect.isclass(self._made) else self._made
+        return _FunctionSession(function, attempt)  # type: ignore[arg-type]
+
+
+class _FunctionSession:
+    def __init__(self, function: Callable[..., Any], attempt: AttemptInfo) -> None:
+        self._function = function
+        accepted = inspect.signature(function).parameters
+        self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in accepted}
+
+    async def answer(self, turn: Turn) -> str:
+        if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
+            getattr(self._function, "__call__", None)  # noqa: B004 - an instance may be async
+        ):
+            answer = await self._function(turn.text, **self._extra)
+        else:
+            answer = await _in_daemon_thread(lambda: self._function(turn.text, **self._extra))
+        if not isinstance(answer, str):
+            raise AgentFault(
+                FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
+            )
+        return answer
+
+    async def close(self) -> None:
+        return
+
+
+async def _in_daemon_thread(work: Callable[[], Any]) -> Any:
+    """Run in a thread that cannot keep the program alive: an agent that hangs is left behind."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(action: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            action(value)
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # handed on: the runner decides what it means
+            done: tuple[Callable[[Any], None], Any] = (future.set_exception, error)
+        else:
+            done = (future.set_result, result)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, *done)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future

@@ -1,0 +1,65 @@
+"""A store file as runs, so that every command reads what ``passhat run`` wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from passhat.outcomes import Run
+from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
+from passhat.outcomes.gathering import AttemptGatherer
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+from passhat.store import Store, StoredRun
+from passhat.store.records import protocol_from
+
+__all__ = ["StoreReader", "run_from_store"]
+
+_MAGIC = b"SQLite format 3\x00"
+_COLUMNS = ("task", "trial", "success", "failure", "duration", "steps", "answer")
+
+
+class StoreReader:
+    """passhat's own store."""
+
+    name = "store"
+
+    def recognises(self, source: Source) -> bool:
+        return source.head.startswith(_MAGIC)
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:  # noqa: ARG002
+        with Store(str(source.path), must_exist=True) as store:
+            return [run_from_store(store, run) for run in store.runs() if run.attempts]
+
+
+def run_from_store(store: Store, stored: StoredRun) -> Run:
+    """One run with its finished attempts."""
+    labels: dict[str, None] = {}
+    blocks: list[dict[str, list[object]]] = []
+    for rows in store.rows(stored.id):
+        columns: list[list[Any]] = [list(cells) for cells in zip(*rows, strict=True)]
+        task, number, verdict, why, seconds, steps, answer, label = columns
+        marks = [json.loads(text) for text in label]
+        labels |= dict.fromkeys(name for mark in marks for name in mark)
+        success: list[object] = [None if value < 0 else value for value in verdict]
+        block = dict(
+            zip(_COLUMNS, (task, number, success, why, seconds, steps, answer), strict=True)
+        )
+        block |= {SLICE_PREFIX + name: [mark.get(name) for mark in marks] for name in labels}
+        blocks.append(block)
+    gatherer = AttemptGatherer(ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)]))
+    for block in blocks:
+        size = len(block["task"])
+        gatherer.add({**{SLICE_PREFIX + n: [None] * size for n in labels}, **block})
+    (found,) = gatherer.runs()
+    protocol = protocol_from(store.protocol(stored.id))
+    return Run(
+        name=f"{stored.agent} {stored.id}",
+        agent=stored.agent,
+        outcomes=found.outcomes,
+        protocol=replace(protocol, attempts=stored.planned),
+        attempts=found.attempts,
+        source=store.path,
+        reading=(f"run {stored.id} of the store, started {stored.started}, {stored.status}",),
+    )

@@ -1,0 +1,171 @@
+"""One attempt: a fresh world, a fresh session, a conversation, a judgement."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.outcomes import FailureCategory, MissingReason
+from passhat.runner.redaction import Redactor
+from passhat.store.records import AttemptRecord
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+
+__all__ = ["Limits", "attempt", "seed_of"]
+
+T = TypeVar("T")
+
+_JUDGE_TRIES = 3
+_START_TRIES = 3
+_START_PAUSE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one attempt may use: turns of the agent, seconds per turn, seconds in all."""
+
+    max_steps: int = 30
+    step_seconds: float = 60.0
+    attempt_seconds: float = 600.0
+
+
+@dataclass(slots=True)
+class _Made:
+    """What is known of an attempt while it goes on."""
+
+    started: float = field(default_factory=time.monotonic)
+    steps: int = 0
+    retries: int = 0
+    transcript: list[dict[str, str]] = field(default_factory=list)
+
+    def say(self, who: str, text: str) -> None:
+        self.transcript.append({"role": who, "text": text})
+
+
+class _OurFault(Exception):
+    """The world or the judge broke: the attempt is missing, not failed."""
+
+    def __init__(self, reason: MissingReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def seed_of(base: int, task: str, number: int) -> int:
+    """A seed for every attempt that depends on nothing else."""
+    digest = hashlib.sha256(f"{base}\n{task}\n{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+async def attempt(
+    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, limits: Limits, redact: Redactor
+) -> AttemptRecord:
+    """Make one attempt. Whatever the agent does, this returns, within its limits."""
+    made = _Made()
+    try:
+        async with asyncio.timeout(limits.attempt_seconds):
+            judgement = await _played(suite, agent, task, info, limits, made)
+    except TimeoutError:
+        judgement = Judgement.failed(
+            FailureCategory.TIMEOUT, f"wall clock: over {limits.attempt_seconds:g} s in all"
+        )
+    except AgentFault as fault:
+        judgement = Judgement.failed(fault.category, fault.detail)
+    except _OurFault as fault:
+        judgement = Judgement.missing(fault.reason, fault.detail)
+    answers = "\n".join(entry["text"] for entry in made.transcript if entry["role"] == "agent")
+    return AttemptRecord(
+        task=task.id,
+        number=info.number,
+        judgement=Judgement(judgement.verdict, judgement.why, redact(judgement.detail)[:500]),
+        seed=info.seed,
+        seconds=time.monotonic() - made.started,
+        steps=made.steps,
+        retries=made.retries,
+        answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
+        transcript=[{**entry, "text": redact(entry["text"])} for entry in made.transcript],
+    )
+
+
+async def _played(
+    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, limits: Limits, made: _Made
+) -> Judgement:
+    episode = _guarded(lambda: suite.episode(task, info.seed), MissingReason.INFRASTRUCTURE)
+    session = await _started(agent, info, made)
+    try:
+        turn: Turn | None = _guarded(episode.open, MissingReason.INFRASTRUCTURE)
+        while turn is not None:
+            if made.steps >= limits.max_steps:
+                raise AgentFault(
+                    FailureCategory.TIMEOUT, f"max_steps: not done after {limits.max_steps} turns"
+                )
+            turn = await _step(episode, session, turn, limits, made)
+    finally:
+        await session.close()
+    return _judged(episode, made)
+
+
+async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
+    """A session; an agent that cannot be reached is tried again before it fails."""
+    for left in reversed(range(_START_TRIES)):
+        try:
+            return await agent.session(info)
+        except OSError as error:
+            if left == 0:
+                raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
+            made.retries += 1
+            await asyncio.sleep(_START_PAUSE)
+        except AgentFault:
+            raise
+        except Exception as error:
+            raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
+    raise AssertionError("unreachable")
+
+
+async def _step(
+    episode: Episode, session: Session, turn: Turn, limits: Limits, made: _Made
+) -> Turn | None:
+    made.say("user", turn.text)
+    made.steps += 1
+    try:
+        async with asyncio.timeout(limits.step_seconds):
+            answer = await session.answer(turn)
+    except TimeoutError:
+        # The limit of the whole attempt is told apart by whoever set it.
+        raise AgentFault(
+            FailureCategory.TIMEOUT, f"wall clock: no answer within {limits.step_seconds:g} s"
+        ) from None
+    except AgentFault:
+        raise
+    except Exception as error:
+        raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
+    made.say("agent", answer)
+    return _guarded(lambda: episode.reply(answer), MissingReason.INFRASTRUCTURE)
+
+
+def _judged(episode: Episode, made: _Made) -> Judgement:
+    """A judge that breaks is asked again; a judge that stays broken leaves a missing attempt."""
+    for left in reversed(range(_JUDGE_TRIES)):
+        try:
+            return episode.judge()
+        except Exception as error:
+            if left == 0:
+                raise _OurFault(MissingReason.JUDGE_ERROR, _described(error)) from None
+            made.retries += 1
+    raise AssertionError("unreachable")
+
+
+def _guarded(work: Callable[[], T], reason: MissingReason) -> T:
+    """Run the suite's own code: what breaks there is not the agent's fault."""
+    try:
+        return work()
+    except Exception as error:
+        raise _OurFault(reason, _described(error)) from None
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,6 @@
+"""Where attempts live: one SQLite file, appended to while it is read."""
+
+from passhat.store.records import AttemptRecord, RunRecord, StoredRun
+from passhat.store.sqlite import DEFAULT_PATH, Store
+
+__all__ = ["DEFAULT_PATH", "AttemptRecord", "RunRecord", "Store", "StoredRun"]

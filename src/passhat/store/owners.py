@@ -1,0 +1,42 @@
+"""Who is making an attempt right now, and whether they are still alive.
+
+A row is written before an attempt is started, so that two runners on one store never make the same
+one. When a runner was killed, its rows are left behind; the next runner sees that their owner is
+gone and makes those attempts itself.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+__all__ = ["is_gone", "this_owner"]
+
+
+def this_owner() -> str:
+    """Host, process and its start: a process id alone is used again by others."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_start_of(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether an owner on this machine no longer runs; of other machines nothing is known."""
+    host, _, rest = owner.partition("/")
+    pid, _, start = rest.partition("/")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return _start_of(int(pid)) != start
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, where the system says so."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

@@ -1,0 +1,92 @@
+"""What is written down about a run and about an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from passhat.outcomes import Verdict
+from passhat.protocol import Protocol, Question
+from passhat.suites.base import Judgement, Task, fingerprint
+
+__all__ = ["AttemptRecord", "RunRecord", "StoredRun", "protocol_from"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run before its first attempt: never changed afterwards.
+
+    The planned number of attempts is kept beside the protocol, since a run may be extended. The
+    ``id`` follows from agent and protocol, so that the same command finds the same run again.
+    """
+
+    agent: str
+    protocol: Protocol
+    tasks: Sequence[Task]
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        return fingerprint([self.agent, self.protocol.digest, self.name])[:10]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """A finished attempt."""
+
+    task: str
+    number: int
+    judgement: Judgement
+    seed: int
+    seconds: float
+    steps: int
+    retries: int = 0
+    answer_hash: str = ""
+    transcript: Sequence[Mapping[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a list of runs shows of one."""
+
+    id: str
+    agent: str
+    suite: str
+    tasks: int
+    planned: int
+    attempts: int
+    missing: int
+    passed: int
+    started: str
+    status: str
+
+    def to_dict(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def protocol_from(data: Mapping[str, object]) -> Protocol:
+    """A protocol from what ``to_dict`` wrote."""
+    fields = dict(data)
+    question = fields.pop("question", None)
+    decoding = fields.pop("decoding", None)
+    return Protocol(
+        **fields,  # type: ignore[arg-type]
+        decoding=decoding if isinstance(decoding, dict) else {},
+        question=Question(**question) if isinstance(question, dict) else Question(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one stored attempt ended, for showing it."""
+
+    task: str
+    number: int
+    verdict: Verdict
+    why: str
+    detail: str
+    seconds: float
+    steps: int
+    transcript: Sequence[Mapping[str, str]] = ()
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,0 +1,57 @@
+"""The tables, version by version. A file of an older version is brought up to date when opened."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from passhat.errors import ReadError
+
+__all__ = ["APPLICATION_ID", "VERSION", "migrate"]
+
+APPLICATION_ID = 0x70617373
+"""Marks a file as passhat's, so that another program's database is not written into."""
+
+_MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        id TEXT PRIMARY KEY, agent TEXT NOT NULL, suite TEXT NOT NULL, name TEXT NOT NULL,
+        protocol TEXT NOT NULL, planned INTEGER NOT NULL, started TEXT NOT NULL
+    );
+    CREATE TABLE tasks (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, position INTEGER NOT NULL,
+        task TEXT NOT NULL, labels TEXT NOT NULL, PRIMARY KEY (run, task)
+    ) WITHOUT ROWID;
+    CREATE TABLE attempts (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, task TEXT NOT NULL,
+        number INTEGER NOT NULL, owner TEXT, verdict INTEGER, why TEXT, detail TEXT, seed INTEGER,
+        seconds REAL, steps INTEGER, retries INTEGER, answer TEXT, finished TEXT,
+        PRIMARY KEY (run, task, number)
+    ) WITHOUT ROWID;
+    CREATE TABLE transcripts (
+        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, task TEXT NOT NULL,
+        number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
+    ) WITHOUT ROWID;
+    """,
+)
+
+VERSION = len(_MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Make or update the tables; refuse a file that is not ours or that is newer than we are."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    used = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if used and application != APPLICATION_ID:
+        raise ReadError("is a database, but not one of passhat.", source=path)
+    if version > VERSION:
+        raise ReadError(
+            f"was written by a newer passhat (store version {version}, this one knows {VERSION}).",
+            source=path,
+            hint="Upgrade passhat: pip install --upgrade passhat",
+        )
+    for step in range(version, VERSION):
+        connection.executescript(
+            f"BEGIN; {_MIGRATIONS[step]} PRAGMA application_id = {APPLICATION_ID}; "
+            f"PRAGMA user_version = {step + 1}; COMMIT;"
+        )

@@ -1,0 +1,105 @@
+"""Graders for suites in a file: one answer against what was expected."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from passhat.errors import InvalidValue
+from passhat.outcomes import FailureCategory
+from passhat.suites.base import Judgement
+
+__all__ = ["GRADERS", "Grader", "grader"]
+
+Grader = Callable[[str, object], Judgement]
+"""(the agent's answer, what was expected) to a judgement."""
+
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def _wrong(answer: str) -> Judgement:
+    return Judgement.failed(FailureCategory.WRONG_ANSWER, f"answered {answer.strip()[:80]!r}")
+
+
+def _exact(answer: str, expected: object) -> Judgement:
+    return Judgement.passed() if answer.strip() == str(expected).strip() else _wrong(answer)
+
+
+def _contains(answer: str, expected: object) -> Judgement:
+    return Judgement.passed() if str(expected) in answer else _wrong(answer)
+
+
+def _regex(answer: str, expected: object) -> Judgement:
+    return Judgement.passed() if re.search(str(expected), answer) else _wrong(answer)
+
+
+def _numeric(answer: str, expected: object) -> Judgement:
+    """The last number in the answer, to one part in a million."""
+    found = _NUMBER.findall(answer)
+    if not found:
+        return Judgement.failed(FailureCategory.FORMAT_ERROR, "no number in the answer")
+    value = float(found[-1].replace(",", ""))
+    close = math.isclose(value, float(str(expected)), rel_tol=1e-6, abs_tol=1e-9)
+    return Judgement.passed() if close else _wrong(answer)
+
+
+def _json_equal(answer: str, expected: object) -> Judgement:
+    """The same JSON value, whatever its spacing and order of keys."""
+    try:
+        value = json.loads(answer)
+    except ValueError:
+        return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
+    return Judgement.passed() if value == expected else _wrong(answer)
+
+
+GRADERS: Mapping[str, Grader] = MappingProxyType(
+    {
+        "exact": _exact,
+        "contains": _contains,
+        "regex": _regex,
+        "numeric": _numeric,
+        "json": _json_equal,
+    }
+)
+
+
+def grader(word: str) -> Grader:
+    """A grader by its word, or ``python:MODULE:FUNCTION`` that says True or False."""
+    if word in GRADERS:
+        return GRADERS[word]
+    if not word.startswith("python:"):
+        raise InvalidValue(
+            f"{word!r} is not a grader.",
+            hint=f"There are: {', '.join(GRADERS)} and python:MODULE:FUNCTION.",
+        )
+    function = load_object(word.removeprefix("python:"))
+
+    def own(answer: str, expected: object) -> Judgement:
+        verdict = function(answer, expected)
+        if isinstance(verdict, Judgement):
+            return verdict
+        return Judgement.passed() if verdict else _wrong(answer)
+
+    return own
+
+
+def load_object(path: str) -> Callable[..., object]:
+    """``module:name`` as the object itself."""
+    module, sign, name = path.partition(":")
+    if not sign or not module or not name:
+        raise InvalidValue(f"{path!r} should read MODULE:NAME.")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidValue(
+            f"{path!r} cannot be loaded: {error}.",
+            hint="Run passhat where the module can be imported, or install it.",
+        ) from None
+    if not callable(found):
+        raise InvalidValue(f"{path!r} is not something that can be called.")
+    result: Callable[..., object] = found
+    return result
