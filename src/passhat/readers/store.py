@@ -12,7 +12,6 @@ from passhat.outcomes.gathering import AttemptGatherer
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.store import Store, StoredRun
-from passhat.store.records import protocol_from
 
 __all__ = ["StoreReader", "run_from_store"]
 
@@ -53,7 +52,7 @@ def run_from_store(store: Store, stored: StoredRun) -> Run:
         size = len(block["task"])
         gatherer.add({**{SLICE_PREFIX + n: [None] * size for n in labels}, **block})
     (found,) = gatherer.runs()
-    protocol = protocol_from(store.protocol(stored.id))
+    protocol = store.protocol(stored.id)
     return Run(
         name=f"{stored.agent} {stored.id}",
         agent=stored.agent,

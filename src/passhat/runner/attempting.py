@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
@@ -46,6 +46,26 @@ class _Made:
         self.transcript.append({"role": who, "text": text})
 
 
+class _Clock:
+    """One timer for both limits, set anew for every step: half the cost of two timers."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._now = asyncio.get_running_loop().time
+        self._end = self._now() + limits.attempt_seconds
+        # Starting the agent counts towards its first step.
+        self.timeout = asyncio.timeout_at(min(self._now() + limits.step_seconds, self._end))
+
+    def next_step(self) -> None:
+        """From now on the agent has the time for one step, within what is left of the whole."""
+        self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
+
+    def reason(self) -> str:
+        if self._now() >= self._end:
+            return f"wall clock: over {self.limits.attempt_seconds:g} s in all"
+        return f"wall clock: no answer within {self.limits.step_seconds:g} s"
+
+
 class _OurFault(Exception):
     """The world or the judge broke: the attempt is missing, not failed."""
 
@@ -66,13 +86,12 @@ async def attempt(
 ) -> AttemptRecord:
     """Make one attempt. Whatever the agent does, this returns, within its limits."""
     made = _Made()
+    clock = _Clock(limits)
     try:
-        async with asyncio.timeout(limits.attempt_seconds):
-            judgement = await _played(suite, agent, task, info, limits, made)
+        async with clock.timeout:
+            judgement = await _played(suite, agent, task, info, clock, made)
     except TimeoutError:
-        judgement = Judgement.failed(
-            FailureCategory.TIMEOUT, f"wall clock: over {limits.attempt_seconds:g} s in all"
-        )
+        judgement = Judgement.failed(FailureCategory.TIMEOUT, clock.reason())
     except AgentFault as fault:
         judgement = Judgement.failed(fault.category, fault.detail)
     except _OurFault as fault:
@@ -81,7 +100,7 @@ async def attempt(
     return AttemptRecord(
         task=task.id,
         number=info.number,
-        judgement=Judgement(judgement.verdict, judgement.why, redact(judgement.detail)[:500]),
+        judgement=replace(judgement, detail=redact(judgement.detail)[:500]),
         seed=info.seed,
         seconds=time.monotonic() - made.started,
         steps=made.steps,
@@ -92,18 +111,21 @@ async def attempt(
 
 
 async def _played(
-    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, limits: Limits, made: _Made
+    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, clock: _Clock, made: _Made
 ) -> Judgement:
     episode = _guarded(lambda: suite.episode(task, info.seed), MissingReason.INFRASTRUCTURE)
     session = await _started(agent, info, made)
     try:
         turn: Turn | None = _guarded(episode.open, MissingReason.INFRASTRUCTURE)
         while turn is not None:
-            if made.steps >= limits.max_steps:
+            if made.steps >= clock.limits.max_steps:
                 raise AgentFault(
-                    FailureCategory.TIMEOUT, f"max_steps: not done after {limits.max_steps} turns"
+                    FailureCategory.TIMEOUT,
+                    f"max_steps: not done after {clock.limits.max_steps} turns",
                 )
-            turn = await _step(episode, session, turn, limits, made)
+            if made.steps:
+                clock.next_step()
+            turn = await _step(episode, session, turn, made)
     finally:
         await session.close()
     return _judged(episode, made)
@@ -126,19 +148,11 @@ async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
     raise AssertionError("unreachable")
 
 
-async def _step(
-    episode: Episode, session: Session, turn: Turn, limits: Limits, made: _Made
-) -> Turn | None:
+async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> Turn | None:
     made.say("user", turn.text)
     made.steps += 1
     try:
-        async with asyncio.timeout(limits.step_seconds):
-            answer = await session.answer(turn)
-    except TimeoutError:
-        # The limit of the whole attempt is told apart by whoever set it.
-        raise AgentFault(
-            FailureCategory.TIMEOUT, f"wall clock: no answer within {limits.step_seconds:g} s"
-        ) from None
+        answer = await session.answer(turn)
     except AgentFault:
         raise
     except Exception as error:

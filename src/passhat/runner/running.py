@@ -23,6 +23,8 @@ __all__ = ["Limits", "Progress", "RunPlan", "Stop", "run_attempts"]
 
 _DRAIN_SECONDS = 0.02
 """Finished attempts wait at most this long to be written together."""
+_UNWRITTEN = 1_000
+"""More than this many finished attempts are never held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +96,14 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
     made = store.made(plan.record.id)
     todo = [one for one in plan.wanted() if one not in made]
     progress = Progress(total=len(todo))
-    finished: asyncio.Queue[AttemptRecord | None] = asyncio.Queue()
+    finished: asyncio.Queue[AttemptRecord | None] = asyncio.Queue(_UNWRITTEN)
     workers = asyncio.create_task(_work(plan, store, iter(todo), finished, stop))
     writer = asyncio.create_task(_write(plan, store, finished, progress, seen))
     stop.when_impatient(workers.cancel)
     try:
         await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
         if not writer.done():
-            finished.put_nowait(None)  # nothing more will come
+            await finished.put(None)  # nothing more will come
         else:
             workers.cancel()  # a store that cannot be written makes further attempts pointless
         await asyncio.wait({workers})
@@ -141,7 +143,8 @@ async def _work(
             record = await attempt(
                 plan.suite, plan.agent, tasks[task], info, plan.limits, plan.redact
             )
-            finished.put_nowait(record)
+            await finished.put(record)
+            await asyncio.sleep(0)  # an agent that never waits must not starve the writer
 
     async with asyncio.TaskGroup() as group:
         for _ in range(plan.jobs):

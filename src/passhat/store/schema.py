@@ -14,21 +14,22 @@ APPLICATION_ID = 0x70617373
 _MIGRATIONS = (
     """
     CREATE TABLE runs (
-        id TEXT PRIMARY KEY, agent TEXT NOT NULL, suite TEXT NOT NULL, name TEXT NOT NULL,
-        protocol TEXT NOT NULL, planned INTEGER NOT NULL, started TEXT NOT NULL
+        key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL,
+        suite TEXT NOT NULL, name TEXT NOT NULL, protocol TEXT NOT NULL,
+        planned INTEGER NOT NULL, started TEXT NOT NULL
     );
     CREATE TABLE tasks (
-        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, position INTEGER NOT NULL,
-        task TEXT NOT NULL, labels TEXT NOT NULL, PRIMARY KEY (run, task)
-    ) WITHOUT ROWID;
+        key INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE,
+        position INTEGER NOT NULL, task TEXT NOT NULL, labels TEXT NOT NULL, UNIQUE (run, task)
+    );
     CREATE TABLE attempts (
-        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, task TEXT NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task INTEGER NOT NULL,
         number INTEGER NOT NULL, owner TEXT, verdict INTEGER, why TEXT, detail TEXT, seed INTEGER,
         seconds REAL, steps INTEGER, retries INTEGER, answer TEXT, finished TEXT,
         PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     CREATE TABLE transcripts (
-        run TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE, task TEXT NOT NULL,
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task INTEGER NOT NULL,
         number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     """,

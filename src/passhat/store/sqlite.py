@@ -12,25 +12,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from passhat.errors import InvalidValue, ReadError
 from passhat.outcomes import Verdict
+from passhat.protocol import Protocol
 from passhat.store.owners import is_gone, this_owner
-from passhat.store.records import AttemptRecord, Ended, RunRecord, StoredRun
+from passhat.store.records import AttemptRecord, Ended, RunRecord, StoredRun, protocol_from
 from passhat.store.schema import migrate
 
 __all__ = ["DEFAULT_PATH", "Store"]
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
+_CLAIMED_AT_ONCE = 200
 
 _LISTED = """
-    SELECT r.id, r.agent, r.suite, r.protocol, r.planned, r.started,
-        (SELECT count(*) FROM tasks t WHERE t.run = r.id),
-        (SELECT count(*) FROM attempts a WHERE a.run = r.id AND a.verdict IS NOT NULL),
-        (SELECT count(*) FROM attempts a WHERE a.run = r.id AND a.verdict = -1),
-        (SELECT count(*) FROM attempts a WHERE a.run = r.id AND a.verdict = 1),
-        (SELECT count(*) FROM attempts a WHERE a.run = r.id AND a.verdict IS NULL)
-    FROM runs r ORDER BY r.started, r.id
+    SELECT r.id, r.agent, r.suite, r.planned, r.started,
+        (SELECT count(*) FROM tasks t WHERE t.run = r.key),
+        count(a.verdict), coalesce(sum(a.verdict = -1), 0), coalesce(sum(a.verdict = 1), 0),
+        count(a.number) - count(a.verdict)
+    FROM runs r LEFT JOIN attempts a ON a.run = r.key GROUP BY r.key ORDER BY r.started, r.key
 """
 
 
@@ -61,6 +63,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
         self._owner = this_owner()
+        self._task_keys: dict[str, dict[str, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -84,34 +87,46 @@ class Store:
         protocol = json.dumps(run.protocol.to_dict())
         with self._transaction():
             self._db.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) "
+                "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (id) DO UPDATE SET planned = max(planned, excluded.planned)",
                 (run.id, run.agent, run.protocol.suite or "", run.name, protocol, planned, now),
             )
+            key = self._key(run.id)
+            self._task_keys.pop(run.id, None)
             self._db.executemany(
-                "INSERT OR IGNORE INTO tasks VALUES (?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO tasks (run, position, task, labels) VALUES (?, ?, ?, ?)",
                 (
-                    (run.id, position, task.id, json.dumps(dict(task.labels)))
+                    (key, position, task.id, json.dumps(dict(task.labels)))
                     for position, task in enumerate(run.tasks)
                 ),
             )
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """Mark attempts as being made; returns those that nobody else has claimed."""
-        got = []
+        key, tasks = self._key(run), self._tasks(run)
+        names = {number: name for name, number in tasks.items()}
+        got: list[tuple[str, int]] = []
         with self._transaction():
-            for task, number in attempts:
+            for start in range(0, len(attempts), _CLAIMED_AT_ONCE):
+                block = attempts[start : start + _CLAIMED_AT_ONCE]
                 found = self._db.execute(
-                    "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)",
-                    (run, task, number, self._owner),
+                    "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES "
+                    + ", ".join(["(?, ?, ?, ?)"] * len(block))
+                    + " RETURNING task, number",
+                    [
+                        cell
+                        for task, number in block
+                        for cell in (key, tasks[task], number, self._owner)
+                    ],
                 )
-                if found.rowcount == 1:
-                    got.append((task, number))
+                got += [(names[task], number) for task, number in found]
         return got
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
         """Write down what came of claimed attempts, all of them in one transaction."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        key, tasks = self._key(run), self._tasks(run)
         records = list(attempts)
         with self._transaction():
             self._db.executemany(
@@ -122,18 +137,14 @@ class Store:
                     (
                         *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
                         *(one.seed, one.seconds, one.steps, one.retries, one.answer_hash, now),
-                        *(run, one.task, one.number),
+                        *(key, tasks[one.task], one.number),
                     )
                     for one in records
                 ),
             )
             self._db.executemany(
                 "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?)",
-                (
-                    (run, one.task, one.number, zlib.compress(json.dumps(one.transcript).encode()))
-                    for one in records
-                    if one.transcript
-                ),
+                ((key, tasks[one.task], one.number, _packed(one)) for one in records),
             )
 
     def release(self, run: str, *, missing: bool = False) -> int:
@@ -142,22 +153,25 @@ class Store:
         With ``missing`` attempts that ended without a verdict are forgotten, too, so that they
         are made again.
         """
+        if self._found_key(run) is None:
+            return 0
+        key = self._key(run)
         open_rows = self._db.execute(
-            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (run,)
+            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (key,)
         ).fetchall()
         gone = [owner for (owner,) in open_rows if owner == self._owner or is_gone(owner or "")]
         with self._transaction():
             count = sum(
                 self._db.execute(
                     "DELETE FROM attempts WHERE run = ? AND verdict IS NULL AND owner = ?",
-                    (run, owner),
+                    (key, owner),
                 ).rowcount
                 for owner in gone
             )
             if missing:
                 count += self._db.execute(
                     "DELETE FROM attempts WHERE run = ? AND verdict = ?",
-                    (run, int(Verdict.MISSING)),
+                    (key, int(Verdict.MISSING)),
                 ).rowcount
         return count
 
@@ -165,12 +179,17 @@ class Store:
         """Delete a run with everything that belongs to it."""
         with self._transaction():
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+        self._task_keys.pop(run, None)
 
     # -- reading -----------------------------------------------------------------------------
 
     def made(self, run: str) -> set[tuple[str, int]]:
         """The attempts that are finished or being made."""
-        rows = self._db.execute("SELECT task, number FROM attempts WHERE run = ?", (run,))
+        rows = self._db.execute(
+            "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
+            "WHERE a.run = ?",
+            (self._key(run),),
+        )
         return set(rows.fetchall())
 
     def runs(self) -> list[StoredRun]:
@@ -186,11 +205,10 @@ class Store:
         what = f"{len(found)} runs start with" if found else "there is no run"
         raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
 
-    def protocol(self, run: str) -> dict[str, object]:
-        """The protocol of a run as plain data."""
+    def protocol(self, run: str) -> Protocol:
+        """The protocol that a run was begun with."""
         (text,) = self._db.execute("SELECT protocol FROM runs WHERE id = ?", (run,)).fetchone()
-        data: dict[str, object] = json.loads(text)
-        return data
+        return protocol_from(json.loads(text))
 
     def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
@@ -198,10 +216,10 @@ class Store:
         (task, number, verdict, why, seconds, steps, answer, labels)
         """
         found = self._db.execute(
-            "SELECT a.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.answer, t.labels "
-            "FROM attempts a JOIN tasks t ON t.run = a.run AND t.task = a.task "
-            "WHERE a.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, a.number",
-            (run,),
+            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.answer, t.labels "
+            "FROM tasks t JOIN attempts a ON a.run = t.run AND a.task = t.key "
+            "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
+            (self._key(run),),
         )
         while block := found.fetchmany(size):
             yield block
@@ -212,7 +230,7 @@ class Store:
             "SELECT a.verdict, a.why, a.detail, a.seconds, a.steps, x.body FROM attempts a "
             "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
             "WHERE a.run = ? AND a.task = ? AND a.number = ? AND a.verdict IS NOT NULL",
-            (run, task, number),
+            (self._key(run), self._tasks(run).get(task, -1), number),
         ).fetchone()
         if row is None:
             return None
@@ -225,6 +243,24 @@ class Store:
     def is_sound(self) -> bool:
         """Whether SQLite finds the file whole."""
         return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
+
+    def _found_key(self, run: str) -> int | None:
+        row = self._db.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _key(self, run: str) -> int:
+        """The short number that stands for a run inside the file."""
+        key = self._found_key(run)
+        if key is None:
+            raise InvalidValue(f"{self.path}: there is no run {run!r}.")
+        return key
+
+    def _tasks(self, run: str) -> dict[str, int]:
+        """The short number of every task of a run; tasks are only ever added."""
+        if run not in self._task_keys:
+            rows = self._db.execute("SELECT task, key FROM tasks WHERE run = ?", (self._key(run),))
+            self._task_keys[run] = dict(rows.fetchall())
+        return self._task_keys[run]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -242,8 +278,12 @@ class Store:
             ) from None
 
 
-def _stored(row: tuple[str, str, str, str, int, str, int, int, int, int, int]) -> StoredRun:
-    run, agent, suite, _, planned, started, tasks, made, missing, passed, open_ = row
-    done = made >= planned * tasks
-    status = "complete" if done else "in progress" if open_ else "stopped"
+def _packed(record: AttemptRecord) -> bytes:
+    """Compressed as lightly as SQLite's own pages make sensible."""
+    return zlib.compress(msgspec.json.encode(record.transcript), level=1)
+
+
+def _stored(row: tuple[str, str, str, int, str, int, int, int, int, int]) -> StoredRun:
+    run, agent, suite, planned, started, tasks, made, missing, passed, open_ = row
+    status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
     return StoredRun(run, agent, suite, tasks, planned, made, missing, passed, started, status)

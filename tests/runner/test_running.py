@@ -1,0 +1,281 @@
+"""Attempts are made once, written down, resumed, extended, and survive what agents do."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.cli.exits import ExitCode
+from passhat.store import Store
+
+Passhat = Callable[..., Any]
+PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
+TASKS = ["run", "-s", "jsonl:tasks.jsonl"]
+
+
+def _ended(folder: Path) -> Counter[tuple[str, str]]:
+    with sqlite3.connect(folder / ".passhat" / "passhat.db") as store:
+        rows = store.execute("SELECT verdict, why FROM attempts").fetchall()
+    return Counter((str(verdict), why) for verdict, why in rows)
+
+
+def test_every_attempt_is_made_once_and_reported(passhat: Passhat, folder: Path) -> None:
+    ended = passhat(*TASKS, "-a", "python:some_agents:coin", "-n", "4")
+    assert ended.code == 0
+    assert "20 of 20 attempts" in ended.err
+    assert "5 tasks x 4 attempts" in ended.out
+    assert sum(_ended(folder).values()) == 20
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_same_command_again_makes_nothing_and_a_larger_n_adds(passhat: Passhat) -> None:
+    command = [*TASKS, "-a", "python:some_agents:coin", "-n"]
+    first = passhat(*command, "2").out
+    with Store() as store:
+        before = list(store.rows(store.runs()[0].id))
+    assert "attempts:" not in passhat(*command, "2").err
+    assert passhat(*command, "2").out == first
+    assert "10 of 10 attempts" in passhat(*command, "4").err
+    with Store() as store:
+        (run,) = store.runs()
+        after = [row for block in store.rows(run.id) for row in block]
+    assert [row for row in after if int(str(row[1])) <= 2] == [r for block in before for r in block]
+    assert (run.planned, run.attempts, run.status) == (4, 20, "complete")
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        ("python:some_agents:hangs", "timeout"),
+        ("python:some_agents:raises", "exception"),
+        ("python:some_agents:nonsense", "format_error"),
+        ("command:false", "agent_error"),
+        ("command:cat", ""),
+        ("command:yes", "format_error"),
+        ("command:sleep 60", "timeout"),
+    ],
+)
+def test_what_an_agent_does_wrong_fails_its_attempt_alone(
+    passhat: Passhat, folder: Path, agent: str, why: str
+) -> None:
+    ended = passhat(*TASKS, "-a", agent, "-n", "1", "--step-timeout", "0.5")
+    assert ended.code == 0
+    (((verdict, found), count),) = _ended(folder).items()
+    # `cat` answers with what it was told: the right form, the wrong answer.
+    assert (verdict, found, count) == ("0", why or "wrong_answer", 5)
+
+
+def test_a_flood_of_output_is_cut_off(passhat: Passhat, folder: Path) -> None:
+    flood = folder / "flood"
+    flood.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write('x' * 50_000_000)\n")
+    flood.chmod(0o755)
+    passhat(*TASKS, "-a", f"command:{flood}", "-n", "1", "--task", "t0")
+    assert _ended(folder) == {("0", "format_error"): 1}
+
+
+def test_every_attempt_gets_a_fresh_agent(passhat: Passhat, folder: Path) -> None:
+    passhat(*TASKS, "-a", "python:some_agents:Remembers", "-n", "3")
+    assert _ended(folder) == {("1", ""): 15}
+
+
+def test_a_function_may_be_async_and_ask_for_what_it_needs(passhat: Passhat, folder: Path) -> None:
+    passhat(*TASKS, "-a", "python:some_agents:ayes", "-n", "2", "--temperature", "0.7")
+    assert _ended(folder) == {("1", ""): 10}
+
+
+def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
+    passhat: Passhat, folder: Path
+) -> None:
+    judge = folder / "own_judge.py"
+    judge.write_text("def grade(answer, expected):\n    raise OSError('judge is down')\n")
+    line = {"id": "a", "prompt": "?", "answer": "yes", "grader": "python:own_judge:grade"}
+    (folder / "tasks.jsonl").write_text(json.dumps(line))
+    command = [*TASKS, "-a", "python:some_agents:yes", "-n", "2"]
+    assert passhat(*command).code == 0
+    assert _ended(folder) == {("-1", "judge_error"): 2}
+    sys.modules["own_judge"].grade = lambda answer, expected: answer == expected  # type: ignore[attr-defined]
+    assert passhat(*command).code == 0
+    assert _ended(folder) == {("-1", "judge_error"): 2}
+    assert passhat(*command, "--only-missing").code == 0
+    assert _ended(folder) == {("1", ""): 2}
+    sys.modules.pop("own_judge")
+
+
+def test_secrets_never_reach_the_store(
+    passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
+    (folder / "leaky.py").write_text("def agent(p):\n    return 'use correct-horse-battery now'\n")
+    passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "1")
+    passhat(*TASKS, "-a", "python:leaky:agent", "-n", "1")
+    with Store() as store:
+        text = ""
+        for run in store.runs():
+            ended = store.attempt(run.id, "t0", 1)
+            assert ended is not None
+            text += f"{ended.detail} {ended.transcript}"
+    assert "sk-abcdef" not in text
+    assert "correct-horse" not in text
+    assert text.count("[redacted]") >= 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_some_tasks_by_id_by_place_and_drawn(passhat: Passhat) -> None:
+    command = [*TASKS, "-a", "python:some_agents:yes", "-n", "1"]
+    assert "1 of 1" in passhat(*command, "--task", "t3").err
+    assert "2 of 2" in passhat(*command, "--task", "0", "--task", "4", "--name", "x").err
+    assert "3 of 3" in passhat(*command, "--random", "3", "--name", "y").err
+    assert passhat(*command, "--task", "t9").code == 2
+    assert passhat(*command, "--random", "9").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-s", "jsonl:none.jsonl", "-a", "python:some_agents:yes"], "cannot be read"),
+        (["-s", "nonsense:x", "-a", "python:some_agents:yes"], "is not a suite"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "nonsense:x"], "is not an agent"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:none"], "cannot be loaded"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "python:nowhere"], "should read MODULE:NAME"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "command:no-such-program"], "cannot be run"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "-n", "0"], "at least 1"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_run(
+    passhat: Passhat, folder: Path, arguments: list[str], message: str
+) -> None:
+    ended = passhat("run", *arguments)
+    assert ended.code == ExitCode.USAGE
+    assert message in ended.err
+    assert not (folder / ".passhat").exists()
+
+
+def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str]:
+    command = [*PASSHAT, *TASKS, "-a", agent, "-n", str(n), "--jobs", "4", *more]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
+    moments = random.Random(7)
+    path = folder / ".passhat" / "passhat.db"
+    finished: set[tuple[str, int]] = set()
+    for _ in range(6):
+        process = _start(folder, "python:some_agents:slow", 40)
+        time.sleep(moments.uniform(0.6, 1.4))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if path.exists():
+            with Store(str(path)) as store:
+                assert store.is_sound()
+                now = {
+                    (str(row[0]), int(str(row[1])))
+                    for run in store.runs()
+                    for block in store.rows(run.id)
+                    for row in block
+                }
+            assert finished <= now
+            finished = now
+    process = _start(folder, "python:some_agents:slow", 40)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    with Store(str(path)) as store:
+        (run,) = store.runs()
+        assert (run.attempts, run.passed, run.status) == (200, 200, "complete")
+
+
+def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> None:
+    log = folder / "log.txt"
+    (folder / "logging_agent.py").write_text(
+        "import os, time\n"
+        "def agent(prompt, task, seed):\n"
+        f"    fd = os.open({str(log)!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+        "    os.write(fd, f'{task} {seed}\\n'.encode())\n"
+        "    os.close(fd)\n"
+        "    time.sleep(0.02)\n"
+        "    return 'yes'\n"
+    )
+    both = [_start(folder, "python:logging_agent:agent", 20) for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=60)
+    lines = log.read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 100
+
+
+def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: Path) -> None:
+    process = _start(folder, "python:some_agents:slow", 200)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == ExitCode.STOPPED
+    assert "finishing what is in flight" in said
+    with Store(str(folder / ".passhat" / "passhat.db")) as store:
+        (run,) = store.runs()
+        assert 0 < run.attempts < 1000
+        assert run.status == "stopped"
+        assert len(store.made(run.id)) == run.attempts
+
+
+def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
+    process = _start(folder, "python:some_agents:hangs", 2, "--step-timeout", "50")
+    time.sleep(1.5)
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    process.communicate(timeout=10)
+    assert process.returncode == ExitCode.STOPPED
+    with Store(str(folder / ".passhat" / "passhat.db")) as store:
+        (run,) = store.runs()
+        assert store.made(run.id) == set()
+
+
+def test_a_store_that_cannot_be_written_stops_the_run_with_a_reason(
+    passhat: Passhat, folder: Path
+) -> None:
+    (folder / "file").write_text("")
+    ended = passhat(*TASKS, "-a", "python:some_agents:yes", "--store", folder / "file" / "x.db")
+    assert ended.code == 2
+    assert "cannot be used as a store" in ended.err
+    other = folder / "other.db"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (x)")
+    ended = passhat(*TASKS, "-a", "python:some_agents:yes", "--store", other)
+    assert ended.code == 2
+    assert "not one of passhat" in ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_runs_show_and_rm(passhat: Passhat) -> None:
+    passhat(*TASKS, "-a", "python:some_agents:coin", "-n", "2")
+    (run,) = json.loads(passhat("runs", "--json").out)["runs"]
+    assert {"id", "agent", "suite", "tasks", "attempts", "missing", "started", "status"} <= set(run)
+    assert run["id"] in passhat("runs").out
+    shown = passhat("show", run["id"][:6], "t0#1").out
+    assert "yes?" in shown
+    assert passhat("show", run["id"], "t0#9").code == 2
+    assert passhat("show", run["id"], "t0").code == 2
+    assert passhat("show", "zzz").code == 2
+    assert "5 tasks x 2 attempts" in passhat("show", run["id"]).out
+    assert "5 tasks x 2 attempts" in passhat("report", ".passhat/passhat.db").out
+    assert passhat("rm", run["id"], "--yes").code == 0
+    assert json.loads(passhat("runs", "--json").out)["runs"] == []
+    assert passhat("runs", "--store", "nothing.db").code == 2
