@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -175,6 +176,20 @@ def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str
     )
 
 
+def _wait_for_attempts(folder: Path, *, finished: bool = True) -> None:
+    """Until the runner has begun: how long that takes depends on the machine."""
+    path = folder / ".passhat" / "passhat.db"
+    wanted = "verdict IS NOT NULL" if finished else "owner IS NOT NULL"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists():
+            with contextlib.suppress(sqlite3.Error), sqlite3.connect(path) as store:
+                if store.execute(f"SELECT count(*) FROM attempts WHERE {wanted}").fetchone()[0]:
+                    return
+        time.sleep(0.02)
+    pytest.fail("the runner made no attempt within a minute")
+
+
 def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
     moments = random.Random(7)
     path = folder / ".passhat" / "passhat.db"
@@ -182,6 +197,8 @@ def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
     for _ in range(6):
         process = _start(folder, "python:some_agents:slow", 40)
         time.sleep(moments.uniform(0.6, 1.4))
+        if finished:
+            _wait_for_attempts(folder, finished=False)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if path.exists():
@@ -223,7 +240,7 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
 
 def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: Path) -> None:
     process = _start(folder, "python:some_agents:slow", 200)
-    time.sleep(1.5)
+    _wait_for_attempts(folder)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == ExitCode.STOPPED
@@ -237,7 +254,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     process = _start(folder, "python:some_agents:hangs", 2, "--step-timeout", "50")
-    time.sleep(1.5)
+    _wait_for_attempts(folder, finished=False)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
