@@ -20,11 +20,13 @@ class ReadOptions:
     """What the user said about how to read.
 
     ``columns`` maps passhat's name of a column to the table's; ``pass_at`` is the reward from
-    which an attempt passes, ``None`` when nobody said.
+    which an attempt passes, ``None`` when nobody said; ``scorer`` names the judge whose verdicts
+    count where a log holds those of several.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     pass_at: float | None = None
+    scorer: str | None = None
 
 
 class Reader(Protocol):

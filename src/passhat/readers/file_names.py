@@ -1,0 +1,28 @@
+"""What some harnesses say only in the name of a file: the model, and the temperature."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from passhat.protocol import Scalar
+from passhat.readers.sources import STANDARD_INPUT, Source
+
+__all__ = ["from_name"]
+
+_TEMPERATURE = re.compile(r"[_-](?:temp(?:erature)?_?|t)(\d+(?:\.\d+)?)(?=[_\-.]|$)", re.IGNORECASE)
+_ENDINGS = re.compile(r"(\.(jsonl?|gz|eval_results|results)|_(results|samples|eval_all|eval))+$")
+
+
+def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
+    """The agent, its decoding settings, and sentences that say where both come from."""
+    if source.name == STANDARD_INPUT:
+        return source.stem, {}, ("the log does not name the model",)
+    name = _ENDINGS.sub("", Path(source.name).name)
+    found = _TEMPERATURE.search(name)
+    agent = (name[: found.start()] if found else name).strip("_-.") or source.stem
+    said = "the log does not name the model: the run is named after the file"
+    if found is None:
+        return agent, {}, (said,)
+    temperature = float(found[1])
+    return agent, {"temperature": temperature}, (f"{said}, and so is the temperature",)
