@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import reading_options
+from passhat.cli.options import exit_code, reading_options
 
 
 @click.command("explain")
@@ -19,6 +19,8 @@ def command(
     run_name: str | None,
     columns: dict[str, str],
     pass_at: float | None,
+    scorer: str | None,
+    join: bool,
     missing: str,
     drop_short: bool,
 ) -> ExitCode:
@@ -32,7 +34,7 @@ def command(
 
     run = None
     if source is not None:
-        runs = read(source, columns=columns, pass_at=pass_at)
+        runs = read(source, columns=columns, pass_at=pass_at, scorer=scorer, join=join)
         chosen = [found for found in runs if run_name in (None, found.name)]
         if len(chosen) != 1:
             asked = f"no run is called {run_name!r}" if run_name else f"there are {len(runs)} runs"
@@ -43,4 +45,4 @@ def command(
         run = chosen[0]
     explanation = explain(metric, run, missing=missing, drop_short=drop_short)
     click.echo("\n".join(explanation.lines()))
-    return ExitCode.OK
+    return exit_code([] if run is None else [run])

@@ -15,7 +15,7 @@ from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "cli", "main"]
 
-COMMANDS = ("report", "explain", "completion")
+COMMANDS = ("report", "read", "export", "explain", "completion")
 """Every command, one module of the same name each, in the order in which help lists them."""
 
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-__all__ = ["KList", "column_map", "reading_options", "sources_argument", "write_text"]
+from passhat.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+
+__all__ = [
+    "KList",
+    "column_map",
+    "exit_code",
+    "reading_options",
+    "source_options",
+    "sources_argument",
+    "write_text",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_LOSSES = 20
 
 
 class KList(click.ParamType[tuple[int, ...]]):
@@ -58,6 +73,7 @@ def sources_argument(function: F) -> F:
 
 def reading_options(function: F) -> F:
     """How a source is read, and what is done with attempts that have no verdict."""
+    function = source_options(function)
     for option in (
         click.option(
             "--drop-short",
@@ -70,6 +86,24 @@ def reading_options(function: F) -> F:
             default="bound",
             show_default=True,
             help="What attempts without a verdict count as.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def source_options(function: F) -> F:
+    """How a source is read."""
+    for option in (
+        click.option(
+            "--join",
+            is_flag=True,
+            help="Make one run of the same agent's files: k files with one attempt each become k.",
+        ),
+        click.option(
+            "--scorer",
+            metavar="NAME",
+            help="Whose verdicts count, where a log holds those of several judges.",
         ),
         click.option(
             "--pass-at",
@@ -88,6 +122,17 @@ def reading_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def exit_code(runs: Iterable[Run]) -> ExitCode:
+    """OK, or INCOMPLETE when part of a source could not be read, which is said on the way."""
+    losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
+    for source, found in losses.values():
+        for loss in found[:_MOST_LOSSES]:
+            click.echo(f"passhat: {source}, {loss}", err=True)
+        if len(found) > _MOST_LOSSES:
+            click.echo(f"  and {len(found) - _MOST_LOSSES:,} more", err=True)
+    return ExitCode.INCOMPLETE if losses else ExitCode.OK
 
 
 def write_text(path: str, text: str) -> None:

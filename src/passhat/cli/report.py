@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import KList, reading_options, sources_argument, write_text
+from passhat.cli.options import KList, exit_code, reading_options, sources_argument, write_text
 
 
 @click.command("report")
@@ -33,6 +33,8 @@ def command(
     metrics: tuple[str, ...],
     columns: dict[str, str],
     pass_at: float | None,
+    scorer: str | None,
+    join: bool,
     missing: str,
     drop_short: bool,
     level: float,
@@ -44,7 +46,8 @@ def command(
 ) -> ExitCode:
     """Report pass^k, pass@k and delta^k of the runs in SOURCE.
 
-    SOURCE is a table (CSV or JSON lines, gzipped or not, or Parquet), a glob, or example:NAME.
+    SOURCE is a log of another harness, a table (CSV or JSON lines, gzipped or not, or Parquet), a
+    glob or folder of them, - for standard input, or example:NAME.
     """
     from rich.console import Console
 
@@ -54,7 +57,7 @@ def command(
     from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report
 
-    runs = read(sources, columns=columns, pass_at=pass_at)
+    runs = read(sources, columns=columns, pass_at=pass_at, scorer=scorer, join=join)
     options = ReportOptions(ks, metrics, missing, level, by, drop_short, with_tasks)
     report = build_report(runs, options)
     if md is not None:
@@ -65,4 +68,4 @@ def command(
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv):
         click.echo(render_report(report, Console()), nl=False)
-    return ExitCode.OK
+    return exit_code(runs)

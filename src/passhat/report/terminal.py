@@ -149,7 +149,12 @@ def _facts(run: RunReport) -> RenderableType:
     if run.run.failures_by_category:
         counts = run.run.failures_by_category.items()
         grid.add_row("Failures", ", ".join(f"{why} {count:,}" for why, count in counts))
-    for title, lines in (("Notes", _all_notes(run)), ("Read as", run.run.reading)):
+    source = [str(check) for check in run.source_checks]
+    for title, lines in (
+        ("Source says", source),
+        ("Notes", _all_notes(run)),
+        ("Read as", run.run.reading),
+    ):
         if lines:
             grid.add_row(title, "\n".join(f"· {line}" for line in lines))
     facts = " · ".join(f"{name} {value}" for name, value in run.protocol_lines)
