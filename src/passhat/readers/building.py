@@ -259,6 +259,8 @@ def number_or_none(cell: object) -> float | None:
     """A finite number, or None: null stays null and nonsense is not a measure."""
     if cell is None or isinstance(cell, bool):
         return None
+    if type(cell) is float and math.isfinite(cell):  # nearly always, and quick
+        return cell
     try:
         number = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -300,6 +302,8 @@ def _label(value: object) -> str:
 
 
 def _reward(value: object) -> float | None:
+    if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and quick
+        return value
     if value is None or value == "":
         return None
     if not isinstance(value, bool | int | float | str):

@@ -19,13 +19,22 @@ from passhat.errors import ReadError, shorten
 from passhat.readers.json_parts import Bytes, container_end, find_container, parts
 from passhat.readers.sources import Source
 
-__all__ = ["Document", "Losing", "decode", "json_lines", "open_document", "read_bytes"]
+__all__ = [
+    "BROKEN",
+    "BYTE_ORDER_MARK",
+    "Document",
+    "Losing",
+    "decode",
+    "json_lines",
+    "open_document",
+    "read_bytes",
+]
 
 W = TypeVar("W")
 T = TypeVar("T")
 
 _BLOCK = 1 << 20
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Python writes NaN and Infinity where JSON has no such numbers.
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 _MARKS = (b"NaN", b"Infinity")
@@ -80,8 +89,8 @@ def read_bytes(source: Source, log: Losing) -> bytearray:
         if not data:
             raise
         log.lose("the end", error.message.partition(": ")[2] or error.message, 0)
-    if data.startswith(_BYTE_ORDER_MARK):
-        del data[: len(_BYTE_ORDER_MARK)]
+    if data.startswith(BYTE_ORDER_MARK):
+        del data[: len(BYTE_ORDER_MARK)]
     return data
 
 
@@ -121,7 +130,7 @@ def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int
     try:
         with source.open() as stream:
             for number, line in enumerate(stream, 1):
-                text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+                text = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
                 if not text.strip():
                     continue
                 try:
@@ -161,33 +170,35 @@ def _piecewise(
 
 
 def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: Losing) -> W:
-    """The document without its records."""
+    """The document without its records; says what around them is broken."""
     empty = b"{}" if data[opening : opening + 1] == b"{" else b"[]"
     end = container_end(data, opening)
-    tails = ([] if end is None else [data[end:]]) + [b"}" * depth]
-    error: Exception | None = None
-    for tail in tails:
+    if end is None:
+        log.lose("the end", "the file ends before its records do", 0)
+    else:
         try:
-            return decode(data[:opening] + empty + tail, whole)
-        except BROKEN as found:
-            error = error or found
-    if depth:
+            return decode(data[:opening] + empty + data[end:], whole)
+        except BROKEN:
+            log.lose("the end", "what stands around the records is broken", 0)
+    try:
+        return decode(data[:opening] + empty + b"}" * depth, whole)
+    except BROKEN as error:
         log.lose("the head", f"what the log says about the whole run is broken ({error})", 0)
-    return whole()
+        return whole()
 
 
 def _one_by_one(
     data: Bytes, opening: int, item: type[Any], log: Losing, noun: str
 ) -> Iterator[tuple[str, Any]]:
     for number, part in enumerate(parts(data, opening), 1):
-        where = f"{noun} {part.key or number}"
-        if not part.complete:
-            log.lose(where, "the file ends in the middle of it")
-            continue
         try:
             record = decode(part.content, item)
         except BROKEN as error:
-            log.lose(where, _why(error, part.content))
+            cut = "the file ends in the middle of it"
+            log.lose(
+                f"{noun} {part.key or number}",
+                _why(error, part.content) if part.complete else cut,
+            )
         else:
             yield part.key, record
 

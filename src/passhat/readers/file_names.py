@@ -11,7 +11,7 @@ from passhat.readers.sources import STANDARD_INPUT, Source
 __all__ = ["from_name"]
 
 _TEMPERATURE = re.compile(r"[_-](?:temp(?:erature)?_?|t)(\d+(?:\.\d+)?)(?=[_\-.]|$)", re.IGNORECASE)
-_ENDINGS = re.compile(r"(\.(jsonl?|gz|eval_results|results)|_(results|samples|eval_all|eval))+$")
+_ENDINGS = re.compile(r"(\.(jsonl?|gz|results)|_(results|samples|eval_results|eval_all))+$")
 
 
 def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from passhat.errors import ReadError
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import BROKEN, decode
+from passhat.readers.decoding import BROKEN, BYTE_ORDER_MARK, decode
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.readers.terminal_bench import seconds_between
@@ -119,7 +119,7 @@ def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
         where = one.path.parent.name if source.is_folder else _RESULT
         try:
             with one.open() as stream:
-                yield where, decode(stream.read(), _Trial)
+                yield where, decode(stream.read().removeprefix(BYTE_ORDER_MARK), _Trial)
         except BROKEN as error:
             yield where, f"{_RESULT} cannot be read ({error})"
         except ReadError as error:

@@ -144,7 +144,7 @@ class JsonLinesRows:
                     continue
                 try:
                     row = msgspec.json.decode(text)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise self._refuse(line, f"({error})", text) from None
                 if not isinstance(row, dict):
                     raise self._refuse(line, f"but {shorten(row)}", text)

@@ -79,7 +79,7 @@ class SweBenchReader:
         facts = RunFacts(
             str(head.name or source.stem),
             Protocol(suite="SWE-bench"),
-            says={} if share is None else {"accuracy": share / 100},
+            says={} if share is None else {"accuracy": round(share / 100, 8)},
             reading=() if head.name else ("the log does not name the agent",),
         )
         return log.runs(lambda _: facts)

@@ -121,7 +121,7 @@ def _short_as_passed(n: IntArray, c: IntArray, k: int, estimator: _Estimator) ->
 
 def _stderr_ways(run: Run) -> _Ways:
     """The standard error of the mean over tasks, as inspect_ai and lm-eval print it."""
-    said = "the spread of task means over the root of their number; no interval for few tasks"
+    said = "the spread of task means over the root of their number"
     for completion in (Completion.AS_FAILED, Completion.DROPPED):
         n, c = run.outcomes.counts(completion)
         means = c[n > 0] / n[n > 0]
@@ -138,4 +138,4 @@ def _known_ways(run: Run) -> str:
 def _close(value: float, says: float) -> bool:
     """Equal, as far as the source printed digits."""
     decimals = len(repr(says).partition(".")[2])
-    return abs(value - says) <= (5e-4 if decimals <= 4 else 1e-6)
+    return abs(value - says) <= min(5e-4, max(1e-6, 0.6 * 10.0**-decimals))
