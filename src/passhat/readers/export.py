@@ -7,6 +7,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.outcomes import Run
+from passhat.outcomes.attempts import MEASURES
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, decode
@@ -87,17 +88,15 @@ def _take(log: LogBuilder, number: int, record: dict[str, Any], slices: list[str
         run=str(record.get("run")),
         trial=trial if ordered is not False else f"attempt {trial}",
         why=f"{word}: {detail}" if word and detail else str(word or ""),
-        seconds=record.get("seconds") or None,
-        steps=record.get("steps") or None,
-        tokens=record.get("tokens") or None,
-        cost=_zero_or_more(record.get("cost")),
+        **{name: _measure(record.get(name)) for name in MEASURES},
         seed=record.get("seed") or None,
         transcript=str(record.get("transcript") or ""),
         labels=[record.get(_SLICE + name) for name in slices],
     )
 
 
-def _zero_or_more(cell: object) -> float | None:
+def _measure(cell: object) -> float | None:
+    """An empty cell of a CSV is not recorded, and 0 is 0."""
     return None if cell == "" else number_or_none(cell)
 
 
