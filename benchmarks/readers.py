@@ -105,7 +105,7 @@ def _tau2_bench(path: Path) -> None:
 def _human_eval(path: Path) -> None:
     with path.open("w") as stream:
         for t, _, ok in _trials():
-            row = {"task_id": f"HumanEval/{t}", "completion": ANSWER}
+            row: dict[str, object] = {"task_id": f"HumanEval/{t}", "completion": ANSWER}
             row |= {"result": "passed" if ok else "failed: AssertionError", "passed": ok}
             stream.write(json.dumps(row) + "\n")
 

@@ -49,7 +49,7 @@ def test_windows_line_ends_and_a_byte_order_mark(samples: Samples, sample_name: 
 
 
 def test_tau_bench_rows_that_are_unusual(samples: Samples) -> None:
-    rows = [
+    rows: list[dict[str, object]] = [
         {"task_id": 0, "reward": 1.0000001, "trial": 0, "info": {"reward_info": {}}},
         {"task_id": "0", "reward": 0, "trial": 1, "info": {"reward_info": None}},
         {"task_id": 1, "reward": None, "trial": 0, "info": {"reward_info": {}}},
@@ -69,7 +69,9 @@ def test_tau_bench_rows_that_are_unusual(samples: Samples) -> None:
 
 
 def test_a_null_trial_leaves_the_order_unknown(samples: Samples) -> None:
-    rows = [{"task_id": 0, "reward": r, "trial": None, "traj": []} for r in (1.0, 0.0)]
+    rows: list[dict[str, object]] = [
+        {"task_id": 0, "reward": r, "trial": None, "traj": []} for r in (1.0, 0.0)
+    ]
     (run,) = read(samples.write("", rows))
     assert run.outcomes.order is None
     assert run.outcomes.n.tolist() == [2]

@@ -76,3 +76,16 @@ def test_a_joined_run_no_longer_shows_the_number_of_one_file(samples: Samples, j
     files = [samples.write("cruxeval", file=f"{i}/m_temp0.2_output.json") for i in (1, 2)]
     runs = read(files, join=join)
     assert [bool(check_source(run)) for run in runs] == ([False] if join else [True, True])
+
+
+def test_files_numbered_by_name_are_the_same_agent(samples: Samples) -> None:
+    for number in (1, 2):
+        samples.write("human_eval", file=f"mine_run{number}_results.jsonl")
+    samples.write("human_eval", file="gpt-4_results.jsonl")
+    samples.write("human_eval", file="gpt-5_results.jsonl")
+    runs = read(samples.folder, join=True)
+    assert {run.agent: run.outcomes.n.tolist() for run in runs} == {
+        "gpt-4": [2, 2],
+        "gpt-5": [2, 2],
+        "mine": [4, 4],
+    }

@@ -7,7 +7,6 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.outcomes import Run
-from passhat.outcomes.attempts import MEASURES
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, decode
@@ -88,7 +87,10 @@ def _take(log: LogBuilder, number: int, record: dict[str, Any], slices: list[str
         run=str(record.get("run")),
         trial=trial if ordered is not False else f"attempt {trial}",
         why=f"{word}: {detail}" if word and detail else str(word or ""),
-        **{name: _measure(record.get(name)) for name in MEASURES},
+        seconds=_measure(record.get("seconds")),
+        steps=_measure(record.get("steps")),
+        tokens=_measure(record.get("tokens")),
+        cost=_measure(record.get("cost")),
         seed=record.get("seed") or None,
         transcript=str(record.get("transcript") or ""),
         labels=[record.get(_SLICE + name) for name in slices],

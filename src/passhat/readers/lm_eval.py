@@ -18,7 +18,7 @@ from passhat.protocol import Protocol
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, decode, json_lines, read_bytes
 from passhat.readers.registry import ReadOptions
-from passhat.readers.sources import Source
+from passhat.readers.sources import STANDARD_INPUT, Source
 
 __all__ = ["LmEvalReader"]
 
@@ -98,9 +98,10 @@ def _facts(
     if sampled > 1:
         reading.append(f"{sampled} answers were sampled per document; the filter keeps one verdict")
     if not model:
-        reading.append("the log does not name the model: the run is named after the file")
+        reading.append("the log does not name the model: the run is named after the folder")
+        model = source.stem if source.name == STANDARD_INPUT else source.path.resolve().parent.name
     return RunFacts(
-        agent=str(model or suite or source.stem),
+        agent=str(model),
         protocol=Protocol(suite=suite, judge=f"{metric}, filter {filtered}"),
         variant=f"[{filtered}]",
         says=_printed(beside, suite, metric, filtered),

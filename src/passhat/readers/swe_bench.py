@@ -11,6 +11,7 @@ from passhat.outcomes import Run
 from passhat.protocol import Protocol
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.file_names import from_name
 from passhat.readers.json_parts import outline
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
@@ -77,12 +78,18 @@ class SweBenchReader:
         head = document.head if isinstance(document.head, _Entry) else _Entry()
         share = number_or_none(head.resolved)
         facts = RunFacts(
-            str(head.name or source.stem),
+            str(head.name or _named(source)),
             Protocol(suite="SWE-bench"),
             says={} if share is None else {"accuracy": round(share / 100, 8)},
             reading=() if head.name else ("the log does not name the agent",),
         )
         return log.runs(lambda _: facts)
+
+
+def _named(source: Source) -> str:
+    """The file is called the same for everyone; the folder is not."""
+    agent, _, _ = from_name(source)
+    return source.path.resolve().parent.name if agent == _DETAILS else agent
 
 
 def _why(one: _Instance) -> str:

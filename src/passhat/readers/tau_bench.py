@@ -10,6 +10,7 @@ from passhat.outcomes import Run
 from passhat.protocol import Protocol
 from passhat.readers.building import LogBuilder, RunFacts, why_missing
 from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.file_names import from_name
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 
@@ -56,11 +57,8 @@ class TauBenchReader:
         )
         for number, (_, row) in enumerate(document.items, 1):
             _take(log, number, row)
-        facts = RunFacts(
-            source.stem,
-            Protocol(suite=_suite(source)),
-            reading=("the log does not name the model: the run is named after the file",),
-        )
+        agent, decoding, said = from_name(source)
+        facts = RunFacts(agent, Protocol(suite=_suite(source), decoding=decoding), reading=said)
         return log.runs(lambda _: facts)
 
 
