@@ -60,7 +60,7 @@ def _damaged(content: bytes, change: tuple[str, float, float, bytes]) -> bytes:
     }[kind]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(change=changes())
 def test_a_damaged_log_is_read_or_refused(
     samples: Samples, sample_name: str, change: tuple[str, float, float, bytes]

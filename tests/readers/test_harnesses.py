@@ -249,6 +249,9 @@ def test_terminal_bench(samples: Samples) -> None:
         "hello#3 missing (judge_error)",
     ]
     assert next(iter(run.attempts or ())).measures["seconds"] == 10
+    one = json.loads(samples.content("terminal_bench"))["results"][1]
+    (alone,) = read(samples.write("", one, "run/hello.2/results.json"))
+    assert _ends(alone) == ["hello#1 failed (timeout)"]
 
 
 def test_a_harbor_job_is_a_folder(samples: Samples) -> None:
@@ -307,6 +310,8 @@ def test_agentbeats_puts_results_in_several_places(samples: Samples) -> None:
     rows = [{"task_id": 1, "passed": True}, {"task_id": 1, "passed": None, "reason": "user_error"}]
     assert outcome(list(rows)) == ["1#1 passed", "1#2 missing (user_error)"]
     assert outcome([{"results": rows}]) == outcome(list(rows))
+    named = {"summary": {}, "by_task": {"1": rows[0], "2": {"score": 0.5}}}
+    assert outcome([named]) == ["1#1 passed", "2#1 failed (unknown_failure)"]
     twice = [{"task_rewards": {"a": 1.0}}, {"task_rewards": {"a": 0.0}}]
     assert outcome(list(twice)) == ["a#1 passed", "a#2 failed (unknown_failure)"]
 
@@ -356,6 +361,31 @@ def test_a_folder_holds_logs_and_other_things(samples: Samples, tmp_path: Path) 
     assert [file.reader for file in found.files] == ["table", "tau_bench"]
     assert [Path(name).name for name, _ in found.passed_over] == ["README.md"]
     assert any("README.md" in line for line in found.runs[0].reading)
+
+
+def test_a_folder_of_jobs_is_one_source_per_job(samples: Samples, tmp_path: Path) -> None:
+    for job in ("monday", "tuesday"):
+        samples.write("", b'{"n_total_trials": 2}', f"jobs/{job}/result.json")
+        for trial in (1, 2):
+            samples.write("harbor", file=f"jobs/{job}/hello__{trial}/result.json")
+    found = read_all(tmp_path / "jobs")
+    assert [(file.reader, Path(file.source).name) for file in found.files] == [
+        ("harbor", "monday"),
+        ("harbor", "tuesday"),
+    ]
+    assert [run.outcomes.n.tolist() for run in found.runs] == [[2], [2]]
+    (run,) = read(tmp_path / "jobs", join=True)
+    assert run.outcomes.n.tolist() == [4]
+
+
+def test_a_glob_may_match_a_folder_that_nobody_meant(samples: Samples, tmp_path: Path) -> None:
+    samples.write("tau_bench", file="logs/tau.json")
+    (tmp_path / "logs" / "plots").mkdir()
+    found = read_all(str(tmp_path / "logs" / "*"))
+    assert len(found.runs) == 1
+    assert found.passed_over[0][1] == "a folder without any log"
+    with pytest.raises(ReadError, match="matches nothing"):
+        read(str(tmp_path / "logs" / "pl*"))
 
 
 def test_an_export_reads_back_missing_reasons(samples: Samples) -> None:

@@ -18,9 +18,8 @@ __all__ = ["AgentBeatsReader"]
 
 # Every evaluator writes its own results; these are the names they use.
 _TASK = ("task_id", "task", "task_name", "instance_id", "id")
-_VERDICT = ("passed", "success", "resolved", "is_resolved", "reward", "score")
+_VERDICT = ("passed", "success", "resolved", "is_resolved", "correct", "reward", "score")
 _WHY = ("failure_category", "category", "failure_mode", "error", "reason")
-_LISTS = ("results", "tasks", "task_results", "details", "detail", "attempts")
 _MEASURES = {
     "seconds": ("time_used", "duration", "seconds"),
     "steps": ("steps", "turns"),
@@ -82,16 +81,30 @@ def _rows(result: object, where: str) -> Iterator[_Found]:
     """The verdicts inside one result, however deep this evaluator puts them."""
     if not isinstance(result, Mapping):
         return
-    task, verdict = _first(result, _TASK), _first(result, _VERDICT)
     rewards = result.get("task_rewards")
-    lists = [result[name] for name in _LISTS if isinstance(result.get(name), list)]
     if isinstance(rewards, Mapping):
         yield from ((f"{where}, task {name}", name, value, {}) for name, value in rewards.items())
-    elif lists:
-        for number, row in enumerate(lists[0], 1):
+        return
+    task = _first(result, _TASK)
+    if task is not None and any(name in result for name in _VERDICT):
+        yield where, task, _first(result, _VERDICT), result
+        return
+    for inner in result.values():
+        found = list(_inside(inner, where))
+        if found:
+            yield from found
+            return
+
+
+def _inside(inner: object, where: str) -> Iterator[_Found]:
+    """The rows of a list of tasks, or of a mapping from tasks to what came of them."""
+    if isinstance(inner, list):
+        for number, row in enumerate(inner, 1):
             yield from _rows(row, f"{where}.{number}")
-    elif task is not None and any(name in result for name in _VERDICT):
-        yield where, task, verdict, result
+    elif isinstance(inner, Mapping):
+        for name, row in inner.items():
+            if isinstance(row, Mapping) and any(word in row for word in _VERDICT):
+                yield f"{where}, task {name}", name, _first(row, _VERDICT), row
 
 
 def _take(

@@ -21,13 +21,19 @@ __all__ = ["HarborReader"]
 _RESULT = "result.json"
 
 # How the name of an exception begins says whose fault it was.
-_FAILED = (("AgentTimeout", "timeout"), ("Agent", "agent_error"), ("NonZeroAgent", "agent_error"))
+_FAILED = (
+    ("AgentTimeout", "timeout"),
+    ("AgentExecutionTimeout", "timeout"),
+    ("Agent", "agent_error"),
+    ("NonZeroAgent", "agent_error"),
+)
 _MISSING = (
     ("Verifier", "judge_error"),
     ("Reward", "judge_error"),
     ("RateLimit", "rate_limit"),
     ("Environment", "sandbox_error"),
     ("Docker", "sandbox_error"),
+    ("Sandbox", "sandbox_error"),
     ("Daytona", "sandbox_error"),
     ("Cancelled", "stopped"),
     ("KeyboardInterrupt", "stopped"),
@@ -60,11 +66,21 @@ class _Used(msgspec.Struct):
     cost_usd: Any = None
 
 
+class _AgentConfig(msgspec.Struct):
+    name: Any = None
+    model_name: Any = None
+
+
+class _Config(msgspec.Struct):
+    agent: _AgentConfig | None = None
+
+
 class _Trial(msgspec.Struct):
     task_name: Any = None
     trial_name: Any = None
     source: Any = None
     agent_info: _Agent | None = None
+    config: _Config | None = None
     agent_result: _Used | None = None
     verifier_result: _Verified | None = None
     exception_info: _Exception | None = None
@@ -178,7 +194,9 @@ def _reward(trial: _Trial, scorer: str | None, source: Source) -> float | None:
 def _agent(trial: _Trial) -> str:
     about = trial.agent_info or _Agent()
     model = about.model_info or _Model()
-    parts = [str(part) for part in (about.name, model.name) if part]
+    asked = (trial.config.agent if trial.config else None) or _AgentConfig()
+    named = (about.name or asked.name, model.name or asked.model_name)
+    parts = [str(part) for part in named if part]
     return " ".join(parts)
 
 

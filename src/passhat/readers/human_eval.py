@@ -37,7 +37,10 @@ class HumanEvalReader:
 
     def recognises(self, source: Source) -> bool:
         seen = source.outline
-        return seen.opens == "{" and {"task_id", "completion", "result", "passed"} <= seen.keys
+        # A table that names its model or its trials says more than this reader would take.
+        table = not seen.keys.isdisjoint({"model", "agent", "trial"})
+        needed = {"task_id", "completion", "result", "passed"} <= seen.keys
+        return seen.opens == "{" and needed and not table
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "HumanEval results", options)

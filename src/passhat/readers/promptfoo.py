@@ -105,7 +105,7 @@ class PromptfooReader:
             whole=_Output,
             item=_Row,
             items=_rows,
-            paths=[("results",), ("results", "results"), ("data", "results", "results")],
+            paths=[("data", "results", "results"), ("results", "results"), ("results",)],
             noun="result",
         )
         runs: dict[str, tuple[str, str, int]] = {}

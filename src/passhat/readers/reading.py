@@ -93,6 +93,8 @@ def read_all(
             _read_folder(source, readers, options, files, passed_over)
         else:
             files.append(_read_one(source, readers, options))
+    if not files:
+        raise ReadError("matches nothing that passhat can read.", source=", ".join(map(str, words)))
     runs = without_retries([run for file in files for run in file.runs])
     runs = joined(runs) if join else runs
     return Reading(tuple(_with_unique_names(runs)), tuple(files), tuple(passed_over))
@@ -108,7 +110,7 @@ def _read_folder(
     """Every log in a folder; what is none is passed over, and said to be."""
     found: list[FileRead] = []
     wrong: list[tuple[str, str]] = []
-    for source in files_inside(folder):
+    for source in files_inside(folder, lambda one: _reader_of(one, readers) is not None):
         reader = _reader_of(source, readers)
         try:
             found.append(_read_one(source, readers, options))
@@ -116,6 +118,10 @@ def _read_folder(
             if reader is not None and reader.name != "table":
                 raise
             wrong.append((source.name, error.message.removeprefix(f"{source.name}: ")))
+    if not found and folder.found:
+        # A glob also matches folders that nobody meant.
+        passed_over.append((folder.name, "a folder without any log"))
+        return
     if not found:
         raise ReadError(
             "is a folder without any log or table that passhat can read"

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -137,21 +137,22 @@ def _expand_one(word: str) -> list[Source]:
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
         raise ReadError("there is no such file.", source=word, hint="Check the path or the glob.")
-    return [Source(match, Path(match)) for match in matches]
+    return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
 
 
-def files_inside(folder: Source) -> list[Source]:
-    """Every file below a folder in order of its name, hidden ones left out."""
-    found = sorted(
-        path
-        for path in folder.path.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder.path).parts)
-    )
-    return [
-        Source(str(Path(folder.name, path.relative_to(folder.path))), path, found=True)
-        for path in found
-    ]
+def files_inside(folder: Source, is_log: Callable[[Source], bool]) -> Iterator[Source]:
+    """Every file below a folder in order of its name, hidden ones left out.
+
+    A folder that is a log itself is one source, and is not looked into.
+    """
+    for path in sorted(folder.path.iterdir()):
+        if path.name.startswith("."):
+            continue
+        source = Source(str(Path(folder.name, path.name)), path, found=True)
+        if source.is_folder and not is_log(source):
+            yield from files_inside(source, is_log)
+        elif source.is_folder or path.is_file():
+            yield source
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -66,10 +67,12 @@ _FAILED = {
     "timeout": "timeout: timeout",
     "too_many_errors": "agent_error: too_many_errors",
     "agent_error": "agent_error: agent_error",
+    "context_window_exceeded": "agent_error: context_window_exceeded",
 }
 _MISSING = {
     "infrastructure_error": "infrastructure: infrastructure_error",
     "user_error": "user_error: user_error",
+    "unexpected_error": "infrastructure: unexpected_error",
 }
 _CHECKS = {"DB": "wrong_state", "ENV_ASSERTION": "wrong_state", "ACTION": "wrong_state"}
 _CHECKS |= {"COMMUNICATE": "missing_outputs", "NL_ASSERTION": "incomplete_outputs"}
@@ -105,8 +108,9 @@ class Tau2BenchReader:
             noun="simulation",
         )
         rows: Iterable[tuple[str, _Simulation]] = document.items
-        if document.head.simulations is None and not document.head.simulation_index:
-            rows = _from_files(results, log)
+        if not document.head.simulations and not document.head.simulation_index:
+            # Either the folder form without an index, or records cut out of a broken document.
+            rows = chain(rows, _from_files(results, log))
         for number, (key, row) in enumerate(rows, 1):
             _take(log, row, key or f"simulation {number}")
         facts = _facts(document.head, source)

@@ -52,7 +52,9 @@ class _Trial(msgspec.Struct):
     agent_ended_at: Any = None
 
 
-class _Results(msgspec.Struct):
+class _Results(_Trial):
+    """A whole run; the folder of one trial holds a file with its fields alone."""
+
     results: list[_Trial] | None = None
     pass_at_k: Any = None
     accuracy: Any = None
@@ -77,7 +79,8 @@ class TerminalBenchReader:
             results = source.inside("results.json")
             return results.path.is_file() and self.recognises(results)
         seen = source.outline
-        return seen.opens == "{" and "results" in seen.keys and b'"is_resolved"' in source.head
+        several = "results" in seen.keys and b'"is_resolved"' in source.head
+        return seen.opens == "{" and (several or {"task_id", "is_resolved"} <= seen.keys)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         results = source.inside("results.json") if source.is_folder else source
@@ -87,7 +90,7 @@ class TerminalBenchReader:
             log,
             whole=_Results,
             item=_Trial,
-            items=lambda found: found.results or [],
+            items=lambda found: found.results or ([found] if found.task_id else []),
             paths=[("results",)],
             noun="trial",
         )
