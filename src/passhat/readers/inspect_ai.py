@@ -122,8 +122,8 @@ class InspectReader:
             head, samples, places = _from_zip(source, log)
         else:
             head, samples, places = _from_json(source, log)
-        scored = ([sample.scores or {}] for sample in samples)
-        scorer = chosen_scorer((s for one in scored for s in one), options.scorer, source.name)
+        scores = [sample.scores for sample in samples if sample.scores]
+        scorer = chosen_scorer(scores, options.scorer, source.name)
         latest = {(str(s.id), str(s.epoch)): index for index, s in enumerate(samples)}
         for index, sample in enumerate(samples):
             if latest[str(sample.id), str(sample.epoch)] != index:
@@ -209,9 +209,10 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
     why = ""
     if sample.error is not None and sample.error != "":
         reward, why = None, why_missing(_message(sample.error))
+    elif reward is None and isinstance(value, dict | list):
+        why = "unsupported: the score is no single value"
     elif reward is None:
-        why = "unsupported: the score is no single value" if _nested(value) else "not_recorded: "
-        why += "" if _nested(value) else "no score"
+        why = "not_recorded: no score"
     elif sample.limit:
         why = f"timeout: {_limit(sample.limit)} limit"
     usage = (sample.model_usage or {}).values()
@@ -336,10 +337,6 @@ def _message(error: object) -> object:
 
 def _limit(limit: object) -> object:
     return limit.get("type", "a") if isinstance(limit, dict) else limit
-
-
-def _nested(value: object) -> bool:
-    return isinstance(value, dict | list)
 
 
 def _total(numbers: Iterator[Any]) -> float | None:
