@@ -47,6 +47,18 @@ def test_what_is_exported_reads_back_the_same(passhat: Passhat, tmp_path: Path, 
         _same(run, again)
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_that_is_cut_off_keeps_its_sound_rows(
+    passhat: Passhat, tmp_path: Path, form: str
+) -> None:
+    text = passhat("export", "example:helpdesk", f"--{form}", "--run", "hasty").out
+    path = tmp_path / "cut"
+    path.write_text(text[:-60], encoding="utf-8")
+    (run,) = read(path)
+    assert run.outcomes.attempts == 24 * 8 - 1
+    assert [loss.rows for loss in run.losses] == [1]
+
+
 def test_csv_cells(passhat: Passhat) -> None:
     ended = passhat("export", "example:helpdesk", "--csv", "--run", "hasty")
     rows = list(csv.DictReader(io.StringIO(ended.out)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import csv
+import io
+from collections.abc import Iterator
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.outcomes import Run
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import BROKEN, decode
+from passhat.readers.decoding import BROKEN, decode, json_lines
 from passhat.readers.registry import ReadOptions
-from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
+from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 
 __all__ = ["EXPORT_COLUMNS", "ExportReader"]
@@ -24,8 +26,10 @@ EXPORT_COLUMNS = (
 """What stands in an export, in this order; slices follow as ``slice:NAME``."""
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
-_WORDS: dict[object, object] = {"true": True, "True": True, "false": False, "False": False}
+_WORDS = {"true": True, "false": False}
+_PARQUET = b"PAR1"
 _SLICE = "slice:"
+_Record = dict[str, Any]
 
 
 class ExportReader:
@@ -34,7 +38,7 @@ class ExportReader:
     name = "export"
 
     def recognises(self, source: Source) -> bool:
-        if source.head.startswith(b"PAR1"):
+        if source.head.startswith(_PARQUET):
             try:
                 return set(_SIGNS) <= set(ParquetRows(source).columns())
             except ReadError:
@@ -45,45 +49,64 @@ class ExportReader:
         return first.startswith(",".join(_SIGNS).encode())
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        rows = _rows_of(source)
-        records = _records(rows)
-        first = next(records, {})
-        slices = [name.removeprefix(_SLICE) for name in first if name.startswith(_SLICE)]
+        slices = _slices(source)
         log = LogBuilder(source, "passhat export", options, order="trial", slices=slices)
-        about: dict[str, dict[str, Any]] = {}
-        for number, record in enumerate(_chained(first, records), 1):
+        about: dict[str, _Record] = {}
+        for where, record in _records(source, log):
             about.setdefault(str(record.get("run")), record)
-            _take(log, number, record, slices)
+            _take(log, where, record, slices)
         return log.runs(lambda key: _facts(about[key]))
 
 
-def _rows_of(source: Source) -> Rows:
-    if source.head.startswith(b"PAR1"):
-        return ParquetRows(source)
-    return JsonLinesRows(source) if source.outline.opens == "{" else CsvRows(source)
+def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
+    """The rows with where each stands; a broken one is lost, and the others are not."""
+    if source.head.startswith(_PARQUET):
+        for chunk in ParquetRows(source).chunks():
+            for number, cells in enumerate(zip(*chunk.values(), strict=True), 1):
+                yield f"row {number}", dict(zip(chunk, cells, strict=True))
+    elif source.outline.opens == "{":
+        for line, row in json_lines(source, log, dict[str, Any]):
+            yield f"line {line}", row
+    else:
+        yield from _csv_records(source, log)
 
 
-def _records(rows: Rows) -> Iterator[dict[str, Any]]:
-    for chunk in rows.chunks():
-        for cells in zip(*chunk.values(), strict=True):
-            yield dict(zip(chunk, cells, strict=True))
+def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
+    with source.open() as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        reader = csv.reader(text)
+        try:
+            header = next(reader)
+            for cells in reader:
+                where = f"line {reader.line_num}"
+                if len(cells) == len(header):
+                    yield where, dict(zip(header, cells, strict=True))
+                elif cells:
+                    log.lose(where, f"has {len(cells)} cells, and the header {len(header)}")
+        except csv.Error as error:
+            log.lose(f"line {reader.line_num}", f"is no CSV record ({error})")
 
 
-def _chained(first: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    if first:
-        yield first
-    yield from rest
+def _slices(source: Source) -> list[str]:
+    """The labels of tasks, which stand in the header or in every row."""
+    if source.head.startswith(_PARQUET):
+        names = ParquetRows(source).columns()
+    elif source.outline.opens == "{":
+        names = sorted(source.outline.keys)
+    else:
+        first = source.head.split(b"\n", 1)[0].decode("utf-8", "replace")
+        names = next(csv.reader([first.strip()]), [])
+    return [name.removeprefix(_SLICE) for name in names if name.startswith(_SLICE)]
 
 
-def _take(log: LogBuilder, number: int, record: dict[str, Any], slices: list[str]) -> None:
-    passed = record.get("passed")
-    ordered = _WORDS.get(record.get("ordered"), record.get("ordered"))
+def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> None:
+    ordered = _flag(record.get("ordered"))
     trial = record.get("attempt")
     word, detail = record.get("category") or record.get("reason"), record.get("detail")
     log.add(
-        f"row {number}",
+        where,
         record.get("task"),
-        _WORDS.get(passed, passed),
+        _flag(record.get("passed")),
         run=str(record.get("run")),
         trial=trial if ordered is not False else f"attempt {trial}",
         why=f"{word}: {detail}" if word and detail else str(word or ""),
@@ -97,12 +120,17 @@ def _take(log: LogBuilder, number: int, record: dict[str, Any], slices: list[str
     )
 
 
+def _flag(cell: object) -> object:
+    """A CSV holds true and false as words."""
+    return _WORDS.get(cell.lower(), cell) if isinstance(cell, str) else cell
+
+
 def _measure(cell: object) -> float | None:
     """An empty cell of a CSV is not recorded, and 0 is 0."""
     return None if cell == "" else number_or_none(cell)
 
 
-def _facts(record: dict[str, Any]) -> RunFacts:
+def _facts(record: _Record) -> RunFacts:
     agent, run = str(record.get("agent") or ""), str(record.get("run") or "")
     return RunFacts(
         agent or run,
