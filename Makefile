@@ -33,6 +33,7 @@ lint:
 bench:
 	@tools/setup dev
 	$(BIN)/python benchmarks/estimators.py --write
+	$(BIN)/python benchmarks/readers.py --write
 
 docs:
 	@tools/setup dev

@@ -15,15 +15,28 @@ from passhat.cli import main
 settings.register_profile("passhat", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("passhat")
 
-SHARED = Path(__file__).parent.parent.parent / "shared"
+
+def shared(name: str) -> Path | None:
+    """A folder of files that lie beside the checkout, or beside the folder it is in."""
+    above = Path(__file__).resolve().parents[2:5]
+    return next((path for at in above if (path := at / "shared" / name).is_dir()), None)
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real repeated-attempt data beside the checkout; never part of the project."""
-    folder = SHARED / "data"
-    if not folder.is_dir():
+    folder = shared("data")
+    if folder is None:
         pytest.skip("the folder shared/data is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_formats() -> Path:
+    """Raw logs as other tools wrote them, beside the checkout; never part of the project."""
+    folder = shared("formats")
+    if folder is None:
+        pytest.skip("the folder shared/formats is not beside this checkout")
     return folder
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import KList, reading_options, sources_argument, write_text
+from passhat.cli.options import (
+    HowToRead,
+    KList,
+    exit_code,
+    reading_options,
+    sources_argument,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from passhat.outcomes import Run
@@ -51,8 +58,7 @@ def command(
     allow: bool,
     by: str | None,
     names: tuple[str, ...],
-    columns: dict[str, str],
-    pass_at: float | None,
+    how: HowToRead,
     missing: str,
     drop_short: bool,
     level: float,
@@ -69,12 +75,10 @@ def command(
     from rich.console import Console
 
     from passhat.comparison import Comparison, Comparisons, compare, compare_all
-    from passhat.readers import read
     from passhat.report.comparison_markdown import comparison_markdown
     from passhat.report.comparison_terminal import render_comparison
 
-    labels = [] if by is None else [by]
-    runs = _chosen(read(sources, columns=columns, pass_at=pass_at, labels=labels), names)
+    runs = _chosen(how.read(sources, labels=(by,)), names)
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
     found: Comparison | Comparisons
     if len(runs) == 2:
@@ -101,7 +105,7 @@ def command(
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     elif md != "-":
         click.echo(render_comparison(found, Console()), nl=False)
-    return ExitCode.OK
+    return exit_code(runs)
 
 
 def _chosen(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import reading_options
+from passhat.cli.options import HowToRead, exit_code, reading_options
 
 
 @click.command("explain")
@@ -20,8 +20,7 @@ def command(
     metric: str,
     source: str | None,
     run_name: str | None,
-    columns: dict[str, str],
-    pass_at: float | None,
+    how: HowToRead,
     missing: str,
     drop_short: bool,
     level: float,
@@ -30,12 +29,11 @@ def command(
 
     With SOURCE the inputs and the value are those of that run.
     """
-    from passhat.cli.choosing import one_run
     from passhat.report.explaining import explain
 
     run = None
     if source is not None:
-        run = one_run(source, run_name, columns=columns, pass_at=pass_at)
+        run = how.one(source, run_name)
     explanation = explain(metric, run, missing=missing, drop_short=drop_short, level=level)
     click.echo("\n".join(explanation.lines()))
-    return ExitCode.OK
+    return exit_code([] if run is None else [run])

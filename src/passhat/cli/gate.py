@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.choosing import one_run
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import reading_options, write_text
+from passhat.cli.options import HowToRead, reading_options, write_text
 
 if TYPE_CHECKING:
     from passhat.gates import GateResult
-    from passhat.outcomes import Run
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -55,8 +53,7 @@ def command(
     base_run: str | None,
     allow: bool,
     level: float,
-    columns: dict[str, str],
-    pass_at: float | None,
+    how: HowToRead,
     missing: str,
     drop_short: bool,
     tasks: str | None,
@@ -85,10 +82,7 @@ def command(
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
     options = GateOptions(level, missing, planned, attempts, drop_short, allow)
 
-    def run_of(where: str, name: str | None, option: str) -> Run:
-        return one_run(where, name, columns=columns, pass_at=pass_at, option=option)
-
-    base = None if against is None else run_of(against, base_run, "--base-run")
+    base = None if against is None else how.one(against, base_run, "--base-run")
     if watch:
         from passhat.cli.watching import watch_source
         from passhat.gates.watching import Watcher
@@ -106,9 +100,9 @@ def command(
             about="new tasks" if about == "new tasks" else "this suite",
             seed=seed,
         )
-        result = watch_source(lambda: run_of(source, run_name, "--run"), watcher, interval)
+        result = watch_source(lambda: how.one(source, run_name), watcher, interval)
     else:
-        result = judge(run_of(source, run_name, "--run"), asked, base, options)
+        result = judge(how.one(source, run_name), asked, base, options)
     _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
     return ExitCode(result.exit_code)
 

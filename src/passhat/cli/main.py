@@ -16,16 +16,9 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    "run",
-    "runs",
-    "show",
-    "rm",
-    "report",
-    "compare",
-    "gate",
-    "plan",
-    "explain",
-    "completion",
+    *("run", "runs", "show", "rm"),
+    *("report", "compare", "gate", "plan", "explain"),
+    *("read", "export", "completion"),
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
 

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-__all__ = ["KList", "column_map", "reading_options", "sources_argument", "write_text"]
+from passhat.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+
+__all__ = [
+    "HowToRead",
+    "KList",
+    "column_map",
+    "exit_code",
+    "reading_options",
+    "source_options",
+    "sources_argument",
+    "write_text",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_LOSSES = 20
 
 
 class KList(click.ParamType[tuple[int, ...]]):
@@ -56,8 +74,48 @@ def sources_argument(function: F) -> F:
     return click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)(function)
 
 
+@dataclass(frozen=True, slots=True)
+class HowToRead:
+    """What the user said about reading sources: one object instead of four options."""
+
+    columns: Mapping[str, str]
+    pass_at: float | None
+    scorer: str | None
+    join: bool
+
+    def read(self, sources: str | Sequence[str], labels: Iterable[str | None] = ()) -> list[Run]:
+        """All runs in the sources; ``labels`` are columns to keep as labels of the tasks."""
+        from passhat.readers import read
+
+        return read(sources, **self.options(labels))
+
+    def options(self, labels: Iterable[str | None] = ()) -> dict[str, Any]:
+        """The keyword arguments of ``passhat.read``."""
+        kept = [name for name in labels if name is not None]
+        return {name: getattr(self, name) for name in _READING} | {"labels": kept}
+
+    def one(self, source: str, name: str | None, option: str = "--run") -> Run:
+        """The run called ``name``, or the only one there is, where a command is about one."""
+        from passhat._display import some
+        from passhat.errors import InvalidValue
+
+        runs = self.read(source)
+        chosen = [found for found in runs if name in (None, found.name)]
+        if len(chosen) == 1:
+            return chosen[0]
+        asked = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
+        raise InvalidValue(
+            f"{source}: {asked}.",
+            hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
+        )
+
+
+_READING = ("columns", "pass_at", "scorer", "join")
+
+
 def reading_options(function: F) -> F:
-    """How a source is read, and what is done with attempts that have no verdict."""
+    """How a source is read (as ``how``), and what attempts without a verdict count as."""
+    function = source_options(function)
     for option in (
         click.option(
             "--drop-short",
@@ -70,6 +128,30 @@ def reading_options(function: F) -> F:
             default="bound",
             show_default=True,
             help="What attempts without a verdict count as.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def source_options(function: F) -> F:
+    """How a source is read; the command receives it as one argument, ``how``."""
+
+    @wraps(function)
+    def with_how(*arguments: Any, **options: Any) -> Any:
+        how = HowToRead(**{name: options.pop(name) for name in _READING})
+        return function(*arguments, how=how, **options)
+
+    for option in (
+        click.option(
+            "--join",
+            is_flag=True,
+            help="Make one run of the same agent's files: k files with one attempt each become k.",
+        ),
+        click.option(
+            "--scorer",
+            metavar="NAME",
+            help="Whose verdicts count, where a log holds those of several judges.",
         ),
         click.option(
             "--pass-at",
@@ -86,8 +168,19 @@ def reading_options(function: F) -> F:
             help="What a table calls its columns, as in model=llm,task=question.",
         ),
     ):
-        function = option(function)
-    return function
+        with_how = option(with_how)
+    return cast("F", with_how)
+
+
+def exit_code(runs: Iterable[Run]) -> ExitCode:
+    """OK, or INCOMPLETE when part of a source could not be read, which is said on the way."""
+    losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
+    for source, found in losses.values():
+        for loss in found[:_MOST_LOSSES]:
+            click.echo(f"passhat: {source}, {loss}", err=True)
+        if len(found) > _MOST_LOSSES:
+            click.echo(f"  and {len(found) - _MOST_LOSSES:,} more", err=True)
+    return ExitCode.INCOMPLETE if losses else ExitCode.OK
 
 
 def write_text(path: str, text: str) -> None:

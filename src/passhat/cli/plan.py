@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.choosing import one_run
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import column_map
+from passhat.cli.options import HowToRead, source_options
 
 if TYPE_CHECKING:
     from passhat.outcomes import Run
@@ -35,15 +34,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Without --against: how alike two agents find the same tasks.",
 )
-@click.option(
-    "--map",
-    "columns",
-    multiple=True,
-    callback=column_map,
-    metavar="NAME=COLUMN,...",
-    help="What a table calls its columns, as in model=llm,task=question.",
-)
-@click.option("--pass-at", type=float, metavar="REWARD", help="Reward from which it passes.")
+@source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(
     source: str | None,
@@ -59,8 +50,7 @@ def command(
     mean: float | None,
     icc: float | None,
     correlation: float,
-    columns: dict[str, str],
-    pass_at: float | None,
+    how: HowToRead,
     as_json_text: bool,
 ) -> ExitCode:
     """Say how many tasks and attempts are needed, before they are paid for.
@@ -70,9 +60,7 @@ def command(
     from passhat.planning import plan
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
-        if where is None:
-            return None
-        return one_run(where, name, columns=columns, pass_at=pass_at, option=option)
+        return None if where is None else how.one(where, name, option)
 
     found = plan(
         run_of(source, run_name, "--run"),

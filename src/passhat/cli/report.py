@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import KList, reading_options, sources_argument, write_text
+from passhat.cli.options import (
+    HowToRead,
+    KList,
+    exit_code,
+    reading_options,
+    sources_argument,
+    write_text,
+)
 
 
 @click.command("report")
@@ -36,8 +43,7 @@ def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
     metrics: tuple[str, ...],
-    columns: dict[str, str],
-    pass_at: float | None,
+    how: HowToRead,
     missing: str,
     drop_short: bool,
     level: float,
@@ -50,18 +56,17 @@ def command(
 ) -> ExitCode:
     """Report pass^k, pass@k and delta^k of the runs in SOURCE.
 
-    SOURCE is a table (CSV or JSON lines, gzipped or not, or Parquet), a glob, or example:NAME.
+    SOURCE is a log of another harness, a table (CSV or JSON lines, gzipped or not, or Parquet), a
+    glob or folder of them, - for standard input, or example:NAME.
     """
     from rich.console import Console
 
-    from passhat.readers import read
     from passhat.report import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report
 
-    labels = [name for name in (by, cluster) if name is not None]
-    runs = read(sources, columns=columns, pass_at=pass_at, labels=labels)
+    runs = how.read(sources, labels=(by, cluster))
     options = ReportOptions(ks, metrics, missing, level, by, cluster, drop_short, with_tasks)
     report = build_report(runs, options)
     if md is not None:
@@ -72,4 +77,4 @@ def command(
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv):
         click.echo(render_report(report, Console()), nl=False)
-    return ExitCode.OK
+    return exit_code(runs)

@@ -5,6 +5,7 @@ from passhat.outcomes.histogram import Histogram
 from passhat.outcomes.order import Order
 from passhat.outcomes.run import Run
 from passhat.outcomes.table import Outcomes
+from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import (
     Completion,
     FailureCategory,
@@ -19,10 +20,12 @@ __all__ = [
     "Completion",
     "FailureCategory",
     "Histogram",
+    "Loss",
     "MissingPolicy",
     "MissingReason",
     "Order",
     "Outcomes",
     "Run",
+    "Tally",
     "Verdict",
 ]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from passhat._arrays import FloatArray, IntArray, VerdictArray
-from passhat.outcomes.words import Verdict, failure_category, missing_reason
+from passhat.outcomes.words import Verdict, failure_category, missing_reason, own_words
 
 __all__ = ["MEASURES", "Attempt", "Attempts", "Coded"]
 
@@ -27,6 +27,7 @@ class Attempt:
     why: str | None = None
     detail: str | None = None
     measures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    extras: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def id(self) -> str:
@@ -46,6 +47,7 @@ class Attempt:
             "reason": self.why if self.verdict is Verdict.MISSING else None,
             "detail": self.detail,
             **{name: self.measures.get(name) for name in MEASURES},
+            **self.extras,
         }
 
 
@@ -81,6 +83,8 @@ class Attempts:
         Seconds, steps, tokens, cost; NaN where not recorded.
     answers : array, optional
         A hash of each answer, 0 where unknown.
+    extras : mapping
+        What else a source knows of each attempt, as text: its seed, where its transcript is.
     """
 
     tasks: tuple[str, ...]
@@ -89,6 +93,7 @@ class Attempts:
     detail: Coded | None = None
     measures: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
     answers: IntArray | None = None
+    extras: Mapping[str, Coded] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -111,8 +116,16 @@ class Attempts:
             for name, column in self.measures.items()
             if not np.isnan(column[row])
         }
-        why = None if verdict is Verdict.PASSED else str(_why(verdict, detail))
-        return Attempt(task, number, verdict, why, detail or None, MappingProxyType(measures))
+        extras = {name: text for name, column in self.extras.items() if (text := column[row])}
+        return Attempt(
+            task,
+            number,
+            verdict,
+            None if verdict is Verdict.PASSED else str(_why(verdict, detail)),
+            own_words(detail) or None,
+            MappingProxyType(measures),
+            MappingProxyType(extras),
+        )
 
     def reasons(self, verdict: Verdict) -> dict[str, int]:
         """Count failure categories (or missing reasons), most frequent first."""

@@ -7,7 +7,7 @@ into file and line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ from passhat.outcomes.table import Outcomes
 from passhat.outcomes.trials import SPLIT_HINT, Trials
 from passhat.outcomes.words import MissingReason, Verdict
 
-__all__ = ["AttemptGatherer", "Chunk", "CountGatherer", "Gathered"]
+__all__ = ["AttemptGatherer", "Chunk", "CountGatherer", "Gathered", "outcomes_of"]
 
 Chunk = Mapping[str, list[object]]
 """Cells by column; all columns are equally long."""
@@ -160,10 +160,15 @@ class AttemptGatherer(_Rows):
         What each column was taken for.
     pass_at : float, optional
         The reward from which an attempt passes; ``None`` is 1, and refuses rewards above it.
+    extras : sequence of str
+        Columns that are kept with each attempt as they are.
     """
 
-    def __init__(self, columns: ColumnMap, pass_at: float | None = None) -> None:
+    def __init__(
+        self, columns: ColumnMap, pass_at: float | None = None, extras: Sequence[str] = ()
+    ) -> None:
         super().__init__(columns)
+        self._extras = {name: TextColumn() for name in extras}
         self._pass_at = pass_at
         self._reward_words = RewardWords()
         self._rewards = NumberColumn()
@@ -186,6 +191,8 @@ class AttemptGatherer(_Rows):
             self._answers.extend(chunk[meaning["answer"]])
         for word, column in self._measures.items():
             column.extend(self._numbers(word, chunk[meaning[word]], number_from))
+        for name, texts in self._extras.items():
+            texts.extend(chunk[name])
         self.count += size
 
     def runs(self) -> list[Gathered]:
@@ -207,7 +214,7 @@ class AttemptGatherer(_Rows):
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
             attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
             ordered = trials is not None and trials.ordered
-            outcomes = _outcomes_of(attempts, ordered=ordered, labels=labels)
+            outcomes = outcomes_of(attempts, ordered=ordered, labels=labels)
             notes = (*judged.notes, *_blame_notes(attempts))
             gathered.append(_gathered(key, outcomes, attempts, notes))
         return gathered
@@ -227,6 +234,7 @@ class AttemptGatherer(_Rows):
             None if detail is None else Coded(detail.values, detail.codes[rows]),
             MappingProxyType({_MEASURES[w]: c.values[rows] for w, c in self._measures.items()}),
             None if answers is None else answers.values[rows],
+            MappingProxyType({n: Coded(c.values, c.codes[rows]) for n, c in self._extras.items()}),
         )
 
 
@@ -289,7 +297,7 @@ def _refuse_repeated(rows: IntArray, task: IntArray, names: tuple[str, ...]) -> 
     )
 
 
-def _outcomes_of(
+def outcomes_of(
     attempts: Attempts, *, ordered: bool, labels: Mapping[str, tuple[str, ...]]
 ) -> Outcomes:
     """Count the attempts of every task."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from passhat._display import counted, html_table
 from passhat.outcomes.attempts import Attempts
 from passhat.outcomes.table import Outcomes
+from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import MissingReason, Verdict
 from passhat.protocol import Protocol
 
@@ -34,9 +35,16 @@ class Run:
     source : str
         Where it was read from.
     source_says : mapping
-        Numbers that the source itself printed.
+        Numbers that the source itself printed, as shares of 1, by metric.
+    source_counts : tuple of str
+        How the source is known to count, where that differs from passhat's way.
     reading : tuple of str
         What the reader took for what, and what it left aside.
+    tally : Tally, optional
+        What became of the rows of the source; all runs of one source share it.
+    origin : str
+        An id that the source itself gave to the run. Two files with the same one are one run that
+        was begun again, not two.
     """
 
     name: str
@@ -46,7 +54,15 @@ class Run:
     attempts: Attempts | None = None
     source: str = ""
     source_says: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    source_counts: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
+    tally: Tally | None = None
+    origin: str = ""
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What in the source was broken; a report on the rest is incomplete."""
+        return () if self.tally is None else self.tally.losses
 
     @property
     def missing_by_reason(self) -> dict[str, int]:
@@ -90,5 +106,7 @@ class Run:
             "missing_by_reason": self.missing_by_reason,
             "failures_by_category": self.failures_by_category,
             "source_says": dict(self.source_says),
+            "source_counts": list(self.source_counts),
             "reading": list(self.reading),
+            "tally": None if self.tally is None else self.tally.to_dict(),
         }

@@ -15,6 +15,7 @@ __all__ = [
     "Verdict",
     "failure_category",
     "missing_reason",
+    "own_words",
 ]
 
 
@@ -115,10 +116,11 @@ _CATEGORY_ALIASES = MappingProxyType(
 def failure_category(word: str) -> FailureCategory:
     """Map a source's word to the vocabulary.
 
-    The name of a Python exception is ``exception``, unless it says more; any other foreign word
-    is ``unknown_failure``.
+    ``timeout: max_steps`` is a word of the vocabulary with the source's own words behind it. The
+    name of a Python exception is ``exception``, unless it says more; any other foreign word is
+    ``unknown_failure``.
     """
-    key = word.strip().lower()
+    key = _key(word)
     if key in _CATEGORY_ALIASES:
         return _CATEGORY_ALIASES[key]
     if key in set(FailureCategory):
@@ -130,5 +132,17 @@ def failure_category(word: str) -> FailureCategory:
 
 def missing_reason(word: str) -> MissingReason:
     """Map a source's word to the vocabulary; a foreign word is ``not_recorded``."""
-    key = word.strip().lower()
+    key = _key(word)
     return MissingReason(key) if key in set(MissingReason) else MissingReason.NOT_RECORDED
+
+
+def own_words(word: str) -> str:
+    """What the source itself said: ``max_steps`` of ``timeout: max_steps``."""
+    _, sign, rest = word.partition(":")
+    key = _key(word)
+    known = key in set(FailureCategory) or key in set(MissingReason)
+    return rest.strip() if sign and known else word
+
+
+def _key(word: str) -> str:
+    return word.partition(":")[0].strip().lower()

@@ -4,8 +4,18 @@
 group ``passhat.readers`` which of them recognises it, and hands it over.
 """
 
-from passhat.readers.reading import read
+from passhat.readers.building import LogBuilder, RunFacts
+from passhat.readers.reading import Reading, read, read_all
 from passhat.readers.registry import Reader, ReadOptions
 from passhat.readers.sources import Source
 
-__all__ = ["ReadOptions", "Reader", "Source", "read"]
+__all__ = [
+    "LogBuilder",
+    "ReadOptions",
+    "Reader",
+    "Reading",
+    "RunFacts",
+    "Source",
+    "read",
+    "read_all",
+]

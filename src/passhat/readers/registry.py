@@ -20,12 +20,14 @@ class ReadOptions:
     """What the user said about how to read.
 
     ``columns`` maps passhat's name of a column to the table's; ``pass_at`` is the reward from
-    which an attempt passes, ``None`` when nobody said; ``labels`` names columns to keep as labels
-    of the tasks.
+    which an attempt passes, ``None`` when nobody said; ``scorer`` names the judge whose verdicts
+    count where a log holds those of several; ``labels`` names columns to keep as labels of the
+    tasks.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     pass_at: float | None = None
+    scorer: str | None = None
     labels: tuple[str, ...] = ()
 
 

@@ -20,6 +20,8 @@ from passhat.readers.sources import Source
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
 
+    from duckdb import DuckDBPyConnection
+
 __all__ = ["CsvRows", "JsonLinesRows", "ParquetRows", "Rows"]
 
 CHUNK_ROWS = 2_000
@@ -142,7 +144,7 @@ class JsonLinesRows:
                     continue
                 try:
                     row = msgspec.json.decode(text)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise self._refuse(line, f"({error})", text) from None
                 if not isinstance(row, dict):
                     raise self._refuse(line, f"but {shorten(row)}", text)
@@ -168,18 +170,29 @@ class ParquetRows:
     def __init__(self, source: Source) -> None:
         self._source = source
 
+    def columns(self) -> list[str]:
+        """The names of the columns, without reading any row."""
+        with self._found(0) as found:
+            return [column[0] for column in found.description or ()]
+
     def chunks(self) -> Iterator[Chunk]:
+        with self._found() as found:
+            names = [column[0] for column in found.description or ()]
+            while block := found.fetchmany(CHUNK_ROWS):
+                columns = zip(*block, strict=True)
+                yield {name: list(cells) for name, cells in zip(names, columns, strict=True)}
+
+    @contextmanager
+    def _found(self, limit: int | None = None) -> Iterator[DuckDBPyConnection]:
+        """The rows as DuckDB sees them; its complaints name the file."""
         try:
             import duckdb
         except ImportError:
             raise MissingExtra("Reading Parquet", extra="parquet") from None
+        query = "SELECT * FROM read_parquet(?)" + ("" if limit is None else f" LIMIT {limit}")
         try:
             with duckdb.connect() as database:
-                found = database.execute("SELECT * FROM read_parquet(?)", [str(self._source.path)])
-                names = [column[0] for column in found.description or ()]
-                while block := found.fetchmany(CHUNK_ROWS):
-                    columns = zip(*block, strict=True)
-                    yield {name: list(cells) for name, cells in zip(names, columns, strict=True)}
+                yield database.execute(query, [str(self._source.path)])
         except duckdb.Error as error:
             first = str(error).splitlines()[0]
             raise ReadError(

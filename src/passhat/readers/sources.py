@@ -2,43 +2,84 @@
 
 from __future__ import annotations
 
+import atexit
 import glob
 import gzip
+import shutil
+import sys
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
 from passhat.errors import ReadError
+from passhat.readers.json_parts import Outline, outline
 
-__all__ = ["EXAMPLE_PREFIX", "Source", "examples", "expand"]
+__all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
 
 EXAMPLE_PREFIX = "example:"
+STANDARD_INPUT = "-"
 _HEAD_BYTES = 64 * 1024
+_HEAD_BLOCK = 4 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file, compressed or not. ``name`` is what the user called it."""
+    """One file, compressed or not, or one folder. ``name`` is what the user called it.
+
+    ``found`` is true when the user named the folder around it: then a file that is no log is
+    passed over rather than refused.
+    """
 
     name: str
     path: Path
+    found: bool = False
 
     @property
     def stem(self) -> str:
         """The file's name without its endings, for naming what has no name."""
-        return self.path.name.split(".")[0] or self.path.name
+        if self.name == STANDARD_INPUT:
+            return "stdin"
+        name = self.path.resolve().name
+        return name.split(".")[0] or name
+
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether this is a folder: some harnesses write one per run."""
+        return self.path.is_dir()
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The keys of the first JSON object in the head: what most logs are recognised by."""
+        return outline(self.head)
+
+    def inside(self, *names: str) -> Source:
+        """A file inside this folder."""
+        return Source(str(Path(self.name, *names)), self.path.joinpath(*names))
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes of the content, decompressed."""
+        """The first bytes of the content, decompressed; nothing for a folder.
+
+        A file that breaks off early still shows how it begins.
+        """
+        if self.is_folder:
+            return b""
+        head = b""
         with self.open() as stream:
-            return stream.read(_HEAD_BYTES)
+            try:
+                while len(head) < _HEAD_BYTES and (block := stream.read(_HEAD_BLOCK)):
+                    head += block
+            except (EOFError, zlib.error):
+                if not head:
+                    raise
+        return head
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -88,14 +129,38 @@ def _expand_one(word: str) -> list[Source]:
                 "there is no such example.", source=word, hint=f"There are: {', '.join(known)}."
             )
         return [Source(word, known[name])]
+    if word == STANDARD_INPUT:
+        return [Source(word, _kept_standard_input())]
     path = Path(word)
-    if path.is_dir():
-        raise ReadError(
-            "is a folder; files are needed.", source=word, hint=f"Name them: '{word}/*.csv'"
-        )
     if path.exists():
         return [Source(word, path)]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
         raise ReadError("there is no such file.", source=word, hint="Check the path or the glob.")
-    return [Source(match, Path(match)) for match in matches if Path(match).is_file()]
+    return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
+
+
+def files_inside(folder: Source, is_log: Callable[[Source], bool]) -> Iterator[Source]:
+    """Every file below a folder in order of its name, hidden ones left out.
+
+    A folder that is a log itself is one source, and is not looked into.
+    """
+    for path in sorted(folder.path.iterdir()):
+        if path.name.startswith("."):
+            continue
+        source = Source(str(Path(folder.name, path.name)), path, found=True)
+        if source.is_folder and not is_log(source):
+            yield from files_inside(source, is_log)
+        elif source.is_folder or path.is_file():
+            yield source
+
+
+@cache
+def _kept_standard_input() -> Path:
+    """Standard input as a file: a log is looked at more than once."""
+    kept = tempfile.NamedTemporaryFile(prefix="passhat-", delete=False)  # noqa: SIM115
+    path = Path(kept.name)
+    atexit.register(path.unlink, missing_ok=True)
+    with kept:
+        shutil.copyfileobj(sys.stdin.buffer, kept)
+    return path

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from passhat._display import counted, some
 from passhat.errors import PasshatError, ReadError
-from passhat.outcomes import Run
+from passhat.outcomes import Run, Tally
 from passhat.outcomes.cells import RowError
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
@@ -48,7 +49,11 @@ class TableReader:
         except PasshatError as error:
             raise ReadError(error.message, source=source.name, hint=error.hint) from None
         reading = (f"{rows.kind} table, {counted(gatherer.count, 'row')}", *columns.sentences())
-        return [_as_run(found, source, options, reading, columns, gathered) for found in gathered]
+        tally = Tally(gatherer.count, gatherer.count)
+        return [
+            replace(_as_run(found, source, options, reading, columns, gathered), tally=tally)
+            for found in gathered
+        ]
 
 
 def _looks_like_text(head: bytes) -> bool:

@@ -35,6 +35,7 @@ def _section(run: RunReport) -> Iterator[str]:
     if run.run.failures_by_category:
         counts = run.run.failures_by_category.items()
         yield "- **failures**: " + ", ".join(f"{_escape(why)} {count:,}" for why, count in counts)
+    yield from (f"- **source says** {_escape(str(check))}" for check in run.source_checks)
     yield from (f"- {_escape(note)}" for note in run.notes)
     yield ""
     if run.tasks:

@@ -170,6 +170,8 @@ def _facts(run: RunReport) -> Iterator[tuple[str, str]]:
     if run.run.failures_by_category:
         counts = run.run.failures_by_category.items()
         yield "Failures", ", ".join(f"{why} {count:,}" for why, count in counts)
+    for check in run.source_checks:
+        yield "Source says", f"· {check}"
     own = [note for estimate in run.estimates for note in estimate.notes]
     for note in dict.fromkeys([*run.notes, *own]):
         yield "Notes", f"· {note}"

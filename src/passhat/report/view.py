@@ -13,6 +13,7 @@ from passhat._display import counted, number
 from passhat.estimates import Diagnosis, Estimate
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
+from passhat.report.source_check import SourceCheck, check_source
 
 __all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
 
@@ -151,6 +152,11 @@ class RunReport:
             for metric, effect in self.missing_effect.items()
         )
 
+    @property
+    def source_checks(self) -> tuple[SourceCheck, ...]:
+        """What the source itself printed, beside what passhat computes."""
+        return check_source(self.run)
+
     def to_dict(self) -> dict[str, object]:
         outcomes = self.run.outcomes
         data: dict[str, object] = {
@@ -169,6 +175,8 @@ class RunReport:
             "failures_by_category": self.run.failures_by_category,
             "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
             "source_says": dict(self.run.source_says),
+            "source_check": [check.to_dict() for check in self.source_checks],
+            "losses": [loss.to_dict() for loss in self.run.losses],
             "headline": self.headline,
             "estimates": [estimate.to_dict() for estimate in self.estimates],
             "slices": {

@@ -1,0 +1,145 @@
+"""AgentBeats: ``{participants, results}``, the results of one assessment or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["AgentBeatsReader"]
+
+# Every evaluator writes its own results; these are the names they use.
+_TASK = ("task_id", "task", "task_name", "instance_id", "id")
+_VERDICT = ("passed", "success", "resolved", "is_resolved", "correct", "reward", "score")
+_WHY = ("failure_category", "category", "failure_mode", "error", "reason")
+_MEASURES = {
+    "seconds": ("time_used", "duration", "seconds"),
+    "steps": ("steps", "turns"),
+    "tokens": ("tokens", "total_tokens"),
+    "cost": ("cost", "agent_cost"),
+}
+_EVALUATORS = ("green", "green_agent", "evaluator", "judge", "user")
+
+_Found = tuple[str, object, object, Mapping[str, Any]]
+
+
+class _Results(msgspec.Struct):
+    participants: Any = None
+    results: list[Any] | None = None
+    config: Any = None
+
+
+class AgentBeatsReader:
+    """Each result is a task, or an assessment with ``task_rewards`` or a list of tasks in it."""
+
+    name = "agentbeats"
+
+    def recognises(self, source: Source) -> bool:
+        return source.outline.opens == "{" and {"participants", "results"} <= source.outline.keys
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "AgentBeats results", options)
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=_Results,
+            item=dict,
+            items=lambda found: found.results or [],
+            paths=[("results",)],
+            noun="result",
+        )
+        rates: list[float | None] = []
+        domains: list[str] = []
+        for number, (_, result) in enumerate(document.items, 1):
+            rows = list(_rows(result, f"result {number}"))
+            if not rows:
+                log.lose(f"result {number}", "has no verdict on any task")
+            for where, task, verdict, row in rows:
+                _take(log, where, task, verdict, row)
+            if isinstance(result, Mapping):
+                rates.append(number_or_none(result.get("pass_rate")))
+                domains.append(str(result.get("domain") or ""))
+        config = document.head.config
+        suite = _only(domains) or (config.get("domain") if isinstance(config, Mapping) else None)
+        facts = RunFacts(
+            _agent(document.head.participants) or source.stem,
+            Protocol(suite=str(suite) if suite else None, judge="AgentBeats green agent"),
+            says=_printed(rates),
+        )
+        return log.runs(lambda _: facts)
+
+
+def _rows(result: object, where: str) -> Iterator[_Found]:
+    """The verdicts inside one result, however deep this evaluator puts them."""
+    if not isinstance(result, Mapping):
+        return
+    rewards = result.get("task_rewards")
+    if isinstance(rewards, Mapping):
+        yield from ((f"{where}, task {name}", name, value, {}) for name, value in rewards.items())
+        return
+    task = _first(result, _TASK)
+    if task is not None and any(name in result for name in _VERDICT):
+        yield where, task, _first(result, _VERDICT), result
+        return
+    for inner in result.values():
+        found = list(_inside(inner, where))
+        if found:
+            yield from found
+            return
+
+
+def _inside(inner: object, where: str) -> Iterator[_Found]:
+    """The rows of a list of tasks, or of a mapping from tasks to what came of them."""
+    if isinstance(inner, list):
+        for number, row in enumerate(inner, 1):
+            yield from _rows(row, f"{where}.{number}")
+    elif isinstance(inner, Mapping):
+        for name, row in inner.items():
+            if isinstance(row, Mapping) and any(word in row for word in _VERDICT):
+                yield f"{where}, task {name}", name, _first(row, _VERDICT), row
+
+
+def _take(
+    log: LogBuilder, where: str, task: object, verdict: object, row: Mapping[str, Any]
+) -> None:
+    said = _first(row, _WHY)
+    measures = {word: _first(row, names) for word, names in _MEASURES.items()}
+    why = "" if verdict in (1, True) or said is None else str(said)
+    log.add(where, task, verdict, why=why, **measures)
+
+
+def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _agent(participants: object) -> str:
+    """Who was assessed: everyone who is not the evaluator."""
+    if not isinstance(participants, Mapping):
+        return ""
+    assessed = {r: who for r, who in participants.items() if str(r).lower() not in _EVALUATORS}
+    return ", ".join(_named(str(role), who) for role, who in (assessed or participants).items())
+
+
+def _named(role: str, who: object) -> str:
+    if isinstance(who, Mapping):
+        return str(who.get("name") or who.get("agent_id") or role)
+    return str(who)
+
+
+def _printed(rates: list[float | None]) -> dict[str, float]:
+    """The pass rate, when there was one assessment; evaluators write it in percent."""
+    if len(rates) != 1 or rates[0] is None:
+        return {}
+    return {"accuracy": rates[0] / 100 if rates[0] > 1 else rates[0]}
+
+
+def _only(words: list[str]) -> str:
+    return words[0] if len(set(words)) == 1 else ""

@@ -1,0 +1,91 @@
+"""CRUXEval: per task a list of answers and a list of verdicts, not equally long everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.file_names import from_name
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["CruxEvalReader"]
+
+_PREFIX = "pass_at_"
+
+
+class _Results(msgspec.Struct):
+    raw_generations: dict[str, msgspec.Raw] | None = None
+    raw_scored_generations: dict[str, list[Any]] | None = None
+    pass_at_1: Any = None
+    pass_at_5: Any = None
+    pass_at_10: Any = None
+
+
+class CruxEvalReader:
+    """``{raw_generations, raw_scored_generations, pass_at_1, pass_at_5}``."""
+
+    name = "cruxeval"
+
+    def recognises(self, source: Source) -> bool:
+        seen = source.outline
+        return seen.opens == "{" and (
+            not seen.keys.isdisjoint({"raw_scored_generations", "raw_generations"})
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "CRUXEval results", options)
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=_Results,
+            item=list[Any],
+            items=lambda found: found.raw_scored_generations or {},
+            paths=[("raw_scored_generations",)],
+            noun="task",
+        )
+        answers = document.head.raw_generations or {}
+        for task, verdicts in document.items:
+            if not verdicts:
+                log.lose(f"task {task}", "has no verdicts")
+            said = _answers(answers.get(task))
+            for index, verdict in enumerate(verdicts):
+                log.add(
+                    f"task {task}, answer {index + 1}",
+                    task,
+                    verdict,
+                    why="" if verdict else "wrong_answer: ",
+                    answer=said[index] if index < len(said) else None,
+                )
+        agent, decoding, named = from_name(source)
+        kind = next((kind for kind in ("input", "output") if f"_{kind}" in source.path.name), "")
+        facts = RunFacts(
+            agent,
+            Protocol(suite="CRUXEval" + (f"/{kind}" if kind else ""), decoding=decoding),
+            says=_printed(document.head),
+            counts=("source counts pass@k as 1 for a task with fewer than k attempts",),
+            reading=named,
+        )
+        return log.runs(lambda _: facts)
+
+
+def _answers(raw: msgspec.Raw | None) -> list[Any]:
+    """The answers to one task, decoded when its turn comes: all at once would fill the memory."""
+    try:
+        return [] if raw is None else decode(bytes(raw), list[Any])
+    except BROKEN:
+        return []
+
+
+def _printed(head: _Results) -> dict[str, float]:
+    """What the file prints, which is in percent."""
+    return {
+        f"pass@{name.removeprefix(_PREFIX)}": value / 100
+        for name in head.__struct_fields__
+        if name.startswith(_PREFIX) and (value := number_or_none(getattr(head, name))) is not None
+    }

@@ -1,0 +1,210 @@
+"""Records out of JSON documents and JSON lines: only the fields that are needed, broken ones lost.
+
+A document is decoded whole, straight into small structs: fields that no reader needs (whole
+conversations) are never turned into Python objects. When that fails, the records are cut out and
+decoded one by one, and every one that cannot be is reported as a loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from passhat.errors import ReadError, shorten
+from passhat.readers.json_parts import Bytes, container_end, find_container, parts
+from passhat.readers.sources import Source
+
+__all__ = [
+    "BROKEN",
+    "BYTE_ORDER_MARK",
+    "Document",
+    "Losing",
+    "decode",
+    "json_lines",
+    "open_document",
+    "read_bytes",
+]
+
+W = TypeVar("W")
+T = TypeVar("T")
+
+_BLOCK = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Python writes NaN and Infinity where JSON has no such numbers.
+_NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+_MARKS = (b"NaN", b"Infinity")
+
+
+class Losing(Protocol):
+    """Who is told about what cannot be read."""
+
+    def lose(self, where: str, what: str, rows: int = 1) -> None:
+        """Something at a place in the source cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document(Generic[W]):
+    """A document's own fields, and its records: (key, record), the key empty in a list."""
+
+    head: W
+    items: Iterable[tuple[str, Any]]
+
+
+@cache
+def _decoder(kind: object) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def decode(data: Bytes, kind: type[T]) -> T:
+    """Decode JSON, or Python's dialect of it with NaN, into a type."""
+    decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]
+    try:
+        return decoder.decode(data)
+    except (msgspec.ValidationError, RecursionError):
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if not any(mark in data for mark in _MARKS):
+            raise
+        mended = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
+        return decoder.decode(mended)
+
+
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What ``decode`` raises about content it cannot take."""
+
+
+def read_bytes(source: Source, log: Losing) -> bytearray:
+    """All of a file, once in memory; when it breaks off, what came before."""
+    data = bytearray()
+    try:
+        with source.open() as stream:
+            while block := stream.read(_BLOCK):
+                data += block
+    except ReadError as error:
+        if not data:
+            raise
+        log.lose("the end", error.message.partition(": ")[2] or error.message, 0)
+    if data.startswith(BYTE_ORDER_MARK):
+        del data[: len(BYTE_ORDER_MARK)]
+    return data
+
+
+def open_document(
+    data: Bytes,
+    log: Losing,
+    *,
+    whole: type[W],
+    item: type[Any],
+    items: Callable[[W], object],
+    paths: Sequence[Sequence[str]],
+    noun: str = "record",
+) -> Document[W]:
+    """Decode a document with many records.
+
+    Parameters
+    ----------
+    whole, item : type
+        The document and one record. Every field of ``whole`` needs a default.
+    items : callable
+        The records of a decoded document, as a list or a dict.
+    paths : sequence of paths
+        Where the records stand, for cutting them out of a broken document.
+    noun : str
+        What a record is called when one is lost.
+    """
+    try:
+        document = decode(data, whole)
+    except BROKEN as error:
+        return _piecewise(data, log, whole, item, paths, noun, error)
+    return Document(document, _pairs(items(document)))
+
+
+def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int, T]]:
+    """One record per line with its line number; a line that is none is lost."""
+    number = 0
+    try:
+        with source.open() as stream:
+            for number, line in enumerate(stream, 1):
+                text = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+                if not text.strip():
+                    continue
+                try:
+                    record = decode(text, kind)
+                except BROKEN as error:
+                    log.lose(f"line {number}", _why(error, text))
+                else:
+                    yield number, record
+    except ReadError as error:
+        if number == 0:
+            raise
+        log.lose(f"after line {number}", error.message.partition(": ")[2] or error.message, 0)
+
+
+def _pairs(found: object) -> Iterable[tuple[str, Any]]:
+    if isinstance(found, dict):
+        return found.items()
+    return (("", record) for record in found) if isinstance(found, list) else ()
+
+
+def _piecewise(
+    data: Bytes,
+    log: Losing,
+    whole: type[W],
+    item: type[Any],
+    paths: Sequence[Sequence[str]],
+    noun: str,
+    error: Exception,
+) -> Document[W]:
+    places = ((path, find_container(data, path)) for path in paths)
+    path, opening = next(((p, at) for p, at in places if at is not None), ((), None))
+    if opening is None:
+        log.lose("the file", _why(error, data), 0)
+        return Document(whole(), ())
+    head = _head(data, opening, len(path), whole, log)
+    return Document(head, _one_by_one(data, opening, item, log, noun))
+
+
+def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: Losing) -> W:
+    """The document without its records; says what around them is broken."""
+    empty = b"{}" if data[opening : opening + 1] == b"{" else b"[]"
+    end = container_end(data, opening)
+    if end is None:
+        log.lose("the end", "the file ends before its records do", 0)
+    else:
+        try:
+            return decode(data[:opening] + empty + data[end:], whole)
+        except BROKEN:
+            log.lose("the end", "what stands around the records is broken", 0)
+    try:
+        return decode(data[:opening] + empty + b"}" * depth, whole)
+    except BROKEN as error:
+        log.lose("the head", f"what the log says about the whole run is broken ({error})", 0)
+        return whole()
+
+
+def _one_by_one(
+    data: Bytes, opening: int, item: type[Any], log: Losing, noun: str
+) -> Iterator[tuple[str, Any]]:
+    for number, part in enumerate(parts(data, opening), 1):
+        try:
+            record = decode(part.content, item)
+        except BROKEN as error:
+            cut = "the file ends in the middle of it"
+            log.lose(
+                f"{noun} {part.key or number}",
+                _why(error, part.content) if part.complete else cut,
+            )
+        else:
+            yield part.key, record
+
+
+def _why(error: Exception, text: Bytes) -> str:
+    if isinstance(error, msgspec.ValidationError):
+        return f"is not what it should be ({shorten(str(error), 90)})"
+    start = shorten(bytes(text[:60]).decode("utf-8", "replace").strip(), 30)
+    return f"is not JSON ({shorten(str(error), 90)}); it starts with {start}"

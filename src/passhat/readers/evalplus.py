@@ -1,0 +1,141 @@
+"""EvalPlus: every solution has a verdict on the base tests and one on the added tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.file_names import from_name
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["EvalPlusReader"]
+
+_BASE, _PLUS = "base", "plus"
+_PASSED = ("pass", "success")
+
+
+class _Solution(msgspec.Struct):
+    solution: Any = None
+    base_status: Any = None
+    plus_status: Any = None
+
+
+class _Older(msgspec.Struct):
+    """The first schema: per task two lists of [status, one bool per test]."""
+
+    base: list[Any] | None = None
+    plus: list[Any] | None = None
+
+
+class _Results(msgspec.Struct):
+    hash: Any = None
+    eval: dict[str, list[_Solution] | _Older] | None = None
+    pass_at_k: Any = None
+
+
+class EvalPlusReader:
+    """``{date, hash, eval{task: [...]}}``; base and plus become two runs on two suites.
+
+    A solution passes plus when it passes the base tests *and* the added ones, as EvalPlus counts.
+    """
+
+    name = "evalplus"
+
+    def recognises(self, source: Source) -> bool:
+        seen, head = source.outline, source.head
+        return (
+            seen.opens == "{"
+            and "eval" in seen.keys
+            and (
+                b'"base_status"' in head
+                or b'"nfiles"' in head
+                or b'"base":' in head.replace(b" ", b"")
+            )
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "EvalPlus results", options)
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=_Results,
+            item=list[_Solution] | _Older,  # type: ignore[arg-type]
+            items=lambda found: found.eval or {},
+            paths=[("eval",)],
+            noun="task",
+        )
+        suite = ""
+        for task, found in document.items:
+            suite = suite or task.partition("/")[0]
+            for number, (base, plus, answer) in enumerate(_verdicts(found), 1):
+                _take(log, f"task {task}, solution {number}", task, base, plus, answer)
+        agent, decoding, said = from_name(source)
+        told = document.head
+
+        def facts(key: str) -> RunFacts:
+            name = f"{suite or 'EvalPlus'}{'+' if key == _PLUS else ''}"
+            return RunFacts(
+                agent,
+                Protocol(
+                    suite=name,
+                    tests_fingerprint=str(told.hash) if told.hash else None,
+                    decoding=decoding,
+                ),
+                variant=f"on {name}",
+                says=_printed(told.pass_at_k, key),
+                reading=(*said, "each solution counts once on the base tests and once on plus"),
+            )
+
+        return log.runs(facts)
+
+
+def _verdicts(found: list[_Solution] | _Older) -> list[tuple[Any, Any, Any]]:
+    if isinstance(found, list):
+        return [(one.base_status, one.plus_status, one.solution) for one in found]
+    base = [_status(entry) for entry in found.base or []]
+    plus = [_status(entry) for entry in found.plus or []]
+    plus += [None] * (len(base) - len(plus))
+    return [(one, two, None) for one, two in zip(base, plus, strict=False)]
+
+
+def _status(entry: object) -> object:
+    return entry[0] if isinstance(entry, list) and entry else entry
+
+
+def _take(
+    log: LogBuilder, where: str, task: str, base: object, plus: object, answer: object
+) -> None:
+    log.add(where, task, _passed(base), run=_BASE, why=_why(base), answer=answer)
+    if plus is None:
+        # Evaluated with the base tests only: there is no second suite.
+        return
+    decides = plus if _passed(base) else base
+    log.add(where, task, _passed(decides), run=_PLUS, why=_why(decides), answer=answer)
+
+
+def _passed(status: object) -> bool | None:
+    return None if status is None else status in _PASSED
+
+
+def _why(status: object) -> str:
+    if status is None:
+        return "judge_error: no status"
+    if status in _PASSED:
+        return ""
+    return "timeout: timeout" if "time" in str(status) else f"unknown_failure: {status}"
+
+
+def _printed(pass_at_k: object, key: str) -> dict[str, float]:
+    found = pass_at_k.get(key) if isinstance(pass_at_k, dict) else None
+    numbers = found.items() if isinstance(found, dict) else ()
+    return {
+        str(word): value
+        for word, cell in numbers
+        if str(word).startswith("pass@") and (value := number_or_none(cell)) is not None
+    }

@@ -1,0 +1,153 @@
+"""passhat's own exports, as CSV, JSON lines or Parquet: one row per attempt, read back whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from passhat.errors import ReadError
+from passhat.outcomes import Run
+from passhat.protocol import Protocol, Scalar
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, decode, json_lines
+from passhat.readers.registry import ReadOptions
+from passhat.readers.rows import ParquetRows
+from passhat.readers.sources import Source
+
+__all__ = ["EXPORT_COLUMNS", "ExportReader"]
+
+EXPORT_COLUMNS = (
+    *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail"),
+    *("steps", "seconds", "tokens", "cost", "seed", "transcript", "suite", "judge", "decoding"),
+    *("ordered", "source"),
+)
+"""What stands in an export, in this order; slices follow as ``slice:NAME``."""
+
+_SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
+_WORDS = {"true": True, "false": False}
+_PARQUET = b"PAR1"
+_SLICE = "slice:"
+_Record = dict[str, Any]
+
+
+class ExportReader:
+    """Recognised by its columns, which no other table has together."""
+
+    name = "export"
+
+    def recognises(self, source: Source) -> bool:
+        if source.head.startswith(_PARQUET):
+            try:
+                return set(_SIGNS) <= set(ParquetRows(source).columns())
+            except ReadError:
+                return False
+        if source.outline.opens == "{":
+            return set(_SIGNS) <= source.outline.keys
+        first = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+        return first.startswith(",".join(_SIGNS).encode())
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        slices = _slices(source)
+        log = LogBuilder(source, "passhat export", options, order="trial", slices=slices)
+        about: dict[str, _Record] = {}
+        for where, record in _records(source, log):
+            about.setdefault(str(record.get("run")), record)
+            _take(log, where, record, slices)
+        return log.runs(lambda key: _facts(about[key]))
+
+
+def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
+    """The rows with where each stands; a broken one is lost, and the others are not."""
+    if source.head.startswith(_PARQUET):
+        for chunk in ParquetRows(source).chunks():
+            for number, cells in enumerate(zip(*chunk.values(), strict=True), 1):
+                yield f"row {number}", dict(zip(chunk, cells, strict=True))
+    elif source.outline.opens == "{":
+        for line, row in json_lines(source, log, dict[str, Any]):
+            yield f"line {line}", row
+    else:
+        yield from _csv_records(source, log)
+
+
+def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
+    with source.open() as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        reader = csv.reader(text)
+        try:
+            header = next(reader)
+            for cells in reader:
+                where = f"line {reader.line_num}"
+                if len(cells) == len(header):
+                    yield where, dict(zip(header, cells, strict=True))
+                elif cells:
+                    log.lose(where, f"has {len(cells)} cells, and the header {len(header)}")
+        except csv.Error as error:
+            log.lose(f"line {reader.line_num}", f"is no CSV record ({error})")
+
+
+def _slices(source: Source) -> list[str]:
+    """The labels of tasks, which stand in the header or in every row."""
+    if source.head.startswith(_PARQUET):
+        names = ParquetRows(source).columns()
+    elif source.outline.opens == "{":
+        names = sorted(source.outline.keys)
+    else:
+        first = source.head.split(b"\n", 1)[0].decode("utf-8", "replace")
+        names = next(csv.reader([first.strip()]), [])
+    return [name.removeprefix(_SLICE) for name in names if name.startswith(_SLICE)]
+
+
+def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> None:
+    ordered = _flag(record.get("ordered"))
+    trial = record.get("attempt")
+    word, detail = record.get("category") or record.get("reason"), record.get("detail")
+    log.add(
+        where,
+        record.get("task"),
+        _flag(record.get("passed")),
+        run=str(record.get("run")),
+        trial=trial if ordered is not False else f"attempt {trial}",
+        why=f"{word}: {detail}" if word and detail else str(word or ""),
+        seconds=_measure(record.get("seconds")),
+        steps=_measure(record.get("steps")),
+        tokens=_measure(record.get("tokens")),
+        cost=_measure(record.get("cost")),
+        seed=record.get("seed") or None,
+        transcript=str(record.get("transcript") or ""),
+        labels=[record.get(_SLICE + name) for name in slices],
+    )
+
+
+def _flag(cell: object) -> object:
+    """A CSV holds true and false as words."""
+    return _WORDS.get(cell.lower(), cell) if isinstance(cell, str) else cell
+
+
+def _measure(cell: object) -> float | None:
+    """An empty cell of a CSV is not recorded, and 0 is 0."""
+    return None if cell == "" else number_or_none(cell)
+
+
+def _facts(record: _Record) -> RunFacts:
+    agent, run = str(record.get("agent") or ""), str(record.get("run") or "")
+    return RunFacts(
+        agent or run,
+        Protocol(
+            suite=record.get("suite") or None,
+            judge=record.get("judge") or None,
+            decoding=_decoding(record.get("decoding")),
+        ),
+        variant=run.removeprefix(agent).strip(),
+        reading=(f"exported from {record.get('source')}",) if record.get("source") else (),
+    )
+
+
+def _decoding(cell: object) -> dict[str, Scalar]:
+    if not isinstance(cell, str) or not cell:
+        return {}
+    try:
+        return decode(cell.encode(), dict[str, Scalar])
+    except BROKEN:
+        return {}

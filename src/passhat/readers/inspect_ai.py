@@ -1,0 +1,344 @@
+"""inspect_ai: ``.eval`` files (zip) and ``.json`` logs, without importing inspect_ai.
+
+The summaries of a ``.eval`` file hold all that is needed; full samples are opened only when a log
+broke off before its summary was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none, scalars, why_missing
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.inspect_scores import chosen_scorer, score_of, value_of
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+from passhat.readers.zip_members import BrokenMember, Members, is_zip
+
+__all__ = ["InspectReader"]
+
+_HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
+_JOURNAL, _SAMPLES = "_journal/summaries/", "samples/"
+_NO_DECODING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache")
+_METRICS = ("accuracy", "mean", "stderr")
+
+
+class _Score(msgspec.Struct):
+    value: Any = None
+
+
+class _Usage(msgspec.Struct):
+    total_tokens: Any = None
+    total_cost: Any = None
+
+
+class _Sample(msgspec.Struct):
+    id: Any = None
+    epoch: Any = None
+    scores: dict[str, _Score] | None = None
+    error: Any = None
+    limit: Any = None
+    model_usage: dict[str, _Usage] | None = None
+    total_time: Any = None
+    message_count: Any = None
+
+
+class _Config(msgspec.Struct):
+    epochs: Any = None
+    epochs_reducer: Any = None
+    message_limit: Any = None
+    time_limit: Any = None
+
+
+class _Dataset(msgspec.Struct):
+    name: Any = None
+    sample_ids: list[Any] | None = None
+
+
+class _Eval(msgspec.Struct):
+    task: Any = None
+    task_id: Any = None
+    task_version: Any = None
+    model: Any = None
+    solver: Any = None
+    model_generate_config: Any = None
+    config: _Config | None = None
+    dataset: _Dataset | None = None
+
+
+class _Plan(msgspec.Struct):
+    config: Any = None
+
+
+class _Metric(msgspec.Struct):
+    value: Any = None
+
+
+class _Result(msgspec.Struct):
+    name: Any = None
+    scorer: Any = None
+    reducer: Any = None
+    metrics: dict[str, _Metric] | None = None
+
+
+class _Results(msgspec.Struct):
+    total_samples: Any = None
+    scores: list[_Result] | None = None
+
+
+class _Log(msgspec.Struct):
+    status: Any = None
+    eval: _Eval | None = None
+    plan: _Plan | None = None
+    results: _Results | None = None
+    samples: list[_Sample] | None = None
+
+
+class InspectReader:
+    """Both forms of inspect_ai's log."""
+
+    name = "inspect_ai"
+
+    def recognises(self, source: Source) -> bool:
+        if is_zip(source.head):
+            return any(mark in source.head for mark in (b"_journal/", b"samples/", b"header.json"))
+        seen = source.outline
+        return (
+            seen.opens == "{"
+            and "eval" in seen.keys
+            and ("status" in seen.keys or "plan" in seen.keys)
+            and b'"task_id"' in source.head
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "inspect_ai log", options, order="trial")
+        if is_zip(source.head):
+            head, samples, places = _from_zip(source, log)
+        else:
+            head, samples, places = _from_json(source, log)
+        scores = [sample.scores for sample in samples if sample.scores]
+        scorer = chosen_scorer(scores, options.scorer, source.name)
+        latest = {(str(s.id), str(s.epoch)): index for index, s in enumerate(samples)}
+        for index, sample in enumerate(samples):
+            if latest[str(sample.id), str(sample.epoch)] != index:
+                log.skip("an earlier try of a sample that was run again")
+            else:
+                _take(log, sample, scorer, places)
+        _add_absent(log, head, latest)
+        facts = _facts(head, samples, scorer, source)
+        return log.runs(lambda _: facts)
+
+
+def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
+    document = open_document(
+        read_bytes(source, log),
+        log,
+        whole=_Log,
+        item=_Sample,
+        items=lambda found: found.samples or [],
+        paths=[("samples",)],
+        noun="sample",
+    )
+    return document.head, [sample for _, sample in document.items], False
+
+
+def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
+    members = Members(source.path, source.name)
+    if members.cut_off:
+        log.lose("the end", "the zip file is cut off or its table of contents is broken", 0)
+    head = next((h for name in (_HEADER, _START) if (h := _head(members, name, log))), _Log())
+    if _SUMMARIES in members:
+        samples = _summaries(members, _SUMMARIES, log)
+        if samples is not None:
+            return head, samples, True
+    # A run that crashed leaves summaries in its journal, and perhaps samples not yet in there.
+    journal = sorted(members.names(_JOURNAL), key=_number)
+    samples = [s for name in journal for s in _summaries(members, name, log) or ()]
+    known = {_member(sample) for sample in samples}
+    samples += _whole_samples(members, known, log)
+    return head, samples, True
+
+
+def _head(members: Members, name: str, log: LogBuilder) -> _Log | None:
+    if name not in members:
+        return None
+    try:
+        return decode(members.read(name), _Log)
+    except (BrokenMember, *BROKEN) as error:
+        log.lose(name, f"cannot be read ({error})", 0)
+        return None
+
+
+def _summaries(members: Members, name: str, log: LogBuilder) -> list[_Sample] | None:
+    try:
+        data = members.read(name)
+    except BrokenMember as error:
+        log.lose(name, str(error), 0)
+        return None
+    document = open_document(
+        data,
+        log,
+        whole=list[_Sample],
+        item=_Sample,
+        items=lambda found: found,
+        paths=[()],
+        noun=f"{name}, sample",
+    )
+    return [sample for _, sample in document.items]
+
+
+def _whole_samples(members: Members, known: set[str], log: LogBuilder) -> Iterator[_Sample]:
+    for name in members.names(_SAMPLES):
+        if name in known or not name.endswith(".json"):
+            continue
+        try:
+            yield decode(members.read(name), _Sample)
+        except (BrokenMember, *BROKEN) as error:
+            log.lose(name, f"cannot be read ({error})")
+
+
+def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
+    value = score_of(sample.scores or {}, scorer) if scorer else None
+    reward = value_of(value)
+    why = ""
+    if sample.error is not None and sample.error != "":
+        reward, why = None, why_missing(_message(sample.error))
+    elif reward is None and isinstance(value, dict | list):
+        why = "unsupported: the score is no single value"
+    elif reward is None:
+        why = "not_recorded: no score"
+    elif sample.limit:
+        why = f"timeout: {_limit(sample.limit)} limit"
+    usage = (sample.model_usage or {}).values()
+    log.add(
+        f"sample {sample.id}",
+        sample.id,
+        reward,
+        trial=sample.epoch,
+        why=why,
+        seconds=sample.total_time,
+        steps=sample.message_count,
+        tokens=_total(used.total_tokens for used in usage),
+        cost=_total(used.total_cost for used in usage),
+        transcript=_member(sample) if in_zip else f"sample {sample.id}, epoch {sample.epoch}",
+    )
+
+
+def _add_absent(log: LogBuilder, head: _Log, present: dict[tuple[str, str], int]) -> None:
+    """What was planned and never ran: missing, since nobody knows how it would have ended."""
+    planned = head.eval.dataset.sample_ids if head.eval and head.eval.dataset else None
+    if head.status == "success" or not planned:
+        return
+    reason = "stopped" if head.status == "cancelled" else "infrastructure"
+    for epoch in range(1, _epochs(head) + 1):
+        for name in planned:
+            if (str(name), str(epoch)) not in present:
+                why = f"{reason}: the run ended before it"
+                log.add("", name, None, trial=epoch, why=why, absent=True)
+
+
+def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> RunFacts:
+    about = head.eval or _Eval()
+    config = about.config or _Config()
+    plan = head.plan.config if head.plan else None
+    decoding = {
+        **scalars(about.model_generate_config, *_NO_DECODING),
+        **scalars(plan, *_NO_DECODING),
+    }
+    limit, seconds = number_or_none(config.message_limit), number_or_none(config.time_limit)
+    status = str(head.status or "crashed: the log has no end")
+    says, counts = _printed(head, samples, scorer)
+    return RunFacts(
+        agent=_agent(about, source),
+        protocol=Protocol(
+            suite=str(about.task) if about.task else None,
+            suite_fingerprint=f"version {about.task_version}" if about.task_version else None,
+            attempts=_epochs(head) if config.epochs else None,
+            decoding=decoding,
+            max_steps=None if limit is None else int(limit),
+            attempt_seconds=seconds,
+            judge=scorer or None,
+        ),
+        says=says,
+        counts=counts,
+        reading=(f"status {status}", f"scorer {scorer}" if scorer else "nothing was scored"),
+        origin=f"inspect_ai task {about.task_id}" if about.task_id else "",
+    )
+
+
+def _printed(
+    head: _Log, samples: list[_Sample], scorer: str
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The numbers in the log's results, under the metric they are."""
+    says: dict[str, float] = {}
+    counts: list[str] = []
+    last = scorer.rpartition("/")[2]
+    printed = (head.results.scores if head.results else None) or []
+    for result in printed:
+        if len(printed) > 1 and result.name not in (scorer, last) and result.scorer != scorer:
+            continue
+        reducer = str(result.reducer or "mean")
+        for name in _METRICS:
+            metric = (result.metrics or {}).get(name)
+            value = number_or_none(metric.value) if metric else None
+            if value is not None:
+                says.setdefault(_metric_word(name, reducer), value)
+        if reducer != "mean":
+            counts.append(f"source reduces the epochs of a sample by {reducer!r}")
+    total = number_or_none(head.results.total_samples) if head.results else None
+    if total is not None and total > len(samples):
+        counts.append(f"source counted {total:g} samples, the file holds {len(samples):,}")
+    if any(value_of(score_of(s.scores or {}, scorer)) not in (0.0, 1.0, None) for s in samples):
+        counts.append("source averages partial credit; here only a full score passes")
+    if any(s.error for s in samples):
+        counts.append("source leaves samples with an error out")
+    return says, tuple(counts)
+
+
+def _metric_word(name: str, reducer: str) -> str:
+    word = "accuracy" if name == "mean" else name
+    at = re.fullmatch(r"pass_at_(\d+)", reducer)
+    if at and word == "accuracy":
+        return f"pass@{at[1]}"
+    return word if reducer == "mean" else f"{word} ({reducer})"
+
+
+def _agent(about: _Eval, source: Source) -> str:
+    model = str(about.model or "")
+    if model in ("", "none/none"):
+        return str(about.solver or model or source.stem)
+    return model
+
+
+def _epochs(head: _Log) -> int:
+    config = head.eval.config if head.eval else None
+    found = number_or_none(config.epochs) if config else None
+    return int(found) if found and 1 <= found < 1e6 else 1
+
+
+def _member(sample: _Sample) -> str:
+    return f"{_SAMPLES}{sample.id}_epoch_{sample.epoch}.json"
+
+
+def _number(name: str) -> int:
+    digits = re.sub(r"\D", "", name)
+    return int(digits[:18]) if digits else 0
+
+
+def _message(error: object) -> object:
+    return error.get("message", error) if isinstance(error, dict) else error
+
+
+def _limit(limit: object) -> object:
+    return limit.get("type", "a") if isinstance(limit, dict) else limit
+
+
+def _total(numbers: Iterator[Any]) -> float | None:
+    known = [number for cell in numbers if (number := number_or_none(cell)) is not None]
+    return sum(known) if known else None

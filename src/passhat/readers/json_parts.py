@@ -1,0 +1,145 @@
+"""JSON cut into its parts without decoding it: to recognise a file, and to save what is sound.
+
+A whole document is decoded in one go when it is sound. When it is not, one broken record must not
+take the others with it: the list they stand in is found, cut into elements, and each is decoded
+for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Bytes", "Outline", "Part", "container_end", "find_container", "outline", "parts"]
+
+Bytes = bytes | bytearray
+
+# A string, or one sign of structure. A lone quote is a string that never ends.
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
+_COLON = re.compile(rb"\s*:\s*")
+_SPACE = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One element of a list, or one entry of an object; ``complete`` unless the file ends in it."""
+
+    key: str
+    content: bytes
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a JSON text looks like from outside: its outermost sign and the first object's keys."""
+
+    opens: str
+    keys: frozenset[str]
+
+
+def outline(head: bytes) -> Outline:
+    """The keys of the first object, as far as the head of a file shows them."""
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
+    opens = text[:1].decode("latin-1")
+    if opens not in ("{", "["):
+        return Outline("", frozenset())
+    start = text.find(b"{")
+    if start < 0 or text[1:start].strip(_SPACE) not in (b"",):
+        return Outline(opens, frozenset())
+    return Outline(opens, frozenset(key for key, _ in _keys(text, start)))
+
+
+def find_container(data: Bytes, path: Sequence[str]) -> int | None:
+    """Where the list or object at a path of keys opens, or ``None``."""
+    at = _first_sign(data, 0)
+    for name in path:
+        if at is None or data[at : at + 1] != b"{":
+            return None
+        at = next((value for key, value in _keys(data, at) if key == name), None)
+    return at if at is not None and data[at : at + 1] in (b"{", b"[") else None
+
+
+def parts(data: Bytes, opening: int) -> Iterator[Part]:
+    """The elements of the list or object that opens here; the last may be cut off."""
+    keyed = data[opening : opening + 1] == b"{"
+    depth, start, stop = 1, opening + 1, len(data)
+    for token in _TOKEN.finditer(data, opening + 1):
+        sign = token[0]
+        if sign in (b"{", b"["):
+            depth += 1
+        elif sign in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                stop = token.start()
+                break
+        elif sign == b"," and depth == 1:
+            yield _part(data[start : token.start()], keyed, complete=True)
+            start = token.end()
+        elif sign == b'"':
+            break
+    rest = data[start:stop]
+    if rest.strip(_SPACE):
+        yield _part(rest, keyed, complete=depth == 0)
+
+
+def container_end(data: Bytes, opening: int) -> int | None:
+    """Just past the sign that closes a container, or ``None`` when the file ends before."""
+    depth = 0
+    for token in _TOKEN.finditer(data, opening):
+        sign = token[0]
+        if sign in (b"{", b"["):
+            depth += 1
+        elif sign in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                return token.end()
+        elif sign == b'"':
+            return None
+    return None
+
+
+def _part(text: Bytes, keyed: bool, *, complete: bool) -> Part:
+    content = bytes(text.strip(_SPACE))
+    if not keyed:
+        return Part("", content, complete)
+    found = _TOKEN.match(content)
+    colon = _COLON.match(content, found.end()) if found else None
+    if found is None or colon is None:
+        return Part("", content, False)
+    return Part(_text(found[0]), content[colon.end() :], complete)
+
+
+def _keys(data: Bytes, opening: int) -> Iterator[tuple[str, int]]:
+    """The keys of one object, each with the place of its value."""
+    depth = 1
+    for token in _TOKEN.finditer(data, opening + 1):
+        sign = token[0]
+        if sign in (b"{", b"["):
+            depth += 1
+        elif sign in (b"}", b"]"):
+            depth -= 1
+            if depth == 0:
+                return
+        elif depth == 1 and len(sign) > 1 and (colon := _COLON.match(data, token.end())):
+            yield _text(sign), colon.end()
+        elif sign == b'"':
+            return
+
+
+def _first_sign(data: Bytes, start: int) -> int | None:
+    while start < len(data) and data[start : start + 1] in (b" ", b"\t", b"\r", b"\n", b"\xef"):
+        start += 3 if data[start : start + 1] == b"\xef" else 1
+    return start if start < len(data) else None
+
+
+def _text(quoted: bytes) -> str:
+    """A key as text; escapes are rare in keys and are decoded only when there are any."""
+    if b"\\" in quoted:
+        import msgspec
+
+        try:
+            return str(msgspec.json.decode(quoted))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass
+    return quoted[1:-1].decode("utf-8", "replace")

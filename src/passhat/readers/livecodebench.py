@@ -1,0 +1,109 @@
+"""LiveCodeBench: ``eval_all.json``, one entry per question with the verdicts of its attempts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.file_names import from_name
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["LiveCodeBenchReader"]
+
+# LiveCodeBench's own error codes.
+_CODES = {-1: "syntax_error", -2: "wrong_answer", -3: "timeout", -4: "exception"}
+
+
+class _Question(msgspec.Struct):
+    question_id: Any = None
+    platform: Any = None
+    difficulty: Any = None
+    graded_list: list[Any] | None = None
+    code_list: list[Any] | None = None
+    metadata: Any = None
+    pass_1: Any = msgspec.field(default=None, name="pass@1")
+
+
+class _Metadata(msgspec.Struct):
+    error_code: Any = None
+    error_message: Any = None
+
+
+class LiveCodeBenchReader:
+    """``[{question_id, graded_list, ...}]``; -1 in a graded list was not run."""
+
+    name = "livecodebench"
+
+    def recognises(self, source: Source) -> bool:
+        seen = source.outline
+        return (
+            seen.opens == "["
+            and "question_id" in seen.keys
+            and (not seen.keys.isdisjoint({"graded_list", "contest_id", "code_list"}))
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        slices = ("difficulty", "platform")
+        log = LogBuilder(source, "LiveCodeBench results", options, slices=slices)
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=list[_Question],
+            item=_Question,
+            items=lambda questions: questions,
+            paths=[()],
+            noun="question",
+        )
+        printed = []
+        for number, (_, question) in enumerate(document.items, 1):
+            _take(log, number, question)
+            printed.append(number_or_none(question.pass_1))
+        known = [value for value in printed if value is not None]
+        agent, decoding, said = from_name(source)
+        facts = RunFacts(
+            agent,
+            Protocol(suite="LiveCodeBench", decoding=decoding),
+            says={"pass@1": sum(known) / len(known)} if known else {},
+            reading=said,
+        )
+        return log.runs(lambda _: facts)
+
+
+def _take(log: LogBuilder, number: int, question: _Question) -> None:
+    where = f"question {number}"
+    if not question.graded_list:
+        log.lose(where, "has no verdicts (graded_list)")
+        return
+    details = question.metadata if isinstance(question.metadata, list) else []
+    codes = question.code_list or []
+    for index, graded in enumerate(question.graded_list):
+        ran = graded != -1
+        detail = details[index] if index < len(details) else None
+        log.add(
+            f"{where}, attempt {index + 1}",
+            question.question_id,
+            graded if ran else None,
+            why=("" if graded is True else _why(detail)) if ran else "not_recorded: not run",
+            answer=codes[index] if index < len(codes) else None,
+            labels=(question.difficulty, question.platform),
+        )
+
+
+def _why(detail: object) -> str:
+    """The category of a failed attempt; its details are JSON inside a string."""
+    try:
+        found = (
+            decode(detail.encode(), _Metadata)
+            if isinstance(detail, str)
+            else msgspec.convert(detail, _Metadata)
+        )
+    except (*BROKEN, msgspec.ValidationError):
+        return ""
+    category = _CODES.get(found.error_code) if isinstance(found.error_code, int) else None
+    return f"{category or 'unknown_failure'}: {found.error_message or ''}" if category else ""

@@ -1,0 +1,172 @@
+"""lm-evaluation-harness: ``samples_*.jsonl``, a line per document and filter.
+
+Two filters give two lines for the same document: they are two ways to judge one answer, so each
+filter is a run of its own and no document counts twice in any of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, decode, json_lines, read_bytes
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import STANDARD_INPUT, Source
+
+__all__ = ["LmEvalReader"]
+
+_NAME = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT[\d\-.]+?)\.jsonl")
+_NOT_METRICS = ("doc_id",)
+_Line = dict[str, msgspec.Raw]
+
+
+class _Results(msgspec.Struct):
+    """The file that lm-eval writes beside the samples."""
+
+    model_name: Any = None
+    model_source: Any = None
+    results: Any = None
+
+
+class LmEvalReader:
+    """``{doc_id, doc, target, resps, filtered_resps, filter, metrics, ...}`` per line."""
+
+    name = "lm_eval"
+
+    def recognises(self, source: Source) -> bool:
+        seen = source.outline
+        return (
+            seen.opens == "{"
+            and "doc_id" in seen.keys
+            and (not seen.keys.isdisjoint({"filtered_resps", "resps", "doc_hash", "arguments"}))
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "lm-eval samples", options, order="trial")
+        asked_metric, _, asked_filter = (options.scorer or "").partition(",")
+        metrics: dict[str, str] = {}
+        others: set[str] = set()
+        sampled = 1
+        for line, row in json_lines(source, log, _Line):
+            filtered = str(_value(row, "filter") or "none")
+            if asked_filter and filtered != asked_filter:
+                log.skip(f"filter {filtered!r}, which was not asked for")
+                continue
+            there = _metrics_of(row)
+            metric = asked_metric or metrics.get(filtered) or next(iter(there), "")
+            if metric not in there:
+                _refuse(metric, there, asked_metric, source)
+                log.lose(f"line {line}", f"has no metric {metric or 'at all'}")
+                continue
+            metrics[filtered] = metric
+            others |= set(there) - {metric}
+            sampled = max(sampled, _answers(row))
+            score = _value(row, metric)
+            log.add(
+                f"line {line}",
+                _value(row, "doc_id"),
+                score,
+                run=filtered,
+                trial=0,
+                why="" if score else "wrong_answer: ",
+            )
+        beside = _beside(source, log)
+        return log.runs(lambda key: _facts(key, metrics[key], others, sampled, beside, source))
+
+
+def _facts(
+    filtered: str,
+    metric: str,
+    others: set[str],
+    sampled: int,
+    beside: _Results,
+    source: Source,
+) -> RunFacts:
+    named = _NAME.search(source.path.name)
+    suite = named[1] if named else None
+    model = beside.model_name or beside.model_source
+    reading = [f"metric {metric}, filter {filtered}"]
+    if others:
+        reading.append(f"also there, choose with --scorer: {', '.join(sorted(others))}")
+    if sampled > 1:
+        reading.append(f"{sampled} answers were sampled per document; the filter keeps one verdict")
+    if not model:
+        reading.append("the log does not name the model: the run is named after the folder")
+        model = source.stem if source.name == STANDARD_INPUT else source.path.resolve().parent.name
+    return RunFacts(
+        agent=str(model),
+        protocol=Protocol(suite=suite, judge=f"{metric}, filter {filtered}"),
+        variant=f"[{filtered}]",
+        says=_printed(beside, suite, metric, filtered),
+        reading=tuple(reading),
+    )
+
+
+def _metrics_of(row: _Line) -> list[str]:
+    """The names of the metrics; older files do not list them, so numbers at the end are taken."""
+    listed = _value(row, "metrics")
+    if isinstance(listed, list) and listed:
+        return [str(name) for name in listed if str(name) in row]
+    numbers = {name: _value(row, name, short=True) for name in row if name not in _NOT_METRICS}
+    return [name for name, cell in numbers.items() if isinstance(cell, bool | int | float)]
+
+
+def _value(row: _Line, name: str, *, short: bool = False) -> Any:
+    raw = row.get(name)
+    data = b"" if raw is None else bytes(raw)
+    # A metric is a short number; a question is not worth decoding to see that it is none.
+    if not data or (short and len(data) > 32):
+        return None
+    try:
+        return decode(data, Any)
+    except BROKEN:
+        return None
+
+
+def _answers(row: _Line) -> int:
+    """How many answers to one document were sampled."""
+    found = _value(row, "resps")
+    first = found[0] if isinstance(found, list) and found else None
+    plain = isinstance(first, list) and all(isinstance(one, str) for one in first)
+    return len(first) if plain and isinstance(first, list) else 1
+
+
+def _refuse(metric: str, there: list[str], asked: str, source: Source) -> None:
+    """Someone asked for a metric that is not there at all."""
+    if asked and there:
+        raise ReadError(
+            f"has no metric {metric!r}.",
+            source=source.name,
+            hint=f"Choose with --scorer: {', '.join(there)}.",
+        )
+
+
+def _beside(source: Source, log: LogBuilder) -> _Results:
+    """The results file of the same run, when it lies in the same folder."""
+    named = _NAME.search(source.path.name)
+    path = source.path.with_name(f"results_{named[2]}.json") if named else None
+    if path is None or not path.is_file():
+        return _Results()
+    try:
+        return decode(bytes(read_bytes(Source(str(path), path), log)), _Results)
+    except (ReadError, *BROKEN):
+        return _Results()
+
+
+def _printed(beside: _Results, suite: str | None, metric: str, filtered: str) -> dict[str, float]:
+    tasks = beside.results if isinstance(beside.results, Mapping) else {}
+    numbers = tasks.get(suite)
+    if not isinstance(numbers, Mapping):
+        return {}
+    found = {
+        "accuracy": number_or_none(numbers.get(f"{metric},{filtered}")),
+        "stderr": number_or_none(numbers.get(f"{metric}_stderr,{filtered}")),
+    }
+    return {name: value for name, value in found.items() if value is not None}

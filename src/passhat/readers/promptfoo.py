@@ -1,0 +1,229 @@
+"""promptfoo: schemas 1 to 4, one result per provider, prompt and test case."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none, why_missing
+from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["PromptfooReader"]
+
+_ERROR = 2
+"""promptfoo's failureReason: 0 none, 1 an assertion, 2 an error."""
+
+
+class _Prompt(msgspec.Struct):
+    raw: Any = None
+    display: Any = None
+    label: Any = None
+    provider: Any = None
+    metrics: Any = None
+
+
+class _Tokens(msgspec.Struct):
+    total: Any = None
+    cached: Any = None
+
+
+class _Response(msgspec.Struct):
+    output: Any = None
+    cached: Any = None
+    tokenUsage: _Tokens | None = None  # noqa: N815 - promptfoo's own name
+
+
+class _Case(msgspec.Struct):
+    vars: Any = None
+
+
+class _Row(msgspec.Struct, rename="camel"):
+    prompt: _Prompt | None = None
+    prompt_idx: Any = None
+    provider: Any = None
+    vars: Any = None
+    test_case: _Case | None = None
+    success: Any = None
+    error: Any = None
+    failure_reason: Any = None
+    response: _Response | None = None
+    provider_response: _Response | None = None
+    latency_ms: Any = None
+    cost: Any = None
+
+
+class _Stats(msgspec.Struct):
+    successes: Any = None
+    failures: Any = None
+    errors: Any = None
+
+
+class _Inner(msgspec.Struct):
+    version: Any = None
+    results: list[_Row] | None = None
+    prompts: list[_Prompt] | None = None
+    stats: _Stats | None = None
+
+
+class _Output(msgspec.Struct):
+    results: list[_Row] | _Inner | None = None
+    prompts: list[_Prompt] | None = None
+    stats: _Stats | None = None
+    config: Any = None
+    data: _Output | None = None
+
+
+class PromptfooReader:
+    """One run per provider and prompt; a test case is the task, a repeat of it an attempt.
+
+    A cached answer is no fresh attempt: it counts once, and its copies are skipped.
+    """
+
+    name = "promptfoo"
+
+    def recognises(self, source: Source) -> bool:
+        seen, head = source.outline, source.head
+        outer = not seen.keys.isdisjoint({"results", "data", "evalId", "table"})
+        return (
+            seen.opens == "{"
+            and outer
+            and b'"vars"' in head
+            and (b'"success"' in head or b'"promptIdx"' in head or b'"prompts"' in head)
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "promptfoo output", options)
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=_Output,
+            item=_Row,
+            items=_rows,
+            paths=[("data", "results", "results"), ("results", "results"), ("results",)],
+            noun="result",
+        )
+        runs: dict[str, tuple[str, str, int]] = {}
+        seen: set[tuple[str, str]] = set()
+        for number, (_, row) in enumerate(document.items, 1):
+            agent, prompt = _provider(row, document.head), _prompt(row)
+            key = f"{agent}\n{prompt}"
+            runs.setdefault(key, (agent, prompt, _index(row)))
+            _take(log, number, row, key, seen)
+        prompts = list(dict.fromkeys(prompt for _, prompt, _ in runs.values()))
+
+        def facts(key: str) -> RunFacts:
+            agent, prompt, index = runs[key]
+            return RunFacts(
+                agent,
+                Protocol(judge="promptfoo assertions"),
+                variant=f"prompt {prompts.index(prompt) + 1}",
+                says=_printed(document.head, index, alone=len(runs) == 1),
+                reading=(f"prompt {prompts.index(prompt) + 1}: {' '.join(prompt.split())[:60]}",),
+            )
+
+        return log.runs(facts)
+
+
+def _rows(output: _Output) -> list[_Row]:
+    found = output.results
+    if isinstance(found, list):
+        return found
+    if isinstance(found, _Inner) and found.results is not None:
+        return found.results
+    return _rows(output.data) if output.data is not None else []
+
+
+def _take(log: LogBuilder, number: int, row: _Row, key: str, seen: set[tuple[str, str]]) -> None:
+    task = _task(row.vars or (row.test_case.vars if row.test_case else None))
+    answer = row.response or row.provider_response or _Response()
+    if _cached(answer) and (key, task) in seen:
+        log.skip("a cached answer, which is no fresh attempt")
+        return
+    seen.add((key, task))
+    passed, why = row.success, ""
+    if row.failure_reason == _ERROR or (row.error and answer.output is None):
+        passed, why = None, why_missing(row.error or "an error")
+    elif passed is None:
+        why = "not_recorded: no verdict"
+    elif not passed:
+        why = f"wrong_answer: {row.error or ''}"
+    latency = number_or_none(row.latency_ms)
+    tokens = answer.tokenUsage or _Tokens()
+    log.add(
+        f"result {number}",
+        task,
+        passed,
+        run=key,
+        why=why,
+        seconds=None if latency is None or _cached(answer) else latency / 1000,
+        tokens=tokens.total,
+        cost=row.cost,
+        answer=answer.output if isinstance(answer.output, str) else None,
+    )
+
+
+def _cached(answer: _Response) -> bool:
+    """Early schemas have no flag, but a count of tokens that came from the cache."""
+    tokens = answer.tokenUsage
+    early = tokens is not None and bool(tokens.cached) and tokens.total is None
+    return answer.cached is True or (answer.cached is None and early)
+
+
+def _task(variables: object) -> str:
+    """A test case has no id; its variables are one, shortened when they are long."""
+    if isinstance(variables, dict) and variables:
+        text = ", ".join(f"{name}={value}" for name, value in variables.items())
+    else:
+        text = "the only test" if not variables else str(variables)
+    text = " ".join(text.split())
+    if len(text) <= 80:
+        return text
+    return f"{text[:70]}… {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _provider(row: _Row, output: _Output) -> str:
+    found = row.provider
+    if isinstance(found, dict):
+        found = found.get("label") or found.get("id")
+    if not found:
+        config = output.config if isinstance(output.config, dict) else {}
+        listed = config.get("providers")
+        found = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+    return str(found) if isinstance(found, str) and found else "unknown provider"
+
+
+def _prompt(row: _Row) -> str:
+    prompt = row.prompt or _Prompt()
+    if _index(row) >= 0:
+        return f"{_index(row) + 1}. {prompt.label or prompt.display or ''}"
+    return str(prompt.display or prompt.label or prompt.raw or "")
+
+
+def _index(row: _Row) -> int:
+    return row.prompt_idx if isinstance(row.prompt_idx, int) else -1
+
+
+def _printed(output: _Output, index: int, *, alone: bool) -> dict[str, float]:
+    """The share of passed tests: per prompt where the file has it, else of the whole file."""
+    inner = output.results if isinstance(output.results, _Inner) else None
+    prompts = (inner.prompts if inner else None) or output.prompts or []
+    if 0 <= index < len(prompts):
+        metrics = prompts[index].metrics
+        counts = metrics if isinstance(metrics, dict) else {}
+        return _share(*(counts.get(f"test{word}Count") for word in ("Pass", "Fail", "Error")))
+    stats = (inner.stats if inner else None) or output.stats
+    if stats is None or not alone:
+        return {}
+    return _share(stats.successes, stats.failures, stats.errors)
+
+
+def _share(*cells: object) -> dict[str, float]:
+    passed, failed, errors = (number_or_none(cell) or 0.0 for cell in cells)
+    total = passed + failed + errors
+    return {"accuracy": passed / total} if total else {}

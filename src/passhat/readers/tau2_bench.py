@@ -1,0 +1,196 @@
+"""tau2-bench: one file with all simulations, or a folder with one file for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, scalars
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["Tau2BenchReader"]
+
+
+class _Reward(msgspec.Struct):
+    reward: Any = None
+    reward_breakdown: Any = None
+
+
+class _Simulation(msgspec.Struct):
+    id: Any = None
+    task_id: Any = None
+    trial: Any = None
+    seed: Any = None
+    duration: Any = None
+    termination_reason: Any = None
+    agent_cost: Any = None
+    reward_info: _Reward | None = None
+    reward: Any = None  # an index carries the reward itself
+    messages: list[msgspec.Raw] | None = None
+
+
+class _Who(msgspec.Struct):
+    implementation: Any = None
+    llm: Any = None
+    llm_args: Any = None
+
+
+class _Environment(msgspec.Struct):
+    domain_name: Any = None
+
+
+class _Info(msgspec.Struct):
+    max_steps: Any = None
+    git_commit: Any = None
+    agent_info: _Who | None = None
+    user_info: _Who | None = None
+    environment_info: _Environment | None = None
+
+
+class _Results(msgspec.Struct):
+    info: _Info | None = None
+    simulations: list[_Simulation] | None = None
+    simulation_index: list[_Simulation] | dict[str, _Simulation] | None = None
+
+
+# Why a simulation ended: the agent's doing, or not its doing at all.
+_FAILED = {
+    "max_steps": "timeout: max_steps",
+    "timeout": "timeout: timeout",
+    "too_many_errors": "agent_error: too_many_errors",
+    "agent_error": "agent_error: agent_error",
+    "context_window_exceeded": "agent_error: context_window_exceeded",
+}
+_MISSING = {
+    "infrastructure_error": "infrastructure: infrastructure_error",
+    "user_error": "user_error: user_error",
+    "unexpected_error": "infrastructure: unexpected_error",
+}
+_CHECKS = {"DB": "wrong_state", "ENV_ASSERTION": "wrong_state", "ACTION": "wrong_state"}
+_CHECKS |= {"COMMUNICATE": "missing_outputs", "NL_ASSERTION": "incomplete_outputs"}
+
+
+class Tau2BenchReader:
+    """``{timestamp, info, tasks, simulations}``, or ``results.json`` beside ``simulations/``."""
+
+    name = "tau2_bench"
+
+    def recognises(self, source: Source) -> bool:
+        if source.is_folder:
+            results = source.inside("results.json")
+            return results.path.is_file() and self.recognises(results)
+        seen = source.outline
+        if seen.opens != "{":
+            return False
+        of_simulations = not seen.keys.isdisjoint({"simulations", "simulation_index"})
+        of_info = "info" in seen.keys and b'"environment_info"' in source.head
+        of_tasks = "tasks" in seen.keys and b'"evaluation_criteria"' in source.head
+        return of_info or of_tasks or (of_simulations and b'"task_id"' in source.head)
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "tau2-bench results", options, order="trial")
+        results = source.inside("results.json") if source.is_folder else source
+        document = open_document(
+            read_bytes(results, log),
+            log,
+            whole=_Results,
+            item=_Simulation,
+            items=lambda found: found.simulations or found.simulation_index or [],
+            paths=[("simulations",), ("simulation_index",)],
+            noun="simulation",
+        )
+        rows: Iterable[tuple[str, _Simulation]] = document.items
+        if not document.head.simulations and not document.head.simulation_index:
+            # Either the folder form without an index, or records cut out of a broken document.
+            rows = chain(rows, _from_files(results, log))
+        for number, (key, row) in enumerate(rows, 1):
+            _take(log, row, key or f"simulation {number}")
+        facts = _facts(document.head, source)
+        return log.runs(lambda _: facts)
+
+
+def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simulation]]:
+    """The folder form without an index: one file after the other."""
+    folder = Source(results.name, results.path.parent).inside("simulations")
+    for path in sorted(folder.path.glob("*.json")):
+        one = folder.inside(path.name)
+        where = f"simulations/{path.name}"
+        try:
+            yield where, decode(bytes(read_bytes(one, log)), _Simulation)
+        except BROKEN:
+            log.lose(where, "is not a simulation that can be read")
+        except ReadError as error:
+            log.lose(where, error.message)
+
+
+def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
+    ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
+    reward = row.reward_info.reward if row.reward_info is not None else row.reward
+    if ended in _MISSING:
+        reward, why = None, _MISSING[ended]
+    elif reward is None and ended in _FAILED:
+        # The grader is not asked about an attempt that the agent did not finish.
+        reward, why = 0.0, _FAILED[ended]
+    elif reward is None:
+        why = f"judge_error: no reward, ended with {ended or 'nothing'}"
+    else:
+        why = _FAILED.get(ended) or _failed_check(row)
+    log.add(
+        where,
+        row.task_id,
+        reward,
+        trial=row.trial,
+        why=why if reward != 1 else "",
+        seconds=row.duration,
+        steps=None if row.messages is None else len(row.messages),
+        cost=row.agent_cost,
+        seed=row.seed,
+        transcript=where if row.id is None else f"simulation {row.id}",
+    )
+
+
+def _failed_check(row: _Simulation) -> str:
+    """The first check that gave no reward."""
+    checks = row.reward_info.reward_breakdown if row.reward_info is not None else None
+    for check, value in checks.items() if isinstance(checks, dict) else ():
+        if value != 1:
+            return f"{_CHECKS.get(str(check), 'unknown_failure')}: {check}"
+    return ""
+
+
+def _facts(head: _Results, source: Source) -> RunFacts:
+    info = head.info or _Info()
+    agent, user = info.agent_info or _Who(), info.user_info or _Who()
+    domain = info.environment_info.domain_name if info.environment_info else None
+    steps = info.max_steps
+    return RunFacts(
+        agent=str(agent.llm or agent.implementation or source.stem),
+        protocol=Protocol(
+            suite=f"tau2-bench/{domain}" if domain else None,
+            decoding=scalars(agent.llm_args),
+            max_steps=steps if isinstance(steps, int) else None,
+            user_simulator=_name(user),
+            judge="tau2-bench",
+        ),
+        reading=tuple(
+            f"{word} {value}"
+            for word, value in (("agent", _name(agent)), ("harness commit", info.git_commit))
+            if value
+        ),
+    )
+
+
+def _name(who: _Who) -> str | None:
+    parts = [str(part) for part in (who.implementation, who.llm) if part]
+    temperature = scalars(who.llm_args).get("temperature")
+    if temperature is not None:
+        parts.append(f"T={temperature}")
+    return " ".join(parts) or None

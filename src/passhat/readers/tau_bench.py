@@ -1,0 +1,94 @@
+"""tau-bench: a list of simulations, four trials of fifty tasks as a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, why_missing
+from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.file_names import from_name
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["TauBenchReader"]
+
+
+class _Info(msgspec.Struct):
+    user_cost: Any = None
+    reward_info: Any = msgspec.UNSET
+    error: Any = None
+
+
+class _Row(msgspec.Struct):
+    task_id: Any = None
+    reward: Any = None
+    trial: Any = None
+    info: _Info | None = None
+    traj: list[msgspec.Raw] | None = None
+
+
+class TauBenchReader:
+    """``[{task_id, reward, info, traj, trial}, ...]``; a reward of 1 passes."""
+
+    name = "tau_bench"
+
+    def recognises(self, source: Source) -> bool:
+        seen = source.outline
+        return (
+            seen.opens == "["
+            and {"task_id", "reward"} <= seen.keys
+            and (not seen.keys.isdisjoint({"traj", "info"}))
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "tau-bench results", options, order="trial")
+        document = open_document(
+            read_bytes(source, log),
+            log,
+            whole=list[_Row],
+            item=_Row,
+            items=lambda rows: rows,
+            paths=[()],
+            noun="row",
+        )
+        for number, (_, row) in enumerate(document.items, 1):
+            _take(log, number, row)
+        agent, decoding, said = from_name(source)
+        facts = RunFacts(agent, Protocol(suite=_suite(source), decoding=decoding), reading=said)
+        return log.runs(lambda _: facts)
+
+
+def _take(log: LogBuilder, number: int, row: _Row) -> None:
+    info = row.info or _Info()
+    reward = row.reward
+    why = ""
+    if info.error is not None:
+        # Its runner writes a reward of 0 when anything raised, be it the agent or its provider.
+        why = why_missing(info.error)
+        if why.startswith("rate_limit"):
+            reward = None
+        else:
+            why = f"agent_error: {info.error}"
+    elif info.reward_info is None:
+        why = "timeout: max_steps"
+    elif reward is None:
+        why = "judge_error: no reward"
+    log.add(
+        f"row {number}",
+        row.task_id,
+        reward,
+        trial=row.trial,
+        why=why if reward != 1 else "",
+        steps=None if row.traj is None else len(row.traj),
+        transcript=f"row {number}",
+    )
+
+
+def _suite(source: Source) -> str | None:
+    """The domain stands only in the file's name."""
+    name = source.path.name.lower()
+    return next((f"tau-bench/{domain}" for domain in ("airline", "retail") if domain in name), None)

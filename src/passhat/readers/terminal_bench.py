@@ -1,0 +1,172 @@
+"""Terminal-Bench: ``results.json`` with one entry per trial, and what lies beside it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.outcomes import Run
+from passhat.protocol import Protocol
+from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+
+__all__ = ["TerminalBenchReader", "seconds_between"]
+
+_TRIAL = re.compile(r"\.(\d+)-of-\d+\b")
+
+# failure_mode, when there is a verdict: the agent's doing.
+_FAILED = {
+    "agent_timeout": "timeout",
+    "context_length_exceeded": "agent_error",
+    "fatal_llm_parse_error": "format_error",
+    "output_length_exceeded": "agent_error",
+    "unknown_agent_error": "agent_error",
+}
+# And when there is none.
+_MISSING = {
+    "agent_installation_failed": "infrastructure",
+    "parse_error": "judge_error",
+    "test_timeout": "judge_error",
+    "unknown_agent_error": "infrastructure",
+}
+
+
+class _Trial(msgspec.Struct):
+    task_id: Any = None
+    trial_name: Any = None
+    is_resolved: Any = None
+    failure_mode: Any = None
+    total_input_tokens: Any = None
+    total_output_tokens: Any = None
+    started_at: Any = None
+    ended_at: Any = None
+    trial_started_at: Any = None
+    trial_ended_at: Any = None
+    agent_started_at: Any = None
+    agent_ended_at: Any = None
+
+
+class _Results(_Trial):
+    """A whole run; the folder of one trial holds a file with its fields alone."""
+
+    results: list[_Trial] | None = None
+    pass_at_k: Any = None
+    accuracy: Any = None
+
+
+class _Metadata(msgspec.Struct):
+    agent_name: Any = None
+    model_name: Any = None
+    dataset_name: Any = None
+    dataset_version: Any = None
+    n_attempts: Any = None
+    run_id: Any = None
+
+
+class TerminalBenchReader:
+    """``{results: [{task_id, is_resolved, failure_mode, ...}], pass_at_k}``; null is missing."""
+
+    name = "terminal_bench"
+
+    def recognises(self, source: Source) -> bool:
+        if source.is_folder:
+            results = source.inside("results.json")
+            return results.path.is_file() and self.recognises(results)
+        seen = source.outline
+        several = "results" in seen.keys and b'"is_resolved"' in source.head
+        return seen.opens == "{" and (several or {"task_id", "is_resolved"} <= seen.keys)
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        results = source.inside("results.json") if source.is_folder else source
+        log = LogBuilder(source, "Terminal-Bench results", options, order="trial")
+        document = open_document(
+            read_bytes(results, log),
+            log,
+            whole=_Results,
+            item=_Trial,
+            items=lambda found: found.results or ([found] if found.task_id else []),
+            paths=[("results",)],
+            noun="trial",
+        )
+        for number, (_, trial) in enumerate(document.items, 1):
+            _take(log, number, trial)
+        facts = _facts(document.head, _metadata(results, log), results)
+        return log.runs(lambda _: facts)
+
+
+def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
+    named = _TRIAL.search(str(trial.trial_name or ""))
+    mode = str(trial.failure_mode or "").rsplit(".", 1)[-1].lower()
+    if trial.is_resolved is None:
+        why = f"{_MISSING.get(mode, 'not_recorded')}: {mode or 'is_resolved is null'}"
+    else:
+        why = f"{_FAILED.get(mode, 'unknown_failure')}: {mode}" if mode else ""
+    log.add(
+        f"trial {number}",
+        trial.task_id,
+        trial.is_resolved,
+        trial=int(named[1]) if named else None,
+        why="" if trial.is_resolved else why,
+        seconds=seconds_between(trial.agent_started_at, trial.agent_ended_at)
+        or seconds_between(
+            trial.trial_started_at or trial.started_at, trial.trial_ended_at or trial.ended_at
+        ),
+        tokens=_sum(trial.total_input_tokens, trial.total_output_tokens),
+        transcript=str(trial.trial_name or ""),
+    )
+
+
+def _metadata(results: Source, log: LogBuilder) -> _Metadata:
+    path = results.path.with_name("run_metadata.json")
+    if not path.is_file():
+        return _Metadata()
+    try:
+        return decode(bytes(read_bytes(Source(str(path), path), log)), _Metadata)
+    except (ReadError, *BROKEN):
+        return _Metadata()
+
+
+def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
+    parts = [str(part) for part in (about.agent_name, about.model_name) if part]
+    suite = " ".join(str(p) for p in (about.dataset_name, about.dataset_version) if p)
+    planned = number_or_none(about.n_attempts)
+    said = () if parts else ("the log does not name the agent: the run is named after the folder",)
+    folder = source.path.resolve().parent.name
+    return RunFacts(
+        agent=" ".join(parts) or (folder if source.stem == "results" else source.stem),
+        protocol=Protocol(
+            suite=suite or "Terminal-Bench",
+            attempts=int(planned) if planned and planned >= 1 else None,
+        ),
+        says=_printed(head),
+        counts=("source counts trials without a verdict as failures",),
+        reading=said,
+        origin=f"Terminal-Bench run {about.run_id}" if about.run_id else "",
+    )
+
+
+def _printed(head: _Results) -> dict[str, float]:
+    at = head.pass_at_k if isinstance(head.pass_at_k, dict) else {}
+    found = {"accuracy": number_or_none(head.accuracy)}
+    found |= {f"pass@{k}": number_or_none(v) for k, v in at.items() if str(k).isdigit()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def seconds_between(start: object, end: object) -> float | None:
+    """The seconds between two times as harnesses write them."""
+    try:
+        times = [datetime.fromisoformat(str(at)) for at in (start, end)]
+        return (times[1] - times[0]).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def _sum(*cells: object) -> float | None:
+    known = [number for cell in cells if (number := number_or_none(cell)) is not None]
+    return sum(known) if known else None

@@ -1,0 +1,158 @@
+"""The members of a zip file, one at a time, also with zstd and also when the file is cut off.
+
+Python's zipfile does not know method 93 (zstd) before 3.14, so members are unpacked here. A zip
+file ends with its table of contents: when that is gone, the members are found by walking from one
+local header to the next.
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from passhat.errors import ReadError
+
+__all__ = ["BrokenMember", "Members", "is_zip"]
+
+_LOCAL = struct.Struct("<4sHHHHHIIIHH")
+_LOCAL_SIGN = b"PK\x03\x04"
+_DESCRIPTOR_SIGN = b"PK\x07\x08"
+_SIZES_FOLLOW = 0x08
+_STORED, _DEFLATED, _ZSTD = 0, 8, 93
+_BLOCK = 1 << 20
+
+
+class BrokenMember(Exception):
+    """A member cannot be unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    offset: int
+    size: int
+    method: int
+    crc: int | None
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether a file begins as a zip file does."""
+    return head.startswith(_LOCAL_SIGN)
+
+
+class Members:
+    """What is in a zip file.
+
+    Attributes
+    ----------
+    cut_off : bool
+        Whether the table of contents is gone and the members were found by walking.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path = path
+        try:
+            self._entries = _from_contents(path)
+            self.cut_off = False
+        except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError):
+            with path.open("rb") as stream:
+                self._entries = dict(_by_walking(stream))
+            self.cut_off = True
+        except OSError as error:
+            message = f"cannot be read: {error.strerror or error}."
+            raise ReadError(message, source=name) from None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def names(self, prefix: str = "") -> list[str]:
+        """The members whose name starts so, in the order in which they stand."""
+        return [name for name in self._entries if name.startswith(prefix)]
+
+    def read(self, name: str) -> bytes:
+        """Unpack one member and check it; raises BrokenMember."""
+        entry = self._entries[name]
+        try:
+            with self._path.open("rb") as stream:
+                packed = _packed(stream, entry)
+            data = _unpacked(packed, entry.method)
+        except (zlib.error, struct.error, EOFError, OSError, OverflowError, MemoryError) as error:
+            raise BrokenMember(f"cannot be unpacked ({error})") from None
+        if entry.crc is not None and zlib.crc32(data) != entry.crc:
+            raise BrokenMember("its checksum is wrong")
+        return data
+
+
+def _from_contents(path: Path) -> dict[str, _Entry]:
+    with zipfile.ZipFile(path) as archive:
+        return {
+            info.filename: _Entry(
+                info.header_offset, info.compress_size, info.compress_type, info.CRC
+            )
+            for info in archive.infolist()
+        }
+
+
+def _by_walking(stream: IO[bytes]) -> Iterator[tuple[str, _Entry]]:
+    """From one local header to the next, as far as they go."""
+    offset = 0
+    while True:
+        stream.seek(offset)
+        header = stream.read(_LOCAL.size)
+        if len(header) < _LOCAL.size or not header.startswith(_LOCAL_SIGN):
+            return
+        _, _, flags, method, _, _, crc, size, _, name_size, extra_size = _LOCAL.unpack(header)
+        name = stream.read(name_size).decode("utf-8", "replace")
+        start = offset + _LOCAL.size + name_size + extra_size
+        known: int | None = crc
+        following = start + size
+        if flags & _SIZES_FOLLOW and size == 0:
+            size, following = _until_descriptor(stream, start)
+            known = None
+        yield name, _Entry(offset, size, method, known)
+        offset = following
+
+
+def _until_descriptor(stream: IO[bytes], start: int) -> tuple[int, int]:
+    """The size of a member that was written as a stream, and where the next one begins."""
+    stream.seek(start)
+    data = b""
+    while block := stream.read(_BLOCK):
+        data += block
+        at = data.find(_DESCRIPTOR_SIGN)
+        if at >= 0:
+            return at, start + at + 16
+    return len(data), start + len(data)
+
+
+def _packed(stream: IO[bytes], entry: _Entry) -> bytes:
+    stream.seek(entry.offset)
+    header = stream.read(_LOCAL.size)
+    fields = _LOCAL.unpack(header)
+    if fields[0] != _LOCAL_SIGN:
+        raise BrokenMember("does not stand where the table of contents says")
+    stream.seek(fields[9] + fields[10], 1)
+    packed = stream.read(entry.size)
+    if len(packed) < entry.size:
+        raise BrokenMember("the file ends in the middle of it")
+    return packed
+
+
+def _unpacked(packed: bytes, method: int) -> bytes:
+    if method == _STORED:
+        return packed
+    if method == _DEFLATED:
+        return zlib.decompress(packed, -zlib.MAX_WBITS)
+    if method != _ZSTD:
+        raise BrokenMember(f"is packed with a method that is not known here ({method})")
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
+            return reader.read()
+    except zstandard.ZstdError as error:
+        raise BrokenMember(f"cannot be unpacked ({error})") from None

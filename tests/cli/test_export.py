@@ -1,0 +1,102 @@
+"""passhat export: every attempt, in order, and nothing lost on the way back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import Run, read
+
+Passhat = Callable[..., Any]
+
+
+def _same(run: Run, again: Run) -> None:
+    assert again.agent == run.agent
+    assert again.outcomes.to_dict() == run.outcomes.to_dict()
+    assert again.missing_by_reason == run.missing_by_reason
+    assert again.protocol.digest == run.protocol.digest
+    mine, theirs = list(run.attempts or ()), list(again.attempts or ())
+    assert [a.to_dict() for a in mine] == [a.to_dict() for a in theirs]
+
+
+def test_a_row_per_attempt(passhat: Passhat) -> None:
+    ended = passhat("export", "example:helpdesk")
+    rows = [json.loads(line) for line in ended.out.splitlines()]
+    assert len(rows) == 2 * 24 * 8
+    assert list(rows[0])[:7] == ["run", "agent", "task", "attempt", "passed", "category", "reason"]
+    (lost,) = [row for row in rows if row["passed"] is None and row["run"] == "careful"]
+    assert (lost["category"], lost["reason"], lost["cost"]) == (None, "rate_limit", None)
+    assert [row["attempt"] for row in rows[:8]] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert isinstance(rows[0]["steps"], int)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_what_is_exported_reads_back_the_same(passhat: Passhat, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "out"
+    if form == "parquet":
+        assert passhat("export", "example:helpdesk", "--parquet", path).code == 0
+    else:
+        path.write_text(passhat("export", "example:helpdesk", f"--{form}").out, encoding="utf-8")
+    for run, again in zip(read("example:helpdesk"), read(path), strict=True):
+        _same(run, again)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_that_is_cut_off_keeps_its_sound_rows(
+    passhat: Passhat, tmp_path: Path, form: str
+) -> None:
+    text = passhat("export", "example:helpdesk", f"--{form}", "--run", "hasty").out
+    path = tmp_path / "cut"
+    path.write_text(text[:-60], encoding="utf-8")
+    (run,) = read(path)
+    assert run.outcomes.attempts == 24 * 8 - 1
+    assert [loss.rows for loss in run.losses] == [1]
+
+
+def test_csv_cells(passhat: Passhat) -> None:
+    ended = passhat("export", "example:helpdesk", "--csv", "--run", "hasty")
+    rows = list(csv.DictReader(io.StringIO(ended.out)))
+    assert {row["passed"] for row in rows} == {"true", "false", ""}
+    assert rows[0]["slice:band"] == "easy"
+
+
+def test_counts_become_attempts_without_an_order(
+    passhat: Passhat, table: Callable[..., Path]
+) -> None:
+    path = table("model,task,n,c,missing\nm,a,3,1,1\n")
+    out = passhat("export", path).out
+    assert [json.loads(line)["passed"] for line in out.splitlines()] == [True, False, False, None]
+    (again,) = read(table(out, "again.jsonl"))
+    assert again.outcomes.order is None
+    assert again.outcomes.to_dict() == read(path)[0].outcomes.to_dict()
+
+
+def test_tau2(passhat: Passhat, table: Callable[..., Path]) -> None:
+    ended = passhat("export", "example:helpdesk", "--tau2")
+    assert ended.code == 2
+    assert "holds one run, and there are 2" in ended.err
+    out = passhat("export", "example:helpdesk", "--tau2", "--run", "careful").out
+    (again,) = read(table(out, "results.json"))
+    (run, _) = read("example:helpdesk")
+    assert again.agent == "careful"
+    for mine, theirs in ((run.outcomes.n, again.outcomes.n), (run.outcomes.c, again.outcomes.c)):
+        assert mine.tolist() == theirs.tolist()
+    assert again.outcomes.total_missing == run.outcomes.total_missing
+
+
+def test_a_run_that_is_not_there(passhat: Passhat) -> None:
+    ended = passhat("export", "example:helpdesk", "--run", "nobody")
+    assert ended.code == 2
+    assert "There are: careful, hasty" in ended.err
+
+
+def test_parquet_that_cannot_be_written(passhat: Passhat, tmp_path: Path) -> None:
+    ended = passhat("export", "example:helpdesk", "--parquet", tmp_path / "no" / "x.parquet")
+    assert ended.code == 2
+    assert "cannot be written" in ended.err
