@@ -75,8 +75,7 @@ class ScriptedUser:
 
     def first(self) -> str:
         """The words that open the conversation."""
-        simple = all(not wish.insists and wish.otherwise is None for wish in self._left)
-        count = len(self._left) if self._mood.all_at_once and simple else 1
+        count = len(self._left) if self._mood.all_at_once and self._is_simple() else 1
         wishes = [self._next_wish() for _ in range(count)]
         parts = [
             self._random.choice(self._mood.greetings),
@@ -84,6 +83,12 @@ class ScriptedUser:
             self._random.choice(self._mood.asides),
         ]
         return " ".join(part for part in parts if part)
+
+    def _is_simple(self) -> bool:
+        """Whether all wishes can be told at once: no argument to have, no fact that means two things."""
+        facts = [fact for wish in self._left for fact in wish.facts.items()]
+        clear = len({topic for topic, _ in facts}) == len(set(facts))
+        return clear and all(not one.insists and one.otherwise is None for one in self._left)
 
     def hear(self, text: str) -> str | None:
         """What the user says to this; ``None`` when they leave."""
