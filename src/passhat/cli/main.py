@@ -16,10 +16,14 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
+    "demo",
     "run",
     "runs",
     "show",
     "rm",
+    "suites",
+    "tasks",
+    "agents",
     "report",
     "compare",
     "gate",

@@ -45,9 +45,8 @@ class AirlineClerk(Clerk):
         self._traveller: Mapping[str, Any] = {}
 
     def identify(self) -> Steps[None]:
-        words = yield from say("Gladly. May I have your e-mail address?")
-        if email := re.search(r"[\w.+-]+@[\w.-]+\w", words):
-            found = yield from use("find_traveller_by_email", email=email[0])
+        if email := (yield from self.ask_for_email()):
+            found = yield from use("find_traveller_by_email", email=email)
         else:
             words = yield from say("Then please tell me a booking code and your family name.")
             code, name = _CODE.search(words), re.search(r"family name is (\w+)", words)

@@ -47,6 +47,7 @@ class Mind:
         own = attempt.seed if heat > 0 else attempt.task
         # Not the seed itself: the user's dice come from it, and the two must not move together.
         self._random = random.Random(f"mind/{habits}/{own}")
+        self._wording = random.Random(f"wording/{habits}/{own}")
         self._load = 1.0
 
     def slips(self, weight: float = PLAIN) -> bool:
@@ -56,6 +57,10 @@ class Mind:
     def gets_harder(self) -> None:
         """Another wish, a refusal, a user who insists: from here on everything weighs more."""
         self._load *= 1.4
+
+    def worded(self, *ways: str) -> str:
+        """One of several ways to say the same: nobody speaks from a tape."""
+        return self._wording.choice(ways)
 
     def forgets_the_form(self) -> bool:
         return self.slips(0.25)

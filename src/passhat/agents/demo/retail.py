@@ -44,9 +44,8 @@ class RetailClerk(Clerk):
         self._customer = ""
 
     def identify(self) -> Steps[None]:
-        words = yield from say("Gladly. May I have your e-mail address?")
-        if email := re.search(r"[\w.+-]+@[\w.-]+\w", words):
-            found = yield from use("find_customer_by_email", email=email[0])
+        if email := (yield from self.ask_for_email()):
+            found = yield from use("find_customer_by_email", email=email)
         else:
             words = yield from say("Then please tell me your name and your postcode.")
             name = re.search(r"name is ([^.]+)", words)

@@ -77,7 +77,13 @@ class Clerk:
             if len(todo) > 1 and self.mind.slips(CARE):
                 todo.pop()  # lost sight of it
             text = yield from self._handled(todo)
-            words = yield from say(f"{text} Is there anything else?".strip())
+            closing = self.mind.worded(
+                "Is there anything else?",
+                "Anything else I can do?",
+                "Can I help with something else?",
+                "Is there anything else you need?",
+            )
+            words = yield from say(f"{text} {closing}".strip())
             todo = self.requests(words)
             self.mind.gets_harder()
 
@@ -125,8 +131,24 @@ class Clerk:
         """What was done, with its amount, unless that is forgotten."""
         return f"{text}." if self.mind.slips() else f"{text}: {value:.2f}."
 
+    def ask_for_email(self) -> Steps[str]:
+        """The first question; the e-mail address, or nothing when the user does not know it."""
+        words = yield from say(
+            self.mind.worded("Gladly.", "Of course.", "I will see what I can do.", "Happy to help.")
+            + " "
+            + self.mind.worded(
+                "May I have your e-mail address?",
+                "What is your e-mail address?",
+                "Please tell me your e-mail address.",
+            )
+        )
+        found = re.search(r"[\w.+-]+@[\w.-]+\w", words)
+        return found[0] if found else ""
+
     def identify(self) -> Steps[None]:
+        """Find out who the user is, as the policy asks before any change."""
         raise NotImplementedError
 
     def handle(self, request: Request) -> Steps[str]:
+        """Do what is wanted, or refuse; what the user should hear about it."""
         raise NotImplementedError
