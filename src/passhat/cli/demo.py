@@ -33,8 +33,8 @@ _METRICS = ("pass^1", "pass^4")
 def command(attempts: int, store_path: str) -> ExitCode:
     """Run two demo agents on orderdesk/retail and compare them; no key, no network.
 
-    Every attempt is a real one: a fresh world, a user with a mood, an agent that may slip. Made once,
-    they stay in the store, and the same command shows them again.
+    Every attempt is a real one: a fresh world, a user with a mood, an agent that may slip. Made
+    once, they stay in the store, and the same command shows them again.
     """
     import asyncio
 

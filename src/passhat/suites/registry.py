@@ -30,7 +30,8 @@ def load_suite(word: str) -> Suite:
     if kind not in makers:
         raise InvalidValue(
             f"{word!r} is not a suite.",
-            hint=f"Kinds of suite: {', '.join(sorted(makers))}; as in orderdesk/retail or jsonl:tasks.jsonl.",
+            hint=f"Kinds of suite: {', '.join(sorted(makers))}; "
+            "as in orderdesk/retail or jsonl:tasks.jsonl.",
         )
     return cast("Suite", makers[kind].load()(rest))
 

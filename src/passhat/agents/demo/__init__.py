@@ -22,7 +22,10 @@ from passhat.suites.orderdesk.calls import write_call
 
 __all__ = ["DemoAgent"]
 
-_CLERKS: Mapping[str, type[Clerk]] = {"# The retail desk": RetailClerk, "# The airline desk": AirlineClerk}
+_CLERKS: Mapping[str, type[Clerk]] = {
+    "# The retail desk": RetailClerk,
+    "# The airline desk": AirlineClerk,
+}
 _UNREAD = "Your answer could not be read"
 
 
@@ -41,7 +44,7 @@ class DemoAgent:
 
 
 class _DemoSession:
-    """One conversation. The clerk is a generator: it yields what it does and receives what it hears."""
+    """One conversation: a generator that yields what the clerk does and is sent what it hears."""
 
     def __init__(self, mind: Mind) -> None:
         self._mind = mind

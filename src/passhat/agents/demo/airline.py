@@ -144,7 +144,7 @@ class AirlineClerk(Clerk):
         )
         return self._done(done, "The flight is changed; the charge is", charge)
 
-    def _bags(self, booking: Booking, flight: Flight) -> Steps[str]:
+    def _bags(self, booking: Booking, _flight: Flight) -> Steps[str]:
         words = yield from asked(self.mind, "How many bags are there to add?")
         number = re.search(r"\b[1-4]\b", words)
         bags = int(number[0]) if number else 1
@@ -156,17 +156,15 @@ class AirlineClerk(Clerk):
         done = yield from use("add_bags", code=booking["code"], bags=bags, charge=charge)
         return self._done(done, "The luggage is added; the charge is", charge)
 
-    def _name(self, booking: Booking, flight: Flight) -> Steps[str]:
+    def _name(self, booking: Booking, _flight: Flight) -> Steps[str]:
         words = yield from say("How should the name be spelled?")
         spelled = re.search(r"spelled ([^.]+)", words)
         new = spelled[1] if spelled else ""
         nearest = max(booking["passengers"], key=lambda one: len(set(one) & set(new)))
-        done = yield from use(
-            "correct_name", code=booking["code"], passenger=nearest, new_name=new
-        )
+        done = yield from use("correct_name", code=booking["code"], passenger=nearest, new_name=new)
         return "The name is corrected." if done else "I am sorry, that did not work."
 
-    def _status(self, booking: Booking, flight: Flight) -> Steps[str]:
+    def _status(self, _booking: Booking, flight: Flight) -> Steps[str]:
         yield from ()
         late = "" if self.mind.slips() else f" by {flight['delay']} minutes"
         return f"{flight['flight']} is late{late}." if flight["delay"] else "It is on time."

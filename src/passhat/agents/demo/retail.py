@@ -98,7 +98,7 @@ class RetailClerk(Clerk):
             named = [one for one in items if one not in named][:1]
         return named or list(items)
 
-    def _cancel(self, order: Order, request: Request) -> Steps[str]:
+    def _cancel(self, order: Order, _request: Request) -> Steps[str]:
         if order["status"] != "processing" and not self.mind.slips(CARE):
             because = (
                 f"order {order['number']} is {order['status']}; "
@@ -113,7 +113,7 @@ class RetailClerk(Clerk):
         done = yield from use("cancel_order", order=order["number"], reason=reason)
         return self._done(done, "The order is cancelled, and you get back", "refunded")
 
-    def _address(self, order: Order, request: Request) -> Steps[str]:
+    def _address(self, order: Order, _request: Request) -> Steps[str]:
         words = yield from say("What is the new address?")
         address = re.search(r"new address is ([^.]+)", words)
         given = address[1] if address else ""
@@ -135,12 +135,12 @@ class RetailClerk(Clerk):
         words = yield from asked(self.mind, "Should the refund go to your card or to a voucher?")
         way = "voucher" if "voucher" in words else "card"
         if order["payment"] == "voucher" and way == "card" and not self.mind.slips(CARE):
-            yield from say("You paid by voucher, so it can only go to a voucher. Is that all right?")
+            yield from say(
+                "You paid by voucher, so it can only go to a voucher. Is that all right?"
+            )
             way = "voucher"
         skus = [item["sku"] for item in items]
-        done = yield from use(
-            "return_items", order=order["number"], items=skus, refund_to=way
-        )
+        done = yield from use("return_items", order=order["number"], items=skus, refund_to=way)
         return self._done(done, f"The return is noted; refund to your {way}", "refund")
 
     def _exchange(self, order: Order, request: Request) -> Steps[str]:
@@ -163,7 +163,7 @@ class RetailClerk(Clerk):
         )
         return self._done(done, "The exchange is noted; the price difference is", "difference")
 
-    def _parcel(self, order: Order, request: Request) -> Steps[str]:
+    def _parcel(self, order: Order, _request: Request) -> Steps[str]:
         scans = yield from use("carrier_scans", tracking=order.get("tracking", ""))
         if not scans:
             return "I am sorry, the carrier knows nothing of it."
@@ -172,7 +172,9 @@ class RetailClerk(Clerk):
         if self.mind.slips(CARE):
             age = 0  # took the first scan for good news
         if age > 14:
-            words = yield from asked(self.mind, "It is lost. Do you want a replacement or a refund?")
+            words = yield from asked(
+                self.mind, "It is lost. Do you want a replacement or a refund?"
+            )
             remedy = "refund" if re.search("refund|money", words) else "replacement"
             done = yield from use("settle_lost_parcel", order=order["number"], remedy=remedy)
             return self._done(done, f"You get a {remedy}", "refund")
@@ -196,7 +198,7 @@ class RetailClerk(Clerk):
         )
         return self._done(done, f"You get a {remedy}", "refund")
 
-    def _late(self, order: Order, request: Request) -> Steps[str]:
+    def _late(self, order: Order, _request: Request) -> Steps[str]:
         promised, delivered = (date.fromisoformat(order[one]) for one in ("promised", "delivered"))
         total = sum(item["price"] for item in order["items"])
         value = round(total / (5 if self.mind.slips() else 10), 2)

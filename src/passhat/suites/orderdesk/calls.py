@@ -1,4 +1,4 @@
-"""The text protocol: an answer of the agent is one call, to a tool or, by ``respond``, to the user."""
+"""The text protocol: an agent's answer is one call, to a tool or, by ``respond``, to the user."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ __all__ = ["JUDGE_VERSION", "Goal", "decide", "goals_of", "told"]
 JUDGE_VERSION = 1
 """Raised whenever the rules below change."""
 
+_STOPS = re.compile(r"[.,;]+(?=\s|$)")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
@@ -41,16 +42,15 @@ def _goal(domain: Domain, scenario: Scenario, calls: Sequence[Call]) -> Goal:
         result = invoke(domain.tools, desk, call)
         if result.startswith("Tool error") or desk.violations:
             raise ValueError(f"{scenario.id}: {call} is not gold: {result} {desk.violations}")
-    return Goal(_canonical(desk.data), bool(desk.changes))
+    return Goal(desk.data, bool(desk.changes))
 
 
 def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence[str]) -> Judgement:
     """Judge a conversation that has ended. The first rule that speaks decides."""
     if desk.violations:
         return Judgement.failed(FailureCategory.POLICY_VIOLATION, desk.violations[0])
-    found = _canonical(desk.data)
-    if not any(found == goal.records for goal in goals):
-        first = next(_differences(found, goals[0].records))
+    if not any(_same(desk.data, goal.records) for goal in goals):
+        first = next(_differences(desk.data, goals[0].records))
         if not desk.changes and all(goal.asks_for_change for goal in goals):
             return Judgement.failed(FailureCategory.TASK_INCOMPLETE, f"nothing was done: {first}")
         return Judgement.failed(FailureCategory.WRONG_STATE, first)
@@ -83,27 +83,35 @@ def told(output: str, said: Sequence[str]) -> bool:
     return False
 
 
-def _canonical(data: object) -> object:
-    """Records without what makes no difference: case, punctuation and spaces in text."""
-    if isinstance(data, dict):
-        return {key: _canonical(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_canonical(value) for value in data]
-    if isinstance(data, str):
-        return " ".join(re.sub(r"[.,;]+(?=\s|$)", " ", data).casefold().split())
-    return data
+def _same(found: object, wanted: object) -> bool:
+    """Equal but for what makes no difference: case, punctuation and spaces in text."""
+    if found == wanted:
+        return True
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(
+            _same(found[key], wanted[key]) for key in found
+        )
+    if isinstance(found, list) and isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(_same, found, wanted))
+    if isinstance(found, str) and isinstance(wanted, str):
+        return _plain(found) == _plain(wanted)
+    return False
+
+
+def _plain(text: str) -> str:
+    return " ".join(_STOPS.sub(" ", text).casefold().split())
 
 
 def _differences(found: object, wanted: object, where: str = "") -> Iterator[str]:
     """Every place where the records differ, as a path and both values."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         for key in sorted(set(found) | set(wanted)):
-            if found.get(key) != wanted.get(key):
+            if not _same(found.get(key), wanted.get(key)):
                 path = f"{where}.{key}" if where else str(key)
                 yield from _differences(found.get(key), wanted.get(key), path)
     elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
         for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            if one != other:
+            if not _same(one, other):
                 yield from _differences(one, other, f"{where}[{place}]")
     else:
         yield f"{where} is {found!r}, it should be {wanted!r}"

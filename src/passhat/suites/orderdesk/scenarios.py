@@ -37,8 +37,8 @@ class Wish:
 class Scenario:
     """A task: who calls, what they want, and what the records should look like afterwards.
 
-    ``goals`` holds lists of calls, any of which leads to a right end; ``outputs`` what the user must
-    have been told, alternatives parted by ``|``.
+    ``goals`` holds lists of calls, any of which leads to a right end; ``outputs`` what the user
+    must have been told, alternatives parted by ``|``.
     """
 
     id: str

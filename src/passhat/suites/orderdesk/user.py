@@ -1,7 +1,7 @@
 """The scripted user: a goal, facts told only when asked for, and a mood.
 
-Wording, order and mood come from the attempt's seed. The user understands the agent by key words, one
-sentence at a time: what is asked, whether something was refused, whether the agent is done.
+Wording, order and mood come from the attempt's seed. The user understands the agent by key words,
+one sentence at a time: what is asked, whether something was refused, whether the agent is done.
 """
 
 from __future__ import annotations
@@ -47,15 +47,17 @@ _MOODS: Mapping[str, _Mood] = MappingProxyType(
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _ASKS = re.compile(r"\?|\b(?:please|could you|may i|i need|tell me|let me know)\b")
 _AGREES = re.compile(
-    r"\b(?:shall i|should i|would you like me|do you want me|is that (?:ok|okay|fine|right|all right)"
-    r"|do you agree|go ahead|confirm|proceed)\b"
+    r"\b(?:shall i|should i|would you like me|do you want me|is that (?:ok|okay|fine|right"
+    r"|all right)|do you agree|go ahead|confirm|proceed)\b"
 )
 _REFUSES = re.compile(
-    r"\b(?:cannot|can't|can not|unable|not possible|impossible|not allowed|may not|must not|no longer"
-    r"|out of stock|not eligible|not entitled|only go)\b"
+    r"\b(?:cannot|can't|can not|unable|not possible|impossible|not allowed|may not|must not"
+    r"|no longer|out of stock|not eligible|not entitled|only go)\b"
 )
 _CLOSES = re.compile(r"\b(?:anything else|something else|further|more i can|goodbye)\b")
-_WAITS = re.compile(r"\b(?:one moment|a moment|please wait|hold on|bear with|let me|i will (?:look|check))\b")
+_WAITS = re.compile(
+    r"\b(?:one moment|a moment|please wait|hold on|bear with|let me|i will (?:look|check))\b"
+)
 
 
 class ScriptedUser:
@@ -85,7 +87,7 @@ class ScriptedUser:
         return " ".join(part for part in parts if part)
 
     def _is_simple(self) -> bool:
-        """Whether all wishes can be told at once: no argument to have, no fact that means two things."""
+        """Whether all wishes can be told at once: no argument, no fact with two meanings."""
         facts = [fact for wish in self._left for fact in wish.facts.items()]
         clear = len({topic for topic, _ in facts}) == len(set(facts))
         return clear and all(not one.insists and one.otherwise is None for one in self._left)

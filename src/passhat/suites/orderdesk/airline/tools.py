@@ -27,7 +27,7 @@ def _flight(desk: Desk, booking: Record) -> Record:
 
 def _disrupted(flight: Record) -> bool:
     """The airline's doing: the flight is cancelled or at least three hours late."""
-    return flight["status"] == "cancelled" or flight["delay"] >= 180
+    return bool(flight["status"] == "cancelled" or flight["delay"] >= 180)
 
 
 @tool("Find a traveller, and so identify the user, by e-mail address.", email="e-mail address")
@@ -94,9 +94,7 @@ def bag_scans(desk: Desk, tag: str) -> object:
     return desk.find("bags", tag)
 
 
-@tool(
-    "Cancel a booking and refund an amount.", code="booking code", refund="amount to refund"
-)
+@tool("Cancel a booking and refund an amount.", code="booking code", refund="amount to refund")
 def cancel_booking(desk: Desk, code: str, refund: float) -> object:
     booking = _booked(desk, code)
     allowed = _refund(desk, booking)

@@ -199,9 +199,7 @@ def open_trace(desk: Desk, order: str) -> object:
     return {"order": order, "trace": "open", "answer_within_days": 5}
 
 
-@tool(
-    "Settle a parcel that is lost.", order="order number", remedy="replacement or refund"
-)
+@tool("Settle a parcel that is lost.", order="order number", remedy="replacement or refund")
 def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
     found = desk.find("orders", order)
     _one_of("remedy", remedy, _REMEDIES)
@@ -229,9 +227,7 @@ def settle_damage(desk: Desk, order: str, item: str, remedy: str) -> object:
     return _remedied(found, [chosen], remedy)
 
 
-@tool(
-    "Give a voucher for a late delivery.", order="order number", amount="amount of the voucher"
-)
+@tool("Give a voucher for a late delivery.", order="order number", amount="amount of the voucher")
 def give_voucher(desk: Desk, order: str, amount: float) -> object:
     found = desk.find("orders", order)
     late = _days_late(desk, found)
