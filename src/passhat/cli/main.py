@@ -16,7 +16,7 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("run", "runs", "show", "rm"),
+    *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
     *("report", "compare", "gate", "plan", "explain"),
     *("read", "export", "completion"),
 )

@@ -71,10 +71,10 @@ def command(
     """
     from passhat.agents import load_agent
     from passhat.errors import InvalidValue
-    from passhat.protocol import Protocol
-    from passhat.runner import Limits, RunPlan
+    from passhat.runner import Limits
+    from passhat.runner.planning import plan_run
     from passhat.runner.redaction import Redactor
-    from passhat.store import RunRecord, Store
+    from passhat.store import Store
     from passhat.suites import load_suite
 
     if attempts < 1 or jobs < 1:
@@ -84,25 +84,16 @@ def command(
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     if temperature == 0 and attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
-    protocol = Protocol(
-        suite=chosen_suite.name,
-        suite_fingerprint=chosen_suite.fingerprint,
-        tests_fingerprint=chosen_suite.judge_fingerprint,
-        decoding={} if temperature is None else {"temperature": temperature},
-        max_steps=max_steps,
-        step_seconds=step_timeout,
-        attempt_seconds=timeout,
-    )
-    plan = RunPlan(
-        suite=chosen_suite,
-        agent=chosen_agent,
-        record=RunRecord(chosen_agent.name, protocol, chosen, name),
-        tasks=chosen,
+    plan = plan_run(
+        chosen_suite,
+        chosen_agent,
         attempts=attempts,
+        tasks=chosen,
         limits=Limits(max_steps, step_timeout, timeout),
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        name=name,
         redact=Redactor(os.environ),
     )
     with Store(store_path) as store:

@@ -1,7 +1,8 @@
-"""Suites by name: ``jsonl:PATH``, ``python:MODULE:SUITE``, and what plug-ins bring."""
+"""Suites by name: ``orderdesk/retail``, ``jsonl:PATH``, ``python:MODULE:SUITE``, and plug-ins'."""
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import entry_points
 from typing import cast
 
@@ -22,13 +23,15 @@ def suite_kinds() -> dict[str, str]:
 
 
 def load_suite(word: str) -> Suite:
-    """The suite that a word such as ``jsonl:tasks.jsonl`` names."""
-    kind, _, rest = word.partition(":")
+    """The suite that a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl`` names."""
+    kind, *parts = re.split("[:/]", word, maxsplit=1)
+    rest = "".join(parts)
     makers = {entry.name: entry for entry in entry_points(group=GROUP)}
     if kind not in makers:
         raise InvalidValue(
             f"{word!r} is not a suite.",
-            hint=f"Kinds of suite: {', '.join(sorted(makers))}; as in jsonl:tasks.jsonl.",
+            hint=f"Kinds of suite: {', '.join(sorted(makers))}; "
+            "as in orderdesk/retail or jsonl:tasks.jsonl.",
         )
     return cast("Suite", makers[kind].load()(rest))
 

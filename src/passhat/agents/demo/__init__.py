@@ -1,0 +1,76 @@
+"""``demo:careful`` and ``demo:hasty``: two clerks for orderdesk that need no key and no network.
+
+They read the policy's name, the user's words and the tools' results, and follow the rules of the
+policy; they never see a goal. Now and then they slip, as their habits, the temperature and the
+difficulty of what they meet make likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.demo.airline import AirlineClerk
+from passhat.agents.demo.mind import HABITS, Mind
+from passhat.agents.demo.retail import RetailClerk
+from passhat.agents.demo.talking import Clerk, Steps
+from passhat.errors import InvalidValue
+from passhat.outcomes import FailureCategory
+from passhat.suites.base import Turn
+from passhat.suites.orderdesk.calls import write_call
+
+__all__ = ["DemoAgent"]
+
+_CLERKS: Mapping[str, type[Clerk]] = {
+    "# The retail desk": RetailClerk,
+    "# The airline desk": AirlineClerk,
+}
+_UNREAD = "Your answer could not be read"
+
+
+class DemoAgent:
+    """A program that works at orderdesk: demo:careful or demo:hasty; no key, no network."""
+
+    def __init__(self, habits: str) -> None:
+        if habits not in HABITS:
+            names = " and ".join(f"demo:{name}" for name in HABITS)
+            raise InvalidValue(f"there is no demo agent {habits!r}.", hint=f"There are {names}.")
+        self.name = f"demo:{habits}"
+        self._habits = HABITS[habits]
+
+    async def session(self, attempt: AttemptInfo) -> _DemoSession:
+        return _DemoSession(Mind(self._habits, attempt))
+
+
+class _DemoSession:
+    """One conversation: a generator that yields what the clerk does and is sent what it hears."""
+
+    def __init__(self, mind: Mind) -> None:
+        self._mind = mind
+        self._answer = ""
+        self._steps: Steps[None] | None = None
+
+    async def answer(self, turn: Turn) -> str:
+        if not turn.text.startswith(_UNREAD):
+            self._answer = self._next(turn.text)
+        # Prose instead of a call; asked again, the clerk usually remembers the form.
+        return "Let me see to that for you." if self._mind.forgets_the_form() else self._answer
+
+    async def close(self) -> None:
+        return
+
+    def _next(self, text: str) -> str:
+        if self._steps is None:
+            clerk = next((made for title, made in _CLERKS.items() if text.startswith(title)), None)
+            if clerk is None:
+                raise AgentFault(
+                    FailureCategory.AGENT_ERROR,
+                    "the demo agents only work at orderdesk/retail and orderdesk/airline",
+                )
+            today = date.fromisoformat(text.partition("\nToday is ")[2][:10])
+            self._steps = clerk(self._mind, today).work(text.rpartition("\nUser: ")[2])
+            move = next(self._steps)
+        else:
+            move = self._steps.send(text)
+        return write_call(move.name, move.arguments)

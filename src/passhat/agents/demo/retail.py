@@ -1,0 +1,234 @@
+"""The clerk at the retail desk: one small routine for every kind of wish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from passhat.agents.demo.mind import CARE, Mind
+from passhat.agents.demo.talking import Clerk, Request, Steps, asked, say, use, words_of
+
+__all__ = ["RetailClerk"]
+
+Order = Mapping[str, Any]
+Item = Mapping[str, Any]
+
+_USUAL_STATUS = MappingProxyType(
+    {"cancel": "processing", "address": "processing", "parcel": "shipped"}
+)
+
+
+class RetailClerk(Clerk):
+    """Knows the rules of the retail policy."""
+
+    kinds = MappingProxyType(
+        {
+            "billing": r"\btax\b",
+            "cancel": r"\bcancel\b",
+            "exchange": r"\b(?:exchange|swap)\b",
+            "return": r"\b(?:return|send back)\b",
+            "address": r"\baddress\b",
+            "parcel": r"\b(?:not arrived|still waiting)\b",
+            "damage": r"\b(?:broken|damaged)\b",
+            "late": r"\blate\b",
+        }
+    )
+    handed_over = MappingProxyType({"billing": "billing"})
+
+    def __init__(self, mind: Mind, today: date) -> None:
+        super().__init__(mind, today)
+        self._customer = ""
+
+    def identify(self) -> Steps[None]:
+        if email := (yield from self.ask_for_email()):
+            found = yield from use("find_customer_by_email", email=email)
+        else:
+            words = yield from say("Then please tell me your name and your postcode.")
+            name = re.search(r"name is ([^.]+)", words)
+            postcode = re.search(r"\b\d{4}\b", words)
+            found = yield from use(
+                "find_customer_by_name",
+                name=name[1] if name else "",
+                postcode=postcode[0] if postcode else "",
+            )
+        self._customer = found["customer"] if found else ""
+
+    def handle(self, request: Request) -> Steps[str]:
+        order = yield from self._order(request)
+        if order is None:
+            return "I could not find that order."
+        if request.kind in ("damage", "late") and order["status"] != "delivered":
+            return "I am sorry, I cannot do that: it is not delivered yet."
+        routine = getattr(self, f"_{request.kind}")
+        report: str = yield from routine(order, request)
+        return report
+
+    def _order(self, request: Request) -> Steps[Order | None]:
+        """By the number in the sentence, or by what the customer has bought."""
+        number = re.search(r"\bR-\d{4}\b", request.sentence)
+        if number and not self.mind.slips(0.3):
+            order: Order | None = yield from use("get_order", order=number[0])
+            return order
+        self.mind.gets_harder()
+        listed = yield from use("list_orders", customer=self._customer)
+        said = words_of(request.sentence)
+        usual = _USUAL_STATUS.get(request.kind, "delivered")
+
+        def likely(order: Order) -> tuple[int, bool]:
+            fits = max(len(said & words_of(name)) for name in order["items"])
+            return fits, order["status"] == usual
+
+        ranked = sorted(listed or [], key=likely, reverse=True)
+        if not ranked:
+            return None
+        place = 1 if len(ranked) > 1 and self.mind.slips(CARE) else 0
+        order = yield from use("get_order", order=ranked[place]["order"])
+        return order
+
+    def _items(self, order: Order, request: Request) -> list[Item]:
+        """The items the sentence names, or all of them."""
+        said = words_of(request.sentence)
+        items: Sequence[Item] = order["items"]
+        named = [one for one in items if said & words_of(one["name"].partition(",")[0])]
+        if named and len(items) > len(named) and self.mind.slips(CARE):
+            named = [one for one in items if one not in named][:1]
+        return named or list(items)
+
+    def _cancel(self, order: Order, _request: Request) -> Steps[str]:
+        if order["status"] != "processing" and not self.mind.slips(CARE):
+            because = (
+                f"order {order['number']} is {order['status']}; "
+                f"its delivery is promised for {order['promised']}"
+            )
+            return self.refuse(because, partial(self._cancelled, order))
+        return (yield from self._cancelled(order))
+
+    def _cancelled(self, order: Order) -> Steps[str]:
+        words = yield from asked(self.mind, "What is the reason?")
+        reason = "mistake" if "mistake" in words else "not_needed"
+        done = yield from use("cancel_order", order=order["number"], reason=reason)
+        return self._done(done, "The order is cancelled, and you get back", "refunded")
+
+    def _address(self, order: Order, _request: Request) -> Steps[str]:
+        words = yield from say("What is the new address?")
+        address = re.search(r"new address is ([^.]+)", words)
+        given = address[1] if address else ""
+        if self.mind.slips():
+            given = given.partition(",")[0]  # noted only the street
+        change = partial(use, "change_address", order=order["number"], address=given)
+        if order["status"] != "processing" and not self.mind.slips(CARE):
+            return "I am sorry, I cannot change that: the order has left."
+        done = yield from change()
+        return "The address is changed." if done else "That did not work."
+
+    def _return(self, order: Order, request: Request) -> Steps[str]:
+        items = self._items(order, request)
+        if (why := self._kept_out(order, items)) and not self.mind.slips(CARE):
+            return self.refuse(why, partial(self._returned, order, items))
+        return (yield from self._returned(order, items))
+
+    def _returned(self, order: Order, items: Sequence[Item]) -> Steps[str]:
+        words = yield from asked(self.mind, "Should the refund go to your card or to a voucher?")
+        way = "voucher" if "voucher" in words else "card"
+        if order["payment"] == "voucher" and way == "card" and not self.mind.slips(CARE):
+            yield from say(
+                "You paid by voucher, so it can only go to a voucher. Is that all right?"
+            )
+            way = "voucher"
+        skus = [item["sku"] for item in items]
+        done = yield from use("return_items", order=order["number"], items=skus, refund_to=way)
+        return self._done(done, f"The return is noted; refund to your {way}", "refund")
+
+    def _exchange(self, order: Order, request: Request) -> Steps[str]:
+        item = self._items(order, request)[0]
+        if (why := self._kept_out(order, [item])) and not self.mind.slips(CARE):
+            return f"I am sorry, I cannot do that: {why}."
+        variants = yield from use("get_product", sku=item["sku"])
+        words = yield from say("Which one would you like instead?")
+        said = words_of(words)
+        others = [sku for sku in variants or {} if sku != item["sku"]]
+        if not others:
+            return "I am sorry, I cannot do that: there is no other variant."
+        others.sort(key=lambda sku: -len(said & words_of(variants[sku]["name"].partition(",")[2])))
+        chosen = others[1] if len(others) > 1 and self.mind.slips(CARE) else others[0]
+        if variants[chosen]["stock"] < 1:
+            self.mind.gets_harder()
+            return f"I am sorry, I cannot do that: {variants[chosen]['name']} is out of stock."
+        done = yield from use(
+            "exchange_item", order=order["number"], item=item["sku"], new_item=chosen
+        )
+        return self._done(done, "The exchange is noted; the price difference is", "difference")
+
+    def _parcel(self, order: Order, _request: Request) -> Steps[str]:
+        scans = yield from use("carrier_scans", tracking=order.get("tracking", ""))
+        if not scans:
+            return "I am sorry, the carrier knows nothing of it."
+        last = scans[-1]
+        age = (self.today - date.fromisoformat(last["day"])).days
+        if self.mind.slips(CARE):
+            age = 0  # took the first scan for good news
+        if age > 14:
+            words = yield from asked(
+                self.mind, "It is lost. Do you want a replacement or a refund?"
+            )
+            remedy = "refund" if re.search("refund|money", words) else "replacement"
+            done = yield from use("settle_lost_parcel", order=order["number"], remedy=remedy)
+            return self._done(done, f"You get a {remedy}", "refund")
+        if age > 7:
+            done = yield from use("open_trace", order=order["number"])
+            return "I have opened a trace with the carrier." if done else "That did not work."
+        return f"It was last seen on {last['day']} at {last['place']} and is on its way."
+
+    def _damage(self, order: Order, request: Request) -> Steps[str]:
+        item = self._items(order, request)[0]
+        settle = partial(self._settled, order, item)
+        if self._age(order) > 7 and not self.mind.slips(CARE):
+            return self.refuse("damage is settled up to 7 days after delivery only", settle)
+        return (yield from settle())
+
+    def _settled(self, order: Order, item: Item) -> Steps[str]:
+        words = yield from asked(self.mind, "I am sorry. Do you want a replacement or a refund?")
+        remedy = "refund" if re.search("refund|money", words) else "replacement"
+        done = yield from use(
+            "settle_damage", order=order["number"], item=item["sku"], remedy=remedy
+        )
+        return self._done(done, f"You get a {remedy}", "refund")
+
+    def _late(self, order: Order, _request: Request) -> Steps[str]:
+        promised, delivered = (date.fromisoformat(order[one]) for one in ("promised", "delivered"))
+        total = sum(item["price"] for item in order["items"])
+        value = round(total / (5 if self.mind.slips() else 10), 2)
+        give = partial(self._given, order, value)
+        if (delivered - promised).days <= 3 and not self.mind.slips(CARE):
+            return self.refuse("there is a voucher only for more than 3 days", give)
+        return (yield from give())
+
+    def _given(self, order: Order, value: float) -> Steps[str]:
+        done = yield from use("give_voucher", order=order["number"], amount=value)
+        return self._done(done, "You get a voucher", "voucher")
+
+    def _kept_out(self, order: Order, items: Sequence[Item]) -> str:
+        """Why items cannot come back; empty when they can."""
+        for item in items:
+            if order["status"] != "delivered":
+                return "it is not delivered yet"
+            if item["clearance"]:
+                return "clearance items never come back"
+            if item["category"] == "hygiene":
+                return "hygiene items never come back"
+            days = 14 if item["category"] == "electronics" else 30
+            if self._age(order) > days:
+                return f"it can come back within {days} days of delivery only"
+        return ""
+
+    def _done(self, done: Any, text: str, key: str) -> str:
+        if not done:
+            return "I am sorry, that did not work."
+        return self.amount(text, done[key]) if key in done else f"{text}."
+
+    def _age(self, order: Order) -> int:
+        return (self.today - date.fromisoformat(order["delivered"])).days

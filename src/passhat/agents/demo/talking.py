@@ -1,0 +1,154 @@
+"""What both clerks do: make moves, read results, and work through what the user wants."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeVar
+
+from passhat.agents.demo.mind import CARE, HARD, Mind
+from passhat.suites.orderdesk.calls import RESPOND, Call
+
+__all__ = ["Clerk", "Request", "Steps", "asked", "say", "use", "words_of"]
+
+T = TypeVar("T")
+Steps = Generator[Call, str, T]
+"""A piece of work: yields moves, receives what comes back, and returns its result."""
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?:])\s+")
+_RESULT = "Tool result: "
+
+
+def use(tool: str, /, **arguments: object) -> Steps[Any]:
+    """Call a tool; ``None`` when it could not do what was asked."""
+    heard = yield Call(tool, arguments)
+    return json.loads(heard.removeprefix(_RESULT)) if heard.startswith(_RESULT) else None
+
+
+def say(text: str) -> Steps[str]:
+    """Say something to the user and listen."""
+    heard = yield Call(RESPOND, {"content": text})
+    return heard.removeprefix("User: ")
+
+
+def asked(mind: Mind, question: str) -> Steps[str]:
+    """Ask the user for a choice, or forget to, and take what usually is wanted."""
+    if mind.slips(CARE):
+        return ""
+    answer = yield from say(question)
+    return answer
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing the user wants, in the user's own sentence."""
+
+    kind: str
+    sentence: str
+
+
+class Clerk:
+    """Works through wishes until the user leaves; a domain adds what each kind of wish takes."""
+
+    kinds: Mapping[str, str]
+    """A pattern for each kind of wish; the first that matches a sentence decides."""
+
+    handed_over: Mapping[str, str]
+    """Kinds that a colleague takes, with the topic."""
+
+    def __init__(self, mind: Mind, today: date) -> None:
+        self.mind = mind
+        self.today = today
+        self._reports: list[str] = []
+        self._refused: Callable[[], Steps[str]] | None = None
+
+    def work(self, words: str) -> Steps[None]:
+        """The whole conversation."""
+        todo = self.requests(words)
+        yield from self.identify()
+        while True:
+            if len(todo) > 1 and self.mind.slips(CARE):
+                todo.pop()  # lost sight of it
+            text = yield from self._handled(todo)
+            closing = self.mind.worded(
+                "Is there anything else?",
+                "Anything else I can do?",
+                "Can I help with something else?",
+                "Is there anything else you need?",
+            )
+            words = yield from say(f"{text} {closing}".strip())
+            todo = self.requests(words)
+            self.mind.gets_harder()
+
+    def requests(self, words: str) -> list[Request]:
+        """What is wanted, one sentence at a time."""
+        found = []
+        for sentence in _BETWEEN_SENTENCES.split(words):
+            for kind, pattern in self.kinds.items():
+                if re.search(pattern, sentence, re.IGNORECASE):
+                    found.append(Request(kind, sentence))
+                    break
+        return found
+
+    def _handled(self, todo: list[Request]) -> Steps[str]:
+        if not todo:
+            return (yield from self._insisted())
+        self._reports.clear()
+        for request in sorted(todo, key=lambda one: one.kind in self.handed_over):
+            if request.kind in self.handed_over:
+                yield from self.pass_on(self.handed_over[request.kind])
+            self._reports.append((yield from self.handle(request)))
+        return " ".join(self._reports)
+
+    def pass_on(self, topic: str) -> Steps[None]:
+        """Hand over, once the user has heard what was done before."""
+        yield from say(f"{' '.join(self._reports)} Shall I hand you over to a colleague?".strip())
+        yield from use("hand_over", topic=topic)
+
+    def refuse(self, because: str, anyway: Callable[[], Steps[str]]) -> str:
+        """Say no, and remember what it would take to give in."""
+        self._refused = anyway
+        self.mind.gets_harder()
+        if self.mind.slips():
+            return "I am sorry, I cannot do that."  # and not a word about the rule
+        return f"I am sorry, I cannot do that: {because}."
+
+    def _insisted(self) -> Steps[str]:
+        """The user wants nothing new. Stay firm, or give in."""
+        refused, self._refused = self._refused, None
+        if refused is not None and self.mind.slips(HARD):
+            return (yield from refused())
+        return "I am sorry, there is no exception to that rule; it cannot be done."
+
+    def amount(self, text: str, value: float) -> str:
+        """What was done, with its amount, unless that is forgotten."""
+        return f"{text}." if self.mind.slips() else f"{text}: {value:.2f}."
+
+    def ask_for_email(self) -> Steps[str]:
+        """The first question; the e-mail address, or nothing when the user does not know it."""
+        words = yield from say(
+            self.mind.worded("Gladly.", "Of course.", "I will see what I can do.", "Happy to help.")
+            + " "
+            + self.mind.worded(
+                "May I have your e-mail address?",
+                "What is your e-mail address?",
+                "Please tell me your e-mail address.",
+            )
+        )
+        found = re.search(r"[\w.+-]+@[\w.-]+\w", words)
+        return found[0] if found else ""
+
+    def identify(self) -> Steps[None]:
+        """Find out who the user is, as the policy asks before any change."""
+        raise NotImplementedError
+
+    def handle(self, request: Request) -> Steps[str]:
+        """Do what is wanted, or refuse; what the user should hear about it."""
+        raise NotImplementedError

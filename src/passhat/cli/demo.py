@@ -1,0 +1,96 @@
+"""passhat demo"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+    from passhat.runner import RunPlan
+    from passhat.store import Store
+
+_AGENTS = ("demo:hasty", "demo:careful")
+_SUITE = "orderdesk/retail"
+_METRICS = ("pass^1", "pass^4")
+
+
+@click.command("demo")
+@click.option("-n", "attempts", default=8, show_default=True, help="Attempts at every task.")
+@click.option(
+    "--store",
+    "store_path",
+    metavar="PATH",
+    default=".passhat/demo.db",
+    show_default=True,
+    help="Where attempts are kept; the report is written beside it.",
+)
+def command(attempts: int, store_path: str) -> ExitCode:
+    """Run two demo agents on orderdesk/retail and compare them; no key, no network.
+
+    Every attempt is a real one: a fresh world, a user with a mood, an agent that may slip. Made
+    once, they stay in the store, and the same command shows them again.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from passhat.agents import load_agent
+    from passhat.comparison import compare
+    from passhat.errors import InvalidValue
+    from passhat.readers.store import run_from_store
+    from passhat.report.comparison_terminal import render_comparison
+    from passhat.runner.planning import plan_run
+    from passhat.store import Store
+    from passhat.suites import load_suite
+
+    if attempts < 4:
+        raise InvalidValue("-n must be at least 4: the demo compares pass^4.")
+    with Store(store_path) as store:
+        runs = []
+        for word in _AGENTS:
+            plan = plan_run(load_suite(_SUITE), load_agent(word), attempts=attempts)
+            asyncio.run(_made(plan, store))
+            runs.append(run_from_store(store, store.find(plan.record.id)))
+    click.echo(render_comparison(compare(runs[0], runs[1], _METRICS), Console()), nl=False)
+    click.echo()
+    _report(runs, store_path)
+    return ExitCode.OK
+
+
+async def _made(plan: RunPlan, store: Store) -> None:
+    """Make what is not there yet, and say so."""
+    from passhat.runner import run_attempts
+    from passhat.runner.running import Stop
+
+    progress = await run_attempts(plan, store, Stop(), lambda _record, _progress: None)
+    what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts} attempts each"
+    made = f"{progress.done} made now" if progress.done else "all in the store already"
+    click.echo(f"{plan.agent.name}: {what}; {made}", err=True)
+
+
+def _report(runs: Sequence[Run], store_path: str) -> None:
+    """The sentence about each run, why its attempts failed, and where to read the rest."""
+    from rich.console import Console
+
+    from passhat.cli.options import write_text
+    from passhat.report import ReportOptions, build_report
+    from passhat.report.markdown import as_markdown
+    from passhat.report.tables import captured, facts
+
+    report = build_report(runs, ReportOptions(by="band", with_tasks=True))
+    path = Path(store_path).with_suffix(".md")
+    write_text(str(path), as_markdown(report))
+    entries = []
+    for one in report.runs:
+        failures = one.run.failures_by_category.items()
+        entries += [(one.run.agent or one.name, one.headline)]
+        entries += [(one.run.agent or one.name, f"failed by {why}: {n}") for why, n in failures]
+    example = f"passhat show {runs[0].name.split()[-1]} retail/001#1 --store {store_path}"
+    entries += [("The report", str(path)), ("Attempts", store_path), ("Read one", example)]
+    click.echo(captured(Console(), lambda: [facts(entries)]), nl=False)

@@ -1,0 +1,40 @@
+"""passhat tasks"""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.exits import ExitCode
+
+
+@click.command("tasks")
+@click.argument("suite")
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(suite: str, as_json_text: bool) -> ExitCode:
+    """List the tasks of SUITE with their labels."""
+    import json
+
+    from rich.console import Console
+
+    from passhat.report.tables import captured, plain_table
+    from passhat.suites import load_suite
+
+    tasks = load_suite(suite).tasks
+    if as_json_text:
+        data = [{"id": one.id, "prompt": one.prompt, "labels": dict(one.labels)} for one in tasks]
+        click.echo(json.dumps({"tasks": data}, indent=2, ensure_ascii=False))
+        return ExitCode.OK
+    labels = list(dict.fromkeys(name for one in tasks for name in one.labels))
+    rows = [
+        [one.id, *(one.labels.get(name, "") for name in labels), _first_line(one.prompt)]
+        for one in tasks
+    ]
+    header = ("task", *labels, "prompt")
+    table = plain_table(header, rows, left=range(len(header)))
+    click.echo(captured(Console(), lambda: [table]), nl=False)
+    return ExitCode.OK
+
+
+def _first_line(text: str) -> str:
+    """A prompt may be pages long; its first line is enough to know it by."""
+    return next((line for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,66 @@
+"""The text protocol: an agent's answer is one call, to a tool or, by ``respond``, to the user."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["RESPOND", "Call", "Unreadable", "read_call", "write_call"]
+
+RESPOND = "respond"
+"""The name that talks to the user, with ``{"content": ...}``."""
+
+_TAGGED = re.compile(r"<json>(.*?)</json>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
+
+
+class Unreadable(Exception):
+    """An answer that is no call; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool's name and what is handed to it."""
+
+    name: str
+    arguments: Mapping[str, object]
+
+
+def read_call(answer: str) -> Call:
+    """The call that an answer carries.
+
+    Examples
+    --------
+    >>> read_call('<json>{"name": "get_order", "arguments": {"order": "R-1"}}</json>')
+    Call(name='get_order', arguments={'order': 'R-1'})
+    """
+    found = _TAGGED.search(answer) or _FENCED.search(answer)
+    text = found[1] if found else answer.strip()
+    if not found and not text.startswith("{"):
+        raise Unreadable("there is no <json>...</json> in it")
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise Unreadable(f"what stands there is not JSON ({error})") from None
+    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
+        raise Unreadable('it should be an object with "name" and "arguments"')
+    arguments = data.get("arguments", data.get("kwargs", {}))
+    if not isinstance(arguments, dict):
+        raise Unreadable('"arguments" should be an object')
+    if data["name"] == RESPOND and not isinstance(arguments.get("content"), str):
+        raise Unreadable('respond takes {"content": "what you say to the user"}')
+    return Call(data["name"], arguments)
+
+
+def write_call(name: str, arguments: Mapping[str, object]) -> str:
+    """A call as the answer that carries it.
+
+    Examples
+    --------
+    >>> write_call("get_order", {"order": "R-1"})
+    '<json>{"name": "get_order", "arguments": {"order": "R-1"}}</json>'
+    """
+    call = {"name": name, "arguments": arguments}
+    return f"<json>{json.dumps(call, ensure_ascii=False)}</json>"

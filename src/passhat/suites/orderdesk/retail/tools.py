@@ -1,0 +1,294 @@
+"""The tools of the retail desk. Each rule of the policy stands beside the action it is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passhat.suites.orderdesk import tools as shared
+from passhat.suites.orderdesk.desk import Desk, Record, ToolError
+from passhat.suites.orderdesk.tools import tool, toolbox
+
+__all__ = ["TOOLS"]
+
+_REASONS = ("not_needed", "mistake")
+_WAYS = ("card", "voucher")
+_REMEDIES = ("replacement", "refund")
+_TOPICS = ("billing", "legal", "wholesale")
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ToolError(f"{name} should be one of {', '.join(choices)}, not {value!r}.")
+
+
+def _item(order: Record, sku: str) -> Record:
+    for item in order["items"]:
+        if item["sku"].casefold() == sku.strip().casefold():
+            found: Record = item
+            return found
+    raise ToolError(f"order {order['number']} holds no {sku!r}.")
+
+
+def _still_bought(item: Record) -> None:
+    if item["state"] != "bought":
+        raise ToolError(f"{item['sku']} is {item['state']} already.")
+
+
+def _delivered(order: Record) -> None:
+    if order["status"] != "delivered":
+        raise ToolError(f"order {order['number']} is {order['status']}, not delivered.")
+
+
+def _within_window(desk: Desk, order: Record, item: Record) -> None:
+    """Thirty days for most things, fourteen for electronics, never for clearance and hygiene."""
+    days = 14 if item["category"] == "electronics" else 30
+    desk.rule(
+        desk.days_since(order["delivered"]) <= days,
+        f"{item['sku']} of {order['number']} is past its window of {days} days",
+    )
+    desk.rule(
+        not item["clearance"] and item["category"] != "hygiene",
+        f"{item['sku']} of {order['number']} is clearance or hygiene and cannot come back",
+    )
+
+
+@tool("Find a customer, and so identify the user, by e-mail address.", email="e-mail address")
+def find_customer_by_email(desk: Desk, email: str) -> object:
+    for number, customer in desk.data["customers"].items():
+        if customer["email"].casefold() == email.rstrip(".").casefold():
+            desk.customer = number
+            return {"customer": number, **customer}
+    raise ToolError(f"no customer has the e-mail address {email!r}.")
+
+
+@tool(
+    "Find a customer, and so identify the user, by name and postcode.",
+    name="first and last name",
+    postcode="four digits",
+)
+def find_customer_by_name(desk: Desk, name: str, postcode: str) -> object:
+    for number, customer in desk.data["customers"].items():
+        same_name = customer["name"].casefold() == name.casefold()
+        if same_name and customer["postcode"] == postcode.rstrip("."):
+            desk.customer = number
+            return {"customer": number, **customer}
+    raise ToolError(f"no customer is called {name!r} with the postcode {postcode!r}.")
+
+
+@tool("List a customer's orders with their items.", customer="customer number, as in C-101")
+def list_orders(desk: Desk, customer: str) -> object:
+    desk.find("customers", customer)
+    return [
+        {"order": number, "status": one["status"], "items": [item["name"] for item in one["items"]]}
+        for number, one in desk.data["orders"].items()
+        if one["customer"] == customer
+    ]
+
+
+@tool("Everything about one order.", order="order number, as in R-2101")
+def get_order(desk: Desk, order: str) -> object:
+    return desk.find("orders", order)
+
+
+@tool(
+    "A product, and its variants with price and stock.", sku="the product's sku, as in LAMP-BRASS"
+)
+def get_product(desk: Desk, sku: str) -> object:
+    product = desk.find("products", sku)
+    return {
+        name: one for name, one in desk.data["products"].items() if one["line"] == product["line"]
+    }
+
+
+@tool("The carrier's scans of a parcel, oldest first.", tracking="tracking number of the order")
+def carrier_scans(desk: Desk, tracking: str) -> object:
+    return desk.find("parcels", tracking)["scans"]
+
+
+@tool(
+    "Cancel an order and refund it the way it was paid.",
+    order="order number",
+    reason="not_needed or mistake",
+)
+def cancel_order(desk: Desk, order: str, reason: str) -> object:
+    found = desk.find("orders", order)
+    _one_of("reason", reason, _REASONS)
+    if found["status"] == "cancelled":
+        raise ToolError(f"order {order} is cancelled already.")
+    desk.rule(
+        found["status"] == "processing",
+        f"{order} was cancelled although it is {found['status']}, not processing",
+    )
+    desk.change(f"cancel_order {order}", found["customer"])
+    total = _total(found["items"])
+    found |= {"status": "cancelled", "cancel_reason": reason, "refunded": total}
+    return {"order": order, "status": "cancelled", "refunded": total, "to": found["payment"]}
+
+
+@tool(
+    "Change where an order is delivered.",
+    order="order number",
+    address="street and number, postcode and town",
+)
+def change_address(desk: Desk, order: str, address: str) -> object:
+    found = desk.find("orders", order)
+    desk.rule(
+        found["status"] == "processing",
+        f"the address of {order} was changed although it is {found['status']}, not processing",
+    )
+    desk.change(f"change_address {order}", found["customer"])
+    found["address"] = address
+    return {"order": order, "address": address}
+
+
+@tool(
+    "Take items of a delivered order back.",
+    order="order number",
+    items="list of skus",
+    refund_to="card or voucher",
+)
+def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> object:
+    found = desk.find("orders", order)
+    _one_of("refund_to", refund_to, _WAYS)
+    _delivered(found)
+    chosen = [_item(found, sku) for sku in items]
+    for item in chosen:
+        _still_bought(item)
+        _within_window(desk, found, item)
+    desk.rule(
+        found["payment"] != "voucher" or refund_to == "voucher",
+        f"{order} was paid by voucher and refunded to a card",
+    )
+    desk.change(f"return_items {order}", found["customer"])
+    for item in chosen:
+        item |= {"state": "returned", "refund_to": refund_to}
+    found["refunded"] = round(found["refunded"] + _total(chosen), 2)
+    return {"order": order, "refund": _total(chosen), "to": refund_to}
+
+
+@tool(
+    "Exchange an item of a delivered order for another variant; the difference is charged or "
+    "refunded the way the order was paid.",
+    order="order number",
+    item="sku of the item",
+    new_item="sku of the variant wanted",
+)
+def exchange_item(desk: Desk, order: str, item: str, new_item: str) -> object:
+    found = desk.find("orders", order)
+    _delivered(found)
+    old, new = _item(found, item), desk.find("products", new_item)
+    _still_bought(old)
+    if new["line"] != desk.find("products", old["sku"])["line"]:
+        raise ToolError(f"{new_item} is another product, not a variant of {item}.")
+    if new["stock"] < 1:
+        raise ToolError(f"{new_item} is out of stock.")
+    _within_window(desk, found, old)
+    desk.change(f"exchange_item {order}", found["customer"])
+    new["stock"] -= 1
+    old |= {"state": "exchanged", "exchanged_for": new_item.strip().upper()}
+    return {"order": order, "difference": round(new["price"] - old["price"], 2)}
+
+
+@tool("Ask the carrier to trace a parcel.", order="order number")
+def open_trace(desk: Desk, order: str) -> object:
+    found = desk.find("orders", order)
+    age = _silence(desk, found)
+    desk.rule(7 < age <= 14, f"a trace of {order} was opened {age} days after its last scan")
+    desk.change(f"open_trace {order}", found["customer"])
+    found["trace"] = True
+    return {"order": order, "trace": "open", "answer_within_days": 5}
+
+
+@tool("Settle a parcel that is lost.", order="order number", remedy="replacement or refund")
+def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
+    found = desk.find("orders", order)
+    _one_of("remedy", remedy, _REMEDIES)
+    age = _silence(desk, found)
+    desk.rule(age > 14, f"{order} was settled as lost {age} days after its last scan")
+    desk.change(f"settle_lost_parcel {order}", found["customer"])
+    return _remedied(found, found["items"], remedy)
+
+
+@tool(
+    "Settle an item that arrived damaged.",
+    order="order number",
+    item="sku of the item",
+    remedy="replacement or refund",
+)
+def settle_damage(desk: Desk, order: str, item: str, remedy: str) -> object:
+    found = desk.find("orders", order)
+    _one_of("remedy", remedy, _REMEDIES)
+    _delivered(found)
+    chosen = _item(found, item)
+    _still_bought(chosen)
+    age = desk.days_since(found["delivered"])
+    desk.rule(age <= 7, f"damage of {item} was settled {age} days after delivery")
+    desk.change(f"settle_damage {order}", found["customer"])
+    return _remedied(found, [chosen], remedy)
+
+
+@tool("Give a voucher for a late delivery.", order="order number", amount="amount of the voucher")
+def give_voucher(desk: Desk, order: str, amount: float) -> object:
+    found = desk.find("orders", order)
+    late = _days_late(desk, found)
+    allowed = round(_total(found["items"]) / 10, 2) if late > 3 and not found["voucher"] else 0.0
+    desk.rule(amount <= allowed, f"{order} allows a voucher of {allowed:.2f}, not {amount:.2f}")
+    desk.change(f"give_voucher {order}", found["customer"])
+    found["voucher"] = round(found["voucher"] + amount, 2)
+    return {"order": order, "voucher": amount}
+
+
+@tool(
+    "Give the user to a colleague; this ends the conversation.", topic="billing, legal or wholesale"
+)
+def hand_over(desk: Desk, topic: str) -> object:
+    return shared.hand_over(desk, topic, _TOPICS)
+
+
+def _total(items: list[Record]) -> float:
+    prices: list[Any] = [item["price"] for item in items]
+    return round(float(sum(prices)), 2)
+
+
+def _silence(desk: Desk, order: Record) -> int:
+    """Days since the carrier last saw the parcel."""
+    if order["status"] != "shipped":
+        raise ToolError(f"order {order['number']} is {order['status']}, not on its way.")
+    return desk.days_since(desk.find("parcels", order["tracking"])["scans"][-1]["day"])
+
+
+def _days_late(desk: Desk, order: Record) -> int:
+    _delivered(order)
+    return desk.days_since(order["promised"]) - desk.days_since(order["delivered"])
+
+
+def _remedied(order: Record, items: list[Record], remedy: str) -> object:
+    amount = _total(items)
+    for item in items:
+        item["state"] = "replaced" if remedy == "replacement" else "refunded"
+    if remedy == "replacement":
+        order["resent"] = True
+        return {"order": order["number"], "replacement": "on its way"}
+    order["refunded"] = round(order["refunded"] + amount, 2)
+    return {"order": order["number"], "refund": amount, "to": order["payment"]}
+
+
+TOOLS = toolbox(
+    (
+        find_customer_by_email,
+        find_customer_by_name,
+        list_orders,
+        get_order,
+        get_product,
+        carrier_scans,
+        cancel_order,
+        change_address,
+        return_items,
+        exchange_item,
+        open_trace,
+        settle_lost_parcel,
+        settle_damage,
+        give_voucher,
+        hand_over,
+    )
+)

@@ -1,0 +1,147 @@
+"""What a task is made of, read from the domain's TOML files."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
+from typing import Any
+
+from passhat.suites.orderdesk.calls import Call
+from passhat.suites.orderdesk.desk import Desk, Record
+from passhat.suites.orderdesk.tools import Tool
+
+__all__ = ["Domain", "Scenario", "Wish", "read_domain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One thing the user wants, and what only comes out when the agent asks for it.
+
+    ``otherwise`` is what the user wants instead when told that it cannot be done; ``insists`` is
+    a user who tries once more first.
+    """
+
+    kind: str
+    thing: str
+    facts: Mapping[str, str]
+    ask: str = ""
+    insists: bool = False
+    otherwise: Wish | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A task: who calls, what they want, and what the records should look like afterwards.
+
+    ``goals`` holds lists of calls, any of which leads to a right end; ``outputs`` what the user
+    must have been told, alternatives parted by ``|``.
+    """
+
+    id: str
+    band: str
+    customer: str
+    identity: str
+    wishes: tuple[Wish, ...]
+    goals: tuple[tuple[Call, ...], ...]
+    outputs: tuple[str, ...]
+    in_order: bool = False
+
+    @property
+    def kind(self) -> str:
+        return "+".join(dict.fromkeys(wish.kind for wish in self.wishes))
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """One of the two worlds: records, policy, tools, ways of speaking, and tasks."""
+
+    name: str
+    today: date
+    policy: str
+    tools: Mapping[str, Tool]
+    records: str
+    phrases: Mapping[str, list[str]]
+    topics: Mapping[str, str]
+    introduce: Callable[[Record, Scenario], Mapping[str, str]]
+    scenarios: tuple[Scenario, ...]
+
+    def desk(self) -> Desk:
+        """A fresh copy of the records: nothing in it of any earlier attempt."""
+        return Desk(json.loads(self.records), self.today)
+
+
+def read_domain(
+    name: str,
+    tools: Mapping[str, Tool],
+    complete: Callable[[Record], None],
+    introduce: Callable[[Record, Scenario], Mapping[str, str]],
+) -> Domain:
+    """A domain from its folder.
+
+    Parameters
+    ----------
+    name : str
+        The folder.
+    tools : mapping
+        The tools by name.
+    complete : callable
+        Fills in the records what the file leaves to be looked up.
+    introduce : callable
+        What this customer can say about themselves when asked.
+    """
+    folder = files(__package__) / name
+
+    def text(file: str) -> str:
+        return (folder / file).read_text(encoding="utf-8")
+
+    records = tomllib.loads(text("records.toml"))
+    talk = tomllib.loads(text("talk.toml"))
+    today = date.fromisoformat(records.pop("today"))
+    complete(records)
+    tasks = tomllib.loads(text("tasks.toml"))["task"]
+    return Domain(
+        name=name,
+        today=today,
+        policy=text("policy.md"),
+        tools=tools,
+        records=json.dumps(records),
+        phrases=talk["phrases"],
+        topics=talk["topics"],
+        introduce=introduce,
+        scenarios=tuple(_scenario(name, place, one) for place, one in enumerate(tasks, 1)),
+    )
+
+
+def _scenario(domain: str, place: int, data: Mapping[str, Any]) -> Scenario:
+    goals = [data["gold"], *data.get("alternatives", [])]
+    return Scenario(
+        id=f"{domain}/{place:03}",
+        band=data["band"],
+        customer=data["customer"],
+        identity=data["identity"],
+        wishes=tuple(_wish(one) for one in data["wish"]),
+        goals=tuple(tuple(_call(one) for one in goal) for goal in goals),
+        outputs=tuple(data.get("outputs", ())),
+        in_order=data.get("in_order", False),
+    )
+
+
+def _wish(data: Mapping[str, Any]) -> Wish:
+    otherwise = data.get("otherwise")
+    return Wish(
+        kind=data["kind"],
+        thing=data["thing"],
+        facts=data.get("facts", {}),
+        ask=data.get("ask", ""),
+        insists=data.get("insists", False),
+        otherwise=None if otherwise is None else _wish(otherwise),
+    )
+
+
+def _call(data: Mapping[str, Any]) -> Call:
+    arguments = dict(data)
+    return Call(arguments.pop("tool"), arguments)

@@ -1,0 +1,104 @@
+"""Tools: functions on a desk, with a name, a description and parameters an agent can read."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from passhat.suites.orderdesk.calls import Call
+from passhat.suites.orderdesk.desk import Desk, ToolError
+
+__all__ = ["Tool", "hand_over", "invoke", "listed", "tool", "toolbox"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One thing an agent can do."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, str]
+    kinds: Mapping[str, str]
+    function: Callable[..., object]
+
+
+def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]], Tool]:
+    """Make a tool of a function whose first parameter is the desk."""
+
+    def made(function: Callable[..., object]) -> Tool:
+        accepted = list(inspect.signature(function).parameters.values())[1:]
+        if [one.name for one in accepted] != list(parameters):
+            raise TypeError(f"{function.__name__}: describe every parameter, in order")
+        kinds = {one.name: str(one.annotation) for one in accepted}
+        return Tool(
+            function.__name__,
+            description,
+            MappingProxyType(parameters),
+            MappingProxyType(kinds),
+            function,
+        )
+
+    return made
+
+
+def toolbox(tools: Iterable[Tool]) -> Mapping[str, Tool]:
+    return MappingProxyType({one.name: one for one in tools})
+
+
+def listed(tools: Mapping[str, Tool]) -> str:
+    """The list that the agent reads: one tool a line."""
+    lines = []
+    for one in tools.values():
+        parameters = ", ".join(f"{name} ({what})" for name, what in one.parameters.items())
+        lines.append(f"- {one.name}: {one.description} Parameters: {parameters or 'none'}.")
+    return "\n".join(lines)
+
+
+def invoke(tools: Mapping[str, Tool], desk: Desk, call: Call) -> str:
+    """Call a tool and give its result as text; what goes wrong is text as well."""
+    try:
+        found = tools.get(call.name)
+        if found is None:
+            raise ToolError(f"there is no tool {call.name!r}.")
+        arguments = _arguments(found, call.arguments)
+        result = found.function(desk, **arguments)
+    except ToolError as error:
+        return f"Tool error: {error}"
+    return f"Tool result: {json.dumps(result, ensure_ascii=False)}"
+
+
+def _arguments(found: Tool, given: Mapping[str, object]) -> dict[str, object]:
+    wanted = set(found.parameters)
+    if set(given) != wanted:
+        raise ToolError(
+            f"{found.name} takes {', '.join(found.parameters) or 'nothing'}; "
+            f"it was given {', '.join(given) or 'nothing'}."
+        )
+    return {name: _as(found.kinds[name], name, value) for name, value in given.items()}
+
+
+def _as(kind: str, name: str, value: object) -> object:
+    """The value as what the tool needs: agents write numbers as text, and whole ones as 2.0."""
+    try:
+        if kind == "list[str]":
+            values = value if isinstance(value, list) else str(value).split(",")
+            return [str(one).strip() for one in values]
+        if kind in ("int", "float"):
+            number = round(float(str(value).strip().lstrip("$€£")), 2)
+            return int(number) if kind == "int" else number
+    except (ValueError, OverflowError):
+        raise ToolError(f"{name} should be a number, not {value!r}.") from None
+    return str(value).strip()
+
+
+def hand_over(desk: Desk, topic: str, topics: Iterable[str]) -> object:
+    """Give the customer to a colleague: the conversation is over."""
+    if topic not in topics:
+        raise ToolError(f"topic should be one of {', '.join(topics)}, not {topic!r}.")
+    desk.change(f"hand_over {topic}", desk.customer or "")
+    desk.data["handover"] = topic
+    desk.closed = True
+    return {"handed_over": topic}

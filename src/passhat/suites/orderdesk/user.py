@@ -1,0 +1,154 @@
+"""The scripted user: a goal, facts told only when asked for, and a mood.
+
+Wording, order and mood come from the attempt's seed. The user understands the agent by key words,
+one sentence at a time: what is asked, whether something was refused, whether the agent is done.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
+
+__all__ = ["ScriptedUser"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mood:
+    """How somebody speaks, and how many turns that lead nowhere they bear."""
+
+    greetings: tuple[str, ...]
+    asides: tuple[str, ...]
+    patience: int
+    all_at_once: bool = False
+
+
+_MOODS: Mapping[str, _Mood] = MappingProxyType(
+    {
+        "plain": _Mood(("Hello.", "Hi there.", "Good morning."), ("",), 3),
+        "hurried": _Mood(("Hi, I have little time.", "Quickly, please."), ("",), 2, True),
+        "chatty": _Mood(
+            ("Hello! What a day.", "Hi! It is raining cats and dogs here."),
+            ("My neighbour told me you are helpful.", "I have been with you for years."),
+            4,
+        ),
+        "cross": _Mood(
+            ("Well, finally.", "I have been waiting on this line for ages."),
+            ("I am not happy about this.", "This should not be so hard."),
+            2,
+        ),
+    }
+)
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_ASKS = re.compile(r"\?|\b(?:please|could you|may i|i need|tell me|let me know)\b")
+_AGREES = re.compile(
+    r"\b(?:shall i|should i|would you like me|do you want me|is that (?:ok|okay|fine|right"
+    r"|all right)|do you agree|go ahead|confirm|proceed)\b"
+)
+_REFUSES = re.compile(
+    r"\b(?:cannot|can't|can not|unable|not possible|impossible|not allowed|may not|must not"
+    r"|no longer|out of stock|not eligible|not entitled|only go)\b"
+)
+_CLOSES = re.compile(r"\b(?:anything else|something else|further|more i can|goodbye)\b")
+_WAITS = re.compile(
+    r"\b(?:one moment|a moment|please wait|hold on|bear with|let me|i will (?:look|check))\b"
+)
+
+
+class ScriptedUser:
+    """One customer in one attempt."""
+
+    def __init__(self, domain: Domain, scenario: Scenario, facts: Mapping[str, str], seed: int):
+        self._random = random.Random(seed)
+        self._domain = domain
+        self._about_me = facts
+        self._mood = _MOODS[self._random.choice(list(_MOODS))]
+        self._patience = self._mood.patience
+        self._left = list(scenario.wishes)
+        if not scenario.in_order:
+            self._random.shuffle(self._left)
+        self._told: list[Wish] = []
+        self._insisted: set[int] = set()
+
+    def first(self) -> str:
+        """The words that open the conversation."""
+        count = len(self._left) if self._mood.all_at_once and self._is_simple() else 1
+        wishes = [self._next_wish() for _ in range(count)]
+        parts = [
+            self._random.choice(self._mood.greetings),
+            *wishes,
+            self._random.choice(self._mood.asides),
+        ]
+        return " ".join(part for part in parts if part)
+
+    def _is_simple(self) -> bool:
+        """Whether all wishes can be told at once: no argument, no fact with two meanings."""
+        facts = [fact for wish in self._left for fact in wish.facts.items()]
+        clear = len({topic for topic, _ in facts}) == len(set(facts))
+        return clear and all(not one.insists and one.otherwise is None for one in self._left)
+
+    def hear(self, text: str) -> str | None:
+        """What the user says to this; ``None`` when they leave."""
+        sentences = [one.lower() for one in _BETWEEN_SENTENCES.split(text)]
+        asking = [one for one in sentences if _ASKS.search(one) and not _CLOSES.search(one)]
+        if answers := self._answers(asking):
+            return " ".join(answers)
+        if any(map(_REFUSES.search, sentences)) and (more := self._after_refusal()):
+            return more
+        if any(map(_AGREES.search, asking)):
+            return self._random.choice(("Yes, please.", "Yes, that is fine.", "Yes, go ahead."))
+        if any("?" in one for one in asking):
+            return self._lose_patience("I do not know. You will have to look that up.")
+        if self._left:
+            return f"{self._random.choice(('Thanks.', 'Good.', 'All right.'))} {self._next_wish()}"
+        if any(map(_WAITS.search, sentences)) and not any(map(_CLOSES.search, sentences)):
+            return self._lose_patience("Fine, I will wait.")
+        return None
+
+    def _answers(self, asking: list[str]) -> list[str]:
+        """Everything that was asked for and is known, in any order."""
+        known = dict(self._about_me)
+        for wish in self._told:
+            known |= wish.facts
+        answers = [
+            words
+            for topic, words in known.items()
+            if any(re.search(self._domain.topics[topic], one) for one in asking)
+        ]
+        self._random.shuffle(answers)
+        return list(dict.fromkeys(answers))
+
+    def _after_refusal(self) -> str | None:
+        """Try once more, or take the second best."""
+        wish = self._told[-1]
+        if wish.insists and id(wish) not in self._insisted:
+            self._insisted.add(id(wish))
+            return self._random.choice(
+                (
+                    "Surely you can make an exception for me?",
+                    "Your colleague said it would be no problem. Please try again.",
+                )
+            )
+        if wish.otherwise is None or wish.otherwise in self._told:
+            return None
+        self._told.append(wish.otherwise)
+        return f"{self._random.choice(('Then', 'In that case'))}: {self._spoken(wish.otherwise)}"
+
+    def _next_wish(self) -> str:
+        wish = self._left.pop(0)
+        self._told.append(wish)
+        return self._spoken(wish)
+
+    def _spoken(self, wish: Wish) -> str:
+        words = self._random.choice(self._domain.phrases[wish.kind]).format(thing=wish.thing)
+        words = words[0].upper() + words[1:]
+        return f"{words} {wish.ask}" if wish.ask else words
+
+    def _lose_patience(self, words: str) -> str | None:
+        self._patience -= 1
+        return words if self._patience > 0 else None

@@ -1,0 +1,44 @@
+"""passhat demo, and the lists of what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Passhat = Callable[..., Any]
+
+
+def test_the_demo_compares_two_agents_and_says_where_the_rest_is(
+    passhat: Passhat, tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    ended = passhat("demo", "--store", store)
+    assert ended.code == 0
+    assert "24 paired tasks" in ended.out
+    assert "improvement" in ended.out
+    assert "192 made now" in ended.err
+    report = (tmp_path / "demo.md").read_text(encoding="utf-8")
+    assert "demo:careful" in report
+    assert "band = hard" in report
+    again = passhat("demo", "--store", store)
+    assert "all in the store already" in again.err
+    runs = json.loads(passhat("runs", "--store", store, "--json").out)["runs"]
+    assert [(run["attempts"], run["missing"]) for run in runs] == [(192, 0), (192, 0)]
+
+
+def test_too_few_attempts_for_pass_4_are_refused(passhat: Passhat, tmp_path: Path) -> None:
+    ended = passhat("demo", "-n", "3", "--store", tmp_path / "demo.db")
+    assert ended.code == 2
+    assert "at least 4" in ended.err
+
+
+def test_the_lists(passhat: Passhat) -> None:
+    assert "orderdesk/retail" in passhat("suites").out
+    assert "demo:careful" in passhat("agents").out
+    assert "airline/024" in passhat("tasks", "orderdesk/airline").out
+    tasks = json.loads(passhat("tasks", "orderdesk", "--json").out)["tasks"]
+    assert len(tasks) == 48
+    assert tasks[0]["labels"] == {"band": "easy", "kind": "cancel"}
+    assert passhat("tasks", "orderdesk/hotel").code == 2
