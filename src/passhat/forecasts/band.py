@@ -39,8 +39,8 @@ __all__ = ["Admissible", "cutoff_for"]
 
 _CUTOFF_AT_95 = 2.5
 _MOST_SOLVES = 40
-_CLOSE = 0.02  # of the deficit; the certificate's loss is of second order in it
-_TIGHT = 1e-5  # between what some G attains and what no G can pass
+_CLOSE = 0.04  # of the deficit; the certificate's loss is of second order in it
+_TIGHT = 5e-5  # between what some G attains and what no G can pass
 _FINER = 4
 _MOST_REFINEMENTS = 4
 _MOST_DIPS = 40

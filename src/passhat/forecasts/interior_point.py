@@ -10,8 +10,7 @@ is where
     tau theta - B'v - lam - s = 0,   B g = y,   sum g = 1,   v y = h,   g s = 0.
 
 Each iteration takes one Newton step on these, with g s = mu in place of 0 and mu shrinking
-(Mehrotra's predictor and corrector). All that has to be factored is a matrix of the size of B's
-rank.
+(Mehrotra's predictor and corrector). The systems to solve are no larger than the rank of B.
 
 References
 ----------
@@ -27,7 +26,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
 
 from passhat._arrays import FloatArray
 
@@ -151,7 +149,7 @@ def _largest(values: FloatArray) -> float:
 
 
 def _step(b: Factored, counts: FloatArray, here: _Point, off: _Off) -> _Point:
-    """One predictor and one corrector, with the same factorisation."""
+    """One predictor and one corrector."""
     direction = _directions(b, here, off)
     mu = float(here.g @ here.s) / len(here.g)
     gs, vy = here.g * here.s, counts - here.v * here.y
@@ -174,15 +172,17 @@ def _directions(
     q, w = here.g / here.s, here.v / here.y
     k = (b.right * q) @ b.right.T
     a = (b.left.T * w) @ b.left
-    factor = lu_factor(np.eye(len(k)) + k @ a, check_finite=True)
+    system = k @ a
+    system[np.diag_indices_from(system)] += 1
     cq = b.right @ q
-    unit = -w * (b.left @ lu_solve(factor, cq))
+    unit = -w * (b.left @ np.linalg.solve(system, cq))
     schur = float(q.sum() + cq @ (unit @ b.left))
 
     def direction(to_gs: FloatArray, to_vy: FloatArray) -> _Point:
         t = (to_vy + here.v * primal) / here.y
         base = (to_gs - here.g * dual) / here.s
-        v = t - w * (b.left @ lu_solve(factor, b.right @ base + k @ (t @ b.left)))
+        known = b.right @ base + k @ (t @ b.left)
+        v = t - w * (b.left @ np.linalg.solve(system, known))
         lam = (float(total[0]) - float(base.sum()) - float(cq @ (v @ b.left))) / schur
         v = v + lam * unit
         s = dual - b.priced(v) - lam
@@ -199,7 +199,5 @@ def _lengths(here: _Point, step: _Point, inside: float) -> tuple[float, float]:
 
 
 def _room(value: FloatArray, step: FloatArray) -> float:
-    shrinking = step < 0
-    if not shrinking.any():
-        return 2.0
-    return float((-value[shrinking] / step[shrinking]).min())
+    steepest = float((step / value).min())
+    return -1 / steepest if steepest < 0 else 2.0
