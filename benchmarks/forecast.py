@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from measuring import ROOT, machine, markdown
 from scipy.special import betaincinv, betaln, expit, gammaln, ndtri
 
+from measuring import ROOT, machine, markdown
 from passhat._arrays import FloatArray
 from passhat.estimates import metric
 from passhat.estimates.metrics import CountMetric

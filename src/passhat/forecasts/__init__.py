@@ -6,9 +6,11 @@ the function.
 
 from passhat.forecasts.forecasting import forecast, forecast_all, forecast_curve
 from passhat.forecasts.inverse import Reach, keeps, reaches
+from passhat.forecasts.lines import FORMULAS
 from passhat.forecasts.result import SCHEMA, Forecast
 
 __all__ = [
+    "FORMULAS",
     "SCHEMA",
     "Forecast",
     "Reach",

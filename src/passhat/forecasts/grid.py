@@ -33,9 +33,7 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
     """
     metrics = list(metrics)
     reach = [max((one.k for one in metrics if _matters(one, side)), default=0) for side in "01"]
-    first, last = (
-        max(0.02 / max(k, n) if k > n else 0.05 / n, _SMALLEST_TAIL) for k in reach
-    )
+    first, last = (max(0.02 / max(k, n) if k > n else 0.05 / n, _SMALLEST_TAIL) for k in reach)
     bulk_step = max(_BULK_STEP / math.sqrt(n), _FINEST_BULK)
     # Where both spacings are equally dense: sin(2 phi) = 4 bulk_step / tail_step.
     ratio = min(1.0, 4 * bulk_step / _TAIL_STEP)

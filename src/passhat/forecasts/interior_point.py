@@ -160,9 +160,7 @@ def _step(b: Factored, counts: FloatArray, here: _Point, off: _Off) -> _Point:
     return here.moved(final, *_lengths(here, final, _STAY_INSIDE))
 
 
-def _directions(
-    b: Factored, here: _Point, off: _Off
-) -> Callable[[FloatArray, FloatArray], _Point]:
+def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, FloatArray], _Point]:
     """Newton's direction as a function of how far g s and v y are to move.
 
     With z = right @ g the step in g, s, y and v is eliminated by hand; what is left to solve is

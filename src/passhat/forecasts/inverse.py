@@ -75,9 +75,7 @@ class Reach:
         return html_table(str(self), ("", ""), rows)
 
     def to_dict(self) -> dict[str, object]:
-        data: dict[str, object] = {
-            name: getattr(self, name) for name in self.__dataclass_fields__
-        }
+        data: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         data["sentence"] = str(self)
         return data
 

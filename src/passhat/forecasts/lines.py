@@ -194,8 +194,12 @@ class _Mixture:
             fitted = self.likelihood @ family(self.edges, tuple(at.tolist()))
             return -float(self.tasks @ np.log(np.maximum(fitted, 1e-300)))
 
-        options = {"xatol": 1e-3, "fatol": 1e-4, "maxiter": 400}
-        best = minimize(loss, np.array(start), method="Nelder-Mead", options=options)
+        best = minimize(
+            loss,
+            np.array(start),
+            method="Nelder-Mead",
+            options={"xatol": 1e-3, "fatol": 1e-4, "maxiter": 400},
+        )
         return tuple(best.x.tolist())
 
     def values(self, mass: FloatArray, metrics: Sequence[CountMetric]) -> list[float | None]:

@@ -32,9 +32,7 @@ def countable(word: str | Metric) -> CountMetric:
             if isinstance(chosen, Delta)
             else "it depends on the order of attempts"
         )
-        raise InvalidValue(
-            f"{chosen} cannot be forecast: {why}.", hint=f"Forecast {twin} instead."
-        )
+        raise InvalidValue(f"{chosen} cannot be forecast: {why}.", hint=f"Forecast {twin} instead.")
     if chosen.k > MOST_K:
         raise InvalidValue(f"{chosen}: k may be at most {MOST_K:,} in a forecast.")
     return chosen
