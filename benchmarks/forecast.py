@@ -142,7 +142,10 @@ def measure(
     return band, peer
 
 
-HEADER = ("difficulty", "n", "metric", "truth", "band covers", "width", "beta-binomial covers", "width")  # fmt: skip
+HEADER = (
+    *("difficulty", "n", "metric", "truth"),
+    *("band covers", "width", "beta-binomial covers", "width"),
+)
 
 
 def table(

@@ -31,7 +31,7 @@ from passhat._arrays import FloatArray
 from passhat.errors import InvalidValue
 from passhat.estimates.metrics import CountMetric
 from passhat.forecasts.grid import rate_grid
-from passhat.forecasts.interior_point import Factored, Optimum, minimise
+from passhat.forecasts.interior_point import Factored, minimise
 from passhat.forecasts.likelihood import scaled_likelihood
 from passhat.outcomes import Histogram
 
@@ -105,10 +105,15 @@ class Admissible:
         """Prepare the grid and the most likely distribution; every cell needs an attempt."""
         n = int(cells.n.max())
         fine = rate_grid(n, metrics, finer=_FINER)
-        start = _Support.of(cells, rate_grid(n, metrics))
-        blank = cls(start, fine, scaled_likelihood(cells, fine), np.empty(0), cutoff)
-        solved = blank._solved(start, np.zeros_like, 0.0)
-        return replace(blank, support=solved.support, weights=solved.optimum.weights)
+        support = _Support.of(cells, rate_grid(n, metrics))
+        blank = cls(support, fine, scaled_likelihood(cells, fine), np.empty(0), cutoff)
+        for _ in range(_MOST_REFINEMENTS):
+            solved = blank._solved(support, np.zeros_like, 0.0)
+            if len(solved.wanted) == 0:
+                break
+            support = support.joined(solved.wanted)
+        weights = np.pad(solved.weights, (0, len(support.rates) - len(solved.weights)))
+        return replace(blank, support=support, weights=weights)
 
     def ends(self, metric: CountMetric) -> tuple[float, float]:
         """The smallest and largest value of the metric over all admissible distributions."""
@@ -134,44 +139,44 @@ class Admissible:
         attained = float(theta(support.rates) @ self.weights)
         tasks = float(support.cells.tasks.sum())
         search = _Search(math.log(4 * math.sqrt(tasks)), math.log(self.cutoff))
+        refinements = 0
         for _ in range(_MOST_SOLVES):
-            if attained - bound < _TIGHT:
-                break
             tau = math.exp(search.log_tau)
             found = self._solved(support, theta, tau)
-            support = found.support
             # The grid's maximum is at most the true one: the threshold errs to the wide side.
             bound = max(bound, found.reduced + (tasks + best - self.cutoff - found.priced) / tau)
-            fit = support.fit(found.optimum.weights)
+            fit = support.fit(found.weights)
             if fit >= best - self.cutoff:
-                attained = min(attained, float(theta(support.rates) @ found.optimum.weights))
-            if not search.advance(math.log(max(best - fit, 1e-9))):
+                attained = min(attained, float(theta(support.rates) @ found.weights))
+            if attained - bound < _TIGHT:
                 break
+            if not search.advance(math.log(max(best - fit, 1e-9))):
+                if len(found.wanted) == 0 or refinements == _MOST_REFINEMENTS:
+                    break
+                refinements += 1
+            support = support.joined(found.wanted)
         return bound
 
     def _solved(self, support: _Support, theta: _Theta, tau: float) -> _Solved:
-        """Solve for one tau; where the grid is too coarse for it, refine the grid and repeat.
+        """Solve for one tau, and say at which further rates mass would be wanted.
 
         A lone task far from all others wants its mass at exactly its own share of passes, and
         a grid that misses it by a little costs much: all tasks bid for that place.
         """
         tasks = support.cells.tasks.astype(float)
-        fine_theta = theta(self.fine_rates)
-        unit = tau or 1.0
-        for _ in range(_MOST_REFINEMENTS):
-            found = minimise(support.likelihood, theta(support.rates), tasks, tau)
-            prices = found.prices / unit
-            fine = fine_theta * (tau / unit) - prices @ self.fine_likelihood
-            own = theta(support.rates) * (tau / unit) - support.likelihood.priced(prices)
-            rates, dips = self._dips(fine, theta, prices, tau / unit)
-            lowest = min(float(fine.min()), float(dips.min(initial=np.inf)))
-            deep = dips < own.min() - _TIGHT * (1 if tau else tasks.sum())
-            if not deep.any():
-                break
-            support = support.joined(rates[deep])
-            found = Optimum(np.append(found.weights, np.zeros(int(deep.sum()))), found.prices)
-        priced = float(tasks @ np.log(tasks / found.prices))
-        return _Solved(support, found, lowest, priced)
+        found = minimise(support.likelihood, theta(support.rates), tasks, tau)
+        # Without a metric (tau = 0) costs are counted in tasks.
+        unit, factor = (tau, 1.0) if tau else (float(tasks.sum()), 0.0)
+        prices = found.prices / unit
+        fine = factor * theta(self.fine_rates) - prices @ self.fine_likelihood
+        own = factor * theta(support.rates) - support.likelihood.priced(prices)
+        rates, dips = self._dips(fine, theta, prices, factor)
+        return _Solved(
+            weights=found.weights,
+            reduced=min(float(fine.min()), float(dips.min(initial=np.inf))),
+            priced=float(tasks @ np.log(tasks / found.prices)),
+            wanted=rates[dips < own.min() - _TIGHT],
+        )
 
     def _dips(
         self, fine: FloatArray, theta: _Theta, prices: FloatArray, factor: float
@@ -192,12 +197,12 @@ class Admissible:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """The optimum for one tau and the two numbers its certificate needs."""
+    """The optimum for one tau, the two numbers its certificate needs, and a finer grid."""
 
-    support: _Support
-    optimum: Optimum
+    weights: FloatArray
     reduced: float  # min over p of theta(p) - (1/tau) sum_j v_j B_j(p)
     priced: float  # sum_j h_j log(h_j / v_j)
+    wanted: FloatArray  # rates that are missing on the grid
 
 
 @dataclass(slots=True)
@@ -208,22 +213,23 @@ class _Search:
     goal: float
     below: tuple[float, float] | None = None
     above: tuple[float, float] | None = None
+    last_gap: float = 0.0
 
     def advance(self, log_deficit: float) -> bool:
         """Choose the next tau; False when this one is near enough or nothing is left to try."""
         gap = log_deficit - self.goal
         if abs(gap) < _CLOSE:
             return False
+        same_side = self.last_gap * gap > 0
+        self.last_gap = gap
         if gap < 0:
             self.below = (self.log_tau, gap)
         else:
             self.above = (self.log_tau, gap)
-        if self.below and self.above:
-            (x0, y0), (x1, y1) = self.below, self.above
-            middle = x0 - y0 * (x1 - x0) / (y1 - y0)
-            # A secant that clings to one end is pulled towards the middle.
-            margin = 0.1 * (x1 - x0)
-            self.log_tau = min(max(middle, x0 + margin), x1 - margin)
-            return x1 - x0 > 1e-3
-        self.log_tau -= min(max(gap / 2, -3.0), 3.0)
-        return -30 < self.log_tau < 45
+        if not self.below or not self.above:
+            self.log_tau -= min(max(gap / 2, -3.0), 3.0)
+            return -30 < self.log_tau < 45
+        (x0, y0), (x1, y1) = self.below, self.above
+        # A secant that stays on one side is replaced by the middle.
+        self.log_tau = (x0 + x1) / 2 if same_side else x0 - y0 * (x1 - x0) / (y1 - y0)
+        return x1 - x0 > _CLOSE / 4
