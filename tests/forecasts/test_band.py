@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -36,14 +38,14 @@ def ends(n: list[int] | int, c: list[int], *words: str) -> list[tuple[float, flo
     return [found.ends(one) for one in metrics]
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(counts(), st.sampled_from([1, 3, 40, 1000, 10**6]))
 def test_never_fails_and_stays_in_range(given_counts: Counts, k: int) -> None:
     for low, high in ends(*given_counts, f"pass@{k}", f"pass^{k}", f"gpass@{k}:0.4"):
         assert -1e-9 <= low <= high <= 1 + 1e-9
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(counts())
 def test_monotone_in_k(given_counts: Counts) -> None:
     ks = (1, 2, 8, 60, 4000)
@@ -54,7 +56,7 @@ def test_monotone_in_k(given_counts: Counts) -> None:
         assert (np.diff([one[end] for one in hat]) < 3e-4).all()
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(counts())
 def test_failures_and_passes_are_mirror_images(given_counts: Counts) -> None:
     n, c = given_counts
@@ -133,12 +135,32 @@ def test_levels_scale_the_cutoff() -> None:
         cutoff_for(1.0)
 
 
+QUICK = """
+import time
+import numpy as np
+from passhat.forecasts import forecast
+from passhat.outcomes import Outcomes
+
+rng = np.random.default_rng(1)
+outcomes = Outcomes.from_counts(100, rng.binomial(100, rng.beta(0.3, 3, 1000)))
+start = time.process_time()
+found = forecast(outcomes, "pass@1000")
+print(time.process_time() - start, found.low, found.high)
+"""
+
+
 def test_a_thousand_tasks_with_a_hundred_attempts_take_less_than_two_seconds() -> None:
-    rng = np.random.default_rng(1)
-    passed = rng.binomial(100, rng.beta(0.3, 3, 1000)).tolist()
-    start = time.perf_counter()
-    ((low, high),) = ends(100, passed, "pass@1000")
-    assert time.perf_counter() - start < 2
+    """Both ends and all lines, in seconds of one processor: other work on it does not count."""
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK],
+        env={**os.environ, **one_thread},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, low, high = map(float, done.stdout.split())
+    assert seconds < 2
     assert 0.6 < low < high < 1
 
 
