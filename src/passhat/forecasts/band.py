@@ -43,6 +43,7 @@ _CLOSE = 0.04  # of the deficit; the certificate's loss is of second order in it
 _TIGHT = 5e-5  # between what some G attains and what no G can pass
 _FINER = 4
 _MOST_REFINEMENTS = 4
+_TINY = 1e-300  # a product of rounded factors may fall below zero
 _MOST_DIPS = 40
 _LOOKS = 17  # between three neighbours of the fine grid
 
@@ -80,7 +81,7 @@ class _Support:
 
     def fit(self, weights: FloatArray) -> float:
         """The log-likelihood, up to a constant."""
-        return float(self.cells.tasks @ np.log(self.likelihood.times(weights)))
+        return float(self.cells.tasks @ np.log(np.maximum(self.likelihood.times(weights), _TINY)))
 
 
 _Theta = Callable[[FloatArray], FloatArray]

@@ -33,6 +33,7 @@ __all__ = ["Factored", "Optimum", "minimise"]
 
 _MOST_ITERATIONS = 60
 _TOLERANCE = 1e-6
+_FEASIBLE = 1e-7  # the caller computes y = B g and the certificate itself
 _STAY_INSIDE = 0.995
 
 _SMALL = 64  # cells below which finding the rank costs more than it saves
@@ -84,12 +85,12 @@ class Factored:
             return cls(np.eye(len(b)), b)
         u, sizes, vt = np.linalg.svd(b, full_matrices=False)
         rank = int((sizes > _DIGITS * sizes[0]).sum())
+        if rank == len(b):
+            return cls(np.eye(len(b)), b)
         return cls(u[:, :rank] * sizes[:rank], np.ascontiguousarray(vt[:rank]))
 
     def widened(self, columns: FloatArray) -> Factored:
         """The matrix with more columns; their share outside the rank is below the last digit."""
-        if self.left.shape[0] == self.left.shape[1]:
-            return Factored(self.left, np.hstack([self.right, columns]))
         sizes = np.einsum("ij,ij->j", self.left, self.left)
         inside = (self.left.T @ columns) / sizes[:, None]
         return Factored(self.left, np.hstack([self.right, inside]))
@@ -114,10 +115,11 @@ def minimise(b: Factored, theta: FloatArray, h: FloatArray, tau: float) -> Optim
     here = _start(b, cost, counts)
     for _ in range(_MOST_ITERATIONS):
         off = _residuals(b, cost, here)
-        if float(here.g @ here.s) < enough and max(map(_largest, off)) < 1e-9:
+        if float(here.g @ here.s) < enough and max(map(_largest, off)) < _FEASIBLE:
             break
         try:
-            following = _step(b, counts, here, off)
+            with np.errstate(all="ignore"):  # what is not finite is noticed below
+                following = _step(b, counts, here, off)
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError):
             break
         if not all(np.isfinite(part).all() for part in (following.g, following.v, following.s)):
