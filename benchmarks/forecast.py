@@ -205,7 +205,8 @@ def page(repetitions: int, real_repetitions: int, source: Path) -> Iterator[str]
     yield "# Does the band hold the truth beyond n?"
     yield ""
     yield (
-        f"Made by `python benchmarks/forecast.py` ({machine()}). Suites of {TASKS} tasks with "
+        f"Made by `python benchmarks/forecast.py --repetitions {repetitions} --real-repetitions "
+        f"{real_repetitions}` ({machine()}). Suites of {TASKS} tasks with "
         f"{ATTEMPTS} attempts each, {repetitions} repetitions of every line, nominal 95% (cutoff "
         f"2.5); Monte Carlo standard error at .95: {(0.0475 / repetitions) ** 0.5:.3f}. The truth "
         "is that of new tasks. Beside the band: the 95% likelihood interval of the beta-binomial "

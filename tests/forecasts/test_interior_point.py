@@ -44,7 +44,7 @@ def test_a_factored_matrix_is_the_matrix() -> None:
         assert np.abs(wider.left @ wider.right - whole).max() < 1e-9
         v = rng.random(len(b))
         assert wider.priced(v) == pytest.approx(v @ whole)
-        g = rng.random(whole.shape[1])
+        g = rng.random((whole.shape[1],))
         assert wider.times(g) == pytest.approx(whole @ g)
 
 
