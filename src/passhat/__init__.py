@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from passhat.estimates import metric as metric
     from passhat.estimates import pass_at_k as pass_at_k
     from passhat.estimates import pass_hat_k as pass_hat_k
+    from passhat.forecasts import Forecast as Forecast
+    from passhat.forecasts import forecast as forecast
     from passhat.gates import GateResult as GateResult
     from passhat.gates import gate as gate
     from passhat.outcomes import Attempt as Attempt
@@ -46,6 +48,7 @@ _HOME = {
     "Comparisons": "passhat.comparison",
     "Diagnosis": "passhat.estimates",
     "Estimate": "passhat.estimates",
+    "Forecast": "passhat.forecasts",
     "GateResult": "passhat.gates",
     "Metric": "passhat.estimates",
     "Outcomes": "passhat.outcomes",
@@ -59,6 +62,7 @@ _HOME = {
     "estimate": "passhat.estimates",
     "estimate_all": "passhat.estimates",
     "exact": "passhat.estimates",
+    "forecast": "passhat.forecasts",
     "g_pass_at_k": "passhat.estimates",
     "gate": "passhat.gates",
     "metric": "passhat.estimates",

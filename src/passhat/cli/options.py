@@ -21,6 +21,7 @@ __all__ = [
     "KList",
     "column_map",
     "exit_code",
+    "missing_option",
     "reading_options",
     "source_options",
     "sources_argument",
@@ -116,22 +117,23 @@ _READING = ("columns", "pass_at", "scorer", "join")
 def reading_options(function: F) -> F:
     """How a source is read (as ``how``), and what attempts without a verdict count as."""
     function = source_options(function)
-    for option in (
-        click.option(
-            "--drop-short",
-            is_flag=True,
-            help="Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
-        ),
-        click.option(
-            "--missing",
-            type=click.Choice(["bound", "fail", "exclude"]),
-            default="bound",
-            show_default=True,
-            help="What attempts without a verdict count as.",
-        ),
-    ):
-        function = option(function)
-    return function
+    function = click.option(
+        "--drop-short",
+        is_flag=True,
+        help="Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
+    )(function)
+    return missing_option(function)
+
+
+def missing_option(function: F) -> F:
+    """What attempts without a verdict count as."""
+    return click.option(
+        "--missing",
+        type=click.Choice(["bound", "fail", "exclude"]),
+        default="bound",
+        show_default=True,
+        help="What attempts without a verdict count as.",
+    )(function)
 
 
 def source_options(function: F) -> F:

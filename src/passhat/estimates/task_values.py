@@ -130,6 +130,8 @@ def _too_few(
     if len(short) < len(outcomes):
         ways.append("leave the short tasks out (--drop-short, or drop_short=True)")
     ways.append("make more attempts")
+    if isinstance(metric, CountMetric):
+        ways.append(f"ask what more would do (passhat forecast SOURCE --metric {metric})")
     return TooFewAttempts(
         f"{metric} needs {metric.k:,} {kind} on every task; {counted(len(short), 'task')} of "
         f"{len(outcomes):,} {'has' if len(short) == 1 else 'have'} fewer: "

@@ -1,0 +1,93 @@
+"""passhat forecast"""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import HowToRead, missing_option, source_options
+
+
+@click.command("forecast")
+@click.argument("source")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="pass@1000, pass^32, gpass@100:0.5; repeat for more.  [default: pass@10n and pass^4n]",
+)
+@click.option("--curve", is_flag=True, help="Also at k = 1, 2, 4 ... up to each metric's own k.")
+@click.option(
+    "--reach",
+    type=float,
+    multiple=True,
+    metavar="X",
+    help="The smallest k with pass@k >= X. Two agents are told apart best near 0.5.",
+)
+@click.option(
+    "--keep", type=float, multiple=True, metavar="X", help="The largest k with pass^k >= X."
+)
+@click.option(
+    "--users",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="How many users the sentence speaks of.",
+)
+@click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of the band."
+)
+@missing_option
+@source_options
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    source: str,
+    metrics: tuple[str, ...],
+    curve: bool,
+    reach: tuple[float, ...],
+    keep: tuple[float, ...],
+    users: int,
+    run_name: str | None,
+    level: float,
+    missing: str,
+    how: HowToRead,
+    as_json_text: bool,
+) -> ExitCode:
+    """Say what k attempts would do when fewer were made.
+
+    The band holds for every shape of difficulty that the data do not reject. The lines are named
+    models; those that leave the band are not drawn.
+    """
+    from rich.console import Console
+
+    from passhat.forecasts import SCHEMA, forecast_all, forecast_curve, keeps, reaches
+    from passhat.report.forecast_terminal import render_forecast
+
+    run = how.one(source, run_name)
+    words = metrics or (() if reach or keep else _default(int(run.outcomes.n.max())))
+    if curve:
+        curves = [forecast_curve(run, word, level=level, missing=missing) for word in words]
+        found = tuple(one for points in curves for one in points)
+    else:
+        found = forecast_all(run, words, level=level, missing=missing)
+    inverse = [reaches(run, x, level=level, missing=missing) for x in reach]
+    inverse += [keeps(run, x, level=level, missing=missing) for x in keep]
+    if as_json_text:
+        data = {
+            "schema": SCHEMA,
+            "run": run.name,
+            "results": [one.to_dict() | {"in_words": one.users(users)} for one in found],
+            "reach": [one.to_dict() for one in inverse],
+        }
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render_forecast(run, found, inverse, Console(), users=users), nl=False)
+    return ExitCode.OK
+
+
+def _default(n: int) -> tuple[str, str]:
+    """As far as a forecast is worth while: ten times n, and four times n."""
+    return f"pass@{10 * max(n, 1)}", f"pass^{4 * max(n, 1)}"
