@@ -1,0 +1,39 @@
+"""Which temperature is best for pass@k: a toy that shows why it depends on k, and your own runs.
+
+The toy (generator, task sets, T*(k), laws) is a model of nothing but the interplay of k,
+temperature and difficulty. What a benchmark of your own says is in :func:`fit_temperatures`.
+"""
+
+from passhat.temperature.laws import (
+    LogLogit,
+    Point,
+    ScalingLaw,
+    Study,
+    fit_law,
+    fit_log_logit,
+    head_or_tail,
+    study,
+    sweep,
+)
+from passhat.temperature.optimum import Optimum, best_temperatures, expected_pass_at_k
+from passhat.temperature.tasks import FAMILIES, SHAPES, TaskSet, family, shape
+
+__all__ = [
+    "FAMILIES",
+    "SHAPES",
+    "LogLogit",
+    "Optimum",
+    "Point",
+    "ScalingLaw",
+    "Study",
+    "TaskSet",
+    "best_temperatures",
+    "expected_pass_at_k",
+    "family",
+    "fit_law",
+    "fit_log_logit",
+    "head_or_tail",
+    "shape",
+    "study",
+    "sweep",
+]

@@ -167,9 +167,7 @@ def study(name: str, ks: Sequence[int] = KS) -> Study:
     sets = [family(name, value) for value in (GAMMAS if name == "power" else SPREADS)]
     points = sweep(((tasks.spread, tasks) for tasks in sets), ks)
     law = fit_law(points, name, k_from=_POWER_FROM_K if name == "power" else 2)
-    lines = [
-        fit_log_logit([p for p in points if p.tasks == tasks.name]) for tasks in sets
-    ]
+    lines = [fit_log_logit([p for p in points if p.tasks == tasks.name]) for tasks in sets]
     return Study(name, points, law, tuple(line for line in lines if line is not None))
 
 
@@ -178,14 +176,10 @@ def head_or_tail() -> tuple[ScalingLaw, ...]:
 
     All have the same spread, so the shape alone is left to set the exponent.
     """
-    return tuple(
-        fit_law(sweep((s, shape(name, s)) for s in SPREADS), name) for name in SHAPES
-    )
+    return tuple(fit_law(sweep((s, shape(name, s)) for s in SPREADS), name) for name in SHAPES)
 
 
-def sweep(
-    sets: Iterable[tuple[float, TaskSet]], ks: Sequence[int] = KS
-) -> tuple[Point, ...]:
+def sweep(sets: Iterable[tuple[float, TaskSet]], ks: Sequence[int] = KS) -> tuple[Point, ...]:
     """T*(k) and pass@k there, for pairs of spread and eval set."""
     return tuple(
         Point(tasks.name, spread, best.k, best.temperature, best.value)

@@ -26,13 +26,16 @@ __all__ = ["Optimum", "best_temperatures", "expected_pass_at_k", "log_failure_at
 
 _LOWEST = 1 / 512
 """Where the scan starts if the set holds c = 0; others start at their easiest task."""
-_STEP = np.log(1.2)
+_STEP = np.log(1.3)
 _UNDERFLOW = 745.0
 _FEW, _EASY, _PER_UNIT = 2_000, 256, 128
 """Up to so many different tasks are scanned as they are; else those harder than 256 are grouped,
 128 groups for every factor e."""
+_BLOCK = 1 << 16
+"""Entries of a (T x k x tasks) table held at once: few enough for the processor's cache."""
 _ROUNDS = 20
-_CLOSE = 1e-13
+_CLOSE = 1e-7
+"""Two rounds this close in ln T: the method doubles its digits, so the error is below 1e-12."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,15 @@ def best_temperatures(tasks: TaskSet, ks: Sequence[int]) -> tuple[Optimum, ...]:
     if len(draws) == 0 or not bool((draws >= 1).all()):
         raise InvalidValue("k must be at least 1, and at least one k is needed.")
     grid, scanned = _grid(tasks), _thinned(tasks)
-    slope = np.stack([_slope(_in_reach(scanned, t), draws, np.array([t])) for t in grid])
+    slope = _scan(scanned, draws, grid)
     step, which = np.nonzero((slope[:-1] > 0) & (slope[1:] <= 0))
-    slack = 0.0 if scanned is tasks else _STEP / 2
-    low, high = np.log(grid[step]) - slack, np.log(grid[step + 1]) + slack
-    roots = _solve(tasks, draws[which], low, high)
+    found = _Bracket(
+        np.log(grid[step]), np.log(grid[step + 1]), slope[step, which], slope[step + 1, which]
+    )
+    if scanned is tasks:
+        roots = _solve(tasks, draws[which], found)
+    else:
+        roots = _solve_one_by_one(tasks, draws[which], found)
     failure = log_failure_at_k(tasks, draws[which], roots) if len(roots) else roots
     cold = _at_zero(tasks)
     found = []
@@ -129,6 +136,13 @@ def _grid(tasks: TaskSet) -> FloatArray:
     return found
 
 
+def _scan(tasks: TaskSet, k: FloatArray, grid: FloatArray) -> FloatArray:
+    """The slope at every point of the grid (rows) for every k (columns), in blocks of rows."""
+    rows = max(1, _BLOCK // (len(k) * len(tasks.difficulty)))
+    blocks = [grid[at : at + rows, None] for at in range(0, len(grid), rows)]
+    return np.concatenate([_slope(_in_reach(tasks, t[-1, 0]), k, t) for t in blocks])
+
+
 def _thinned(tasks: TaskSet) -> TaskSet:
     """A histogram good enough to scan with: a hard task stands for its neighbours too.
 
@@ -148,37 +162,66 @@ def _thinned(tasks: TaskSet) -> TaskSet:
 
 def _slope(tasks: TaskSet, k: FloatArray, temperature: FloatArray) -> FloatArray:
     """(<c^2> - V) / (<c^2> + V): the sign of the derivative, on a scale of its own."""
-    log_pass, log_fail = log_chances(tasks.difficulty, temperature[:, None])
-    exponent = (k - 1)[:, None] * log_fail
+    log_pass, log_fail = log_chances(tasks.difficulty, temperature[..., None])
+    exponent = (k - 1)[..., None] * log_fail
     exponent += np.log(tasks.weight) + log_pass
-    exponent -= exponent.max(axis=1, keepdims=True)
+    exponent -= exponent.max(axis=-1, keepdims=True)
     weight = np.exp(exponent, out=exponent)
-    square = weight @ tasks.difficulty**2 / weight.sum(axis=1)
+    square = weight @ tasks.difficulty**2 / weight.sum(axis=-1)
     own = variance(temperature)
     found: FloatArray = (square - own) / (square + own)
     return found
 
 
-def _solve(tasks: TaskSet, k: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Ridders' method on all brackets together, in ln T."""
-    at_low, at_high = _slope(tasks, k, np.exp(low)), _slope(tasks, k, np.exp(high))
-    new = (low + high) / 2
-    for _ in range(_ROUNDS if len(k) else 0):
-        before, middle = new, (low + high) / 2
-        at_middle = _slope(tasks, k, np.exp(middle))
-        root = np.sqrt(at_middle**2 - at_low * at_high)
-        new = middle + (middle - low) * np.divide(
-            at_middle, root, out=np.zeros_like(root), where=root > 0
+@dataclass(frozen=True, slots=True)
+class _Bracket:
+    """Two ends in ln T with a root between them, and the slope at each; arrays, one per root."""
+
+    low: FloatArray
+    high: FloatArray
+    at_low: FloatArray
+    at_high: FloatArray
+
+    def narrowed(self, point: FloatArray, value: FloatArray) -> _Bracket:
+        """The side of the point on which the sign changes."""
+        up, down = (value > 0) & (point > self.low), (value <= 0) & (point < self.high)
+        return _Bracket(
+            np.where(up, point, self.low),
+            np.where(down, point, self.high),
+            np.where(up, value, self.at_low),
+            np.where(down, value, self.at_high),
         )
+
+
+def _solve(tasks: TaskSet, k: FloatArray, bracket: _Bracket) -> FloatArray:
+    """T at the root in every bracket, by Ridders' method on all of them together."""
+    new = bracket.low
+    for _ in range(_ROUNDS if len(k) else 0):
+        before, middle = new, (bracket.low + bracket.high) / 2
+        at_middle = _slope(tasks, k, np.exp(middle))
+        root = np.sqrt(at_middle**2 - bracket.at_low * bracket.at_high)
+        share = np.divide(at_middle, root, out=np.zeros_like(root), where=root > 0)
+        new = middle + (middle - bracket.low) * share
         if bool((np.abs(new - before) < _CLOSE).all()):
             break
-        at_new = _slope(tasks, k, np.exp(new))
-        for point, value in ((middle, at_middle), (new, at_new)):
-            up, down = (value > 0) & (point > low), (value <= 0) & (point < high)
-            low, at_low = np.where(up, point, low), np.where(up, value, at_low)
-            high, at_high = np.where(down, point, high), np.where(down, value, at_high)
+        bracket = bracket.narrowed(middle, at_middle)
+        bracket = bracket.narrowed(new, _slope(tasks, k, np.exp(new)))
     found: FloatArray = np.exp(new)
     return found
+
+
+def _solve_one_by_one(tasks: TaskSet, k: FloatArray, scanned: _Bracket) -> FloatArray:
+    """The same for a large set: a root at a low temperature costs only the tasks in its reach.
+
+    The brackets come from the thinned set, so they are widened and their ends looked at again.
+    """
+    found = [np.zeros(0)]
+    for i in range(len(k)):
+        low, high = scanned.low[i : i + 1] - _STEP / 2, scanned.high[i : i + 1] + _STEP / 2
+        near, own = _in_reach(tasks, float(np.exp(high[0]))), k[i : i + 1]
+        ends = (_slope(near, own, np.exp(end)) for end in (low, high))
+        found.append(_solve(near, own, _Bracket(low, high, *ends)))
+    return np.concatenate(found)
 
 
 def _log_sum(exponent: FloatArray) -> FloatArray:
