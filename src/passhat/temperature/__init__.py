@@ -4,6 +4,7 @@ The toy (generator, task sets, T*(k), laws) is a model of nothing but the interp
 temperature and difficulty. What a benchmark of your own says is in :func:`fit_temperatures`.
 """
 
+from passhat.temperature.fitting import fit_temperatures
 from passhat.temperature.laws import (
     LogLogit,
     Point,
@@ -16,22 +17,26 @@ from passhat.temperature.laws import (
     sweep,
 )
 from passhat.temperature.optimum import Optimum, best_temperatures, expected_pass_at_k
+from passhat.temperature.result import AgentFit, TemperatureFit
 from passhat.temperature.tasks import FAMILIES, SHAPES, TaskSet, family, shape
 
 __all__ = [
     "FAMILIES",
     "SHAPES",
+    "AgentFit",
     "LogLogit",
     "Optimum",
     "Point",
     "ScalingLaw",
     "Study",
     "TaskSet",
+    "TemperatureFit",
     "best_temperatures",
     "expected_pass_at_k",
     "family",
     "fit_law",
     "fit_log_logit",
+    "fit_temperatures",
     "head_or_tail",
     "shape",
     "study",

@@ -224,7 +224,8 @@ def fit_log_logit(points: Sequence[Point]) -> LogLogit | None:
         line = _least_squares(design[early], logit[early])
         drawn_on = 1 / (1 + np.exp(-design[~early] @ line.coefficients))
         misses_by = float(np.abs(drawn_on - value[~early]).max())
-    return LogLogit(used[0].tasks, *fit.coefficients, fit.r_squared, misses_by)
+    intercept, slope = fit.coefficients
+    return LogLogit(used[0].tasks, intercept, slope, fit.r_squared, misses_by)
 
 
 @dataclass(frozen=True, slots=True)

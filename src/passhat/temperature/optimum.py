@@ -63,7 +63,7 @@ def expected_pass_at_k(
     --------
     >>> from passhat.temperature.tasks import family
     >>> round(expected_pass_at_k(family("gaussian", 8), 32, 47.09), 4)
-    0.6884
+    0.6508
     """
     found = -np.expm1(log_failure_at_k(tasks, k, temperature))
     return float(found) if np.ndim(found) == 0 else found
@@ -93,13 +93,11 @@ def best_temperatures(tasks: TaskSet, ks: Sequence[int]) -> tuple[Optimum, ...]:
     grid, scanned = _grid(tasks), _thinned(tasks)
     slope = _scan(scanned, draws, grid)
     step, which = np.nonzero((slope[:-1] > 0) & (slope[1:] <= 0))
-    found = _Bracket(
+    bracket = _Bracket(
         np.log(grid[step]), np.log(grid[step + 1]), slope[step, which], slope[step + 1, which]
     )
-    if scanned is tasks:
-        roots = _solve(tasks, draws[which], found)
-    else:
-        roots = _solve_one_by_one(tasks, draws[which], found)
+    solve = _solve if scanned is tasks else _solve_one_by_one
+    roots = solve(tasks, draws[which], bracket)
     failure = log_failure_at_k(tasks, draws[which], roots) if len(roots) else roots
     cold = _at_zero(tasks)
     found = []
@@ -155,7 +153,7 @@ def _thinned(tasks: TaskSet) -> TaskSet:
     near = int((tasks.difficulty <= _EASY).sum())
     _, group = np.unique(place, return_inverse=True)
     group = np.concatenate([np.arange(near), near + group])
-    weight = np.bincount(group, tasks.weight)
+    weight: FloatArray = np.bincount(group, tasks.weight).astype(np.float64)
     square = np.bincount(group, tasks.weight * tasks.difficulty**2) / weight
     return TaskSet(np.sqrt(square), weight)
 
