@@ -5,6 +5,7 @@ temperature and difficulty. What a benchmark of your own says is in :func:`fit_t
 """
 
 from passhat.temperature.fitting import fit_temperatures
+from passhat.temperature.known import KnownRates
 from passhat.temperature.laws import (
     LogLogit,
     Point,
@@ -24,6 +25,7 @@ __all__ = [
     "FAMILIES",
     "SHAPES",
     "AgentFit",
+    "KnownRates",
     "LogLogit",
     "Optimum",
     "Point",
