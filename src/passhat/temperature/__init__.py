@@ -18,6 +18,7 @@ from passhat.temperature.laws import (
     sweep,
 )
 from passhat.temperature.optimum import Optimum, best_temperatures, expected_pass_at_k
+from passhat.temperature.rankings import Lead, RankingFlip
 from passhat.temperature.result import AgentFit, TemperatureFit
 from passhat.temperature.tasks import FAMILIES, SHAPES, TaskSet, family, shape
 
@@ -26,9 +27,11 @@ __all__ = [
     "SHAPES",
     "AgentFit",
     "KnownRates",
+    "Lead",
     "LogLogit",
     "Optimum",
     "Point",
+    "RankingFlip",
     "ScalingLaw",
     "Study",
     "TaskSet",

@@ -1,4 +1,4 @@
-"""An agent whose chance at every task is known, at several temperatures: there the truth is known."""
+"""An agent whose chance at every task and temperature is known, and so the truth with it."""
 
 from __future__ import annotations
 
