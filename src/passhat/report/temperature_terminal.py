@@ -10,6 +10,7 @@ from rich.text import Text
 from passhat._display import counted, number
 from passhat.report.tables import captured, facts, plain, plain_table
 from passhat.temperature import AgentFit, RankingFlip, Study, TemperatureFit
+from passhat.temperature.laws import POWER_FROM_K
 
 __all__ = ["render_fit", "render_study"]
 
@@ -27,7 +28,8 @@ def render_study(study: Study, console: Console) -> str:
 def _study(study: Study) -> Iterator[RenderableType]:
     law = study.law
     yield Text(f"Toy model, {_NAMES[study.family]} task sets", style="bold")
-    yield plain(str(law), "italic")
+    from_k = f", k >= {POWER_FROM_K}" if study.family == "power" else ""
+    yield plain(f"{law}{from_k}", "italic")
     yield Text("")
     yield Text("T* by spread and k; * outside the scaling regime 0.03 < pass@k < 0.98")
     yield plain_table(("tasks", *(f"k = {k:,}" for k in _SHOWN_KS)), _study_rows(study))

@@ -23,6 +23,7 @@ from passhat.temperature.tasks import SHAPES, TaskSet, family, shape
 __all__ = [
     "GAMMAS",
     "KS",
+    "POWER_FROM_K",
     "SPREADS",
     "LogLogit",
     "Point",
@@ -39,7 +40,7 @@ SPREADS = tuple(float(1 << i) for i in range(10))
 GAMMAS = (4.0, 3.0, 2.5, 2.0, 1.5)
 KS = (*range(1, 17), 24, *(1 << i for i in range(5, 17)))
 REGIME = (0.03, 0.98)
-_POWER_FROM_K = 20
+POWER_FROM_K = 20
 """The power law shows no scaling below; the study that is followed here starts there."""
 
 
@@ -166,7 +167,7 @@ def study(name: str, ks: Sequence[int] = KS) -> Study:
     """
     sets = [family(name, value) for value in (GAMMAS if name == "power" else SPREADS)]
     points = sweep(((tasks.spread, tasks) for tasks in sets), ks)
-    law = fit_law(points, name, k_from=_POWER_FROM_K if name == "power" else 2)
+    law = fit_law(points, name, k_from=POWER_FROM_K if name == "power" else 2)
     lines = [fit_log_logit([p for p in points if p.tasks == tasks.name]) for tasks in sets]
     return Study(name, points, law, tuple(line for line in lines if line is not None))
 
