@@ -13,7 +13,13 @@ import pytest
 from passhat import Outcomes, Protocol, Run, read
 from passhat.errors import InvalidValue, NotComparable
 from passhat.examples import transformer
-from passhat.temperature import KnownRates, TemperatureFit, family, fit_temperatures
+from passhat.temperature import (
+    KnownRates,
+    TemperatureFit,
+    best_temperatures,
+    family,
+    fit_temperatures,
+)
 from passhat.temperature.generator import log_chances
 from passhat.temperature.parabola import vertices
 
@@ -40,13 +46,14 @@ def test_two_temperatures_are_compared() -> None:
 
 
 def test_colder_can_be_the_advice_too() -> None:
-    cold, warm = run(0.2, [0, 4, 2] * 30), run(1.5, [1, 3, 2] * 30)
-    turned = fit_temperatures([cold, warm], [1, 2])
-    assert turned.agents[0].advice.startswith("keep T = 0.2") or "raise" in turned.agents[0].advice
+    turned = fit_temperatures([run(0.2, [2, 1] * 40), run(1.5, [4, 0] * 40)], [1, 4])
+    assert turned.agents[0].advice.startswith("lower T from 1.5 to 0.2 for k >= 4: +50.0 points")
     worse = fit_temperatures([run(0.2, [2] * 50), run(1.5, [0] * 50)], [1, 4])
     assert worse.agents[0].advice == (
         "keep T = 0.2: none of the others does better at any k looked at."
     )
+    unclear = fit_temperatures([run(0.2, [2, 2, 2]), run(0.8, [2, 2, 1])], [1, 2])
+    assert unclear.agents[0].advice.startswith("keep T = 0.2")
 
 
 def test_one_temperature_says_so() -> None:
@@ -173,18 +180,23 @@ def toy_runs(name: str, tasks: int, temperatures: npt.NDArray[np.float64]) -> li
 
 
 def test_telling_two_families_apart_takes_a_thousand_tasks() -> None:
-    temperatures = np.geomspace(1, 64, 14)
+    temperatures, ks = np.geomspace(1, 64, 14), [4, 8, 16, 32]
+    names = ("gaussian", "exponential")
+    truth = [
+        float(np.polyfit(np.log(ks), np.log([best.temperature for best in found]), 1)[0])
+        for found in (best_temperatures(family(name, 4), ks) for name in names)
+    ]
 
-    def exponents(tasks: int) -> list[tuple[float, float]]:
-        found = [
-            fit_temperatures(toy_runs(name, tasks, temperatures), [4, 8, 16, 32]).agents[0].exponent
-            for name in ("gaussian", "exponential")
-        ]
-        return [(one.low, one.high) for one in found if one is not None]
+    def holds(tasks: int, of: int, value: float) -> bool:
+        (agent,) = fit_temperatures(toy_runs(names[of], tasks, temperatures), ks).agents
+        assert agent.exponent is not None
+        return agent.exponent.low < value < agent.exponent.high
 
-    few, many = exponents(200), exponents(1000)
-    assert few[0][1] > few[1][0]
-    assert many[0][1] < many[1][0] + 0.1
+    assert truth == pytest.approx([0.761, 1.087], abs=0.001)
+    for family_, other in ((0, 1), (1, 0)):
+        assert holds(1000, family_, truth[family_])
+        assert not holds(1000, family_, truth[other])
+        assert holds(100, family_, truth[other])
 
 
 # -- real runs -------------------------------------------------------------------------------------

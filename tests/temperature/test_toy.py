@@ -70,7 +70,8 @@ def test_cold_is_best_for_one_attempt_and_for_lone_hard_tasks() -> None:
     # Reaching c = 30 costs more than it is worth until k is large.
     lonely = TaskSet.of(np.array([0] * 99 + [30]))
     cold, hot = best_temperatures(lonely, [2, 10_000])
-    assert (cold.temperature, cold.value) == (0, pytest.approx(0.99))
+    assert cold.temperature == 0
+    assert cold.value == pytest.approx(0.99)
     assert hot.temperature > 100
 
 

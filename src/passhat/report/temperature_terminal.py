@@ -16,7 +16,7 @@ __all__ = ["render_fit", "render_study"]
 
 _SHOWN_KS = (2, 4, 16, 64, 256, 1024, 4096)
 _MOST_FLIPS = 6
-_MOST_COLUMNS = 5
+_MOST_COLUMNS = 4
 _NAMES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 
