@@ -80,6 +80,10 @@ def test_what_cannot_be_lined_up() -> None:
         fit_temperatures([run(0.2, [1]), run(0.8, [2])], [9])
     with pytest.raises(InvalidValue, match="at least one run"):
         fit_temperatures([])
+    with pytest.raises(InvalidValue, match="k must be at least 1"):
+        fit_temperatures([run(0.2, [1])], [0])
+    with pytest.raises(InvalidValue, match="level must lie between 0 and 1"):
+        fit_temperatures([run(t, [1, 2]) for t in (0.2, 0.4, 0.8)], level=2)
 
 
 def test_short_and_missing_attempts_are_said() -> None:

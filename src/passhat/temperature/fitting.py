@@ -9,6 +9,7 @@ import numpy as np
 
 from passhat._arrays import FloatArray
 from passhat._display import counted
+from passhat.comparison.lift import tail_of
 from passhat.errors import InvalidValue
 from passhat.estimates import estimate_all
 from passhat.outcomes import MissingPolicy, Run
@@ -78,8 +79,11 @@ def fit_temperatures(
     """
     if not runs:
         raise InvalidValue("at least one run is needed.")
+    if any(k < 1 for k in ks):
+        raise InvalidValue(f"k must be at least 1, not {min(ks)}.")
+    tail_of(level, "two-sided")  # refuses a level that is none, before anything is computed
     policy = MissingPolicy.of(missing)
-    ladders = ladders_of(runs, ks, policy, drop_short=drop_short)
+    ladders = ladders_of(runs, sorted(set(ks)), policy, drop_short=drop_short)
     usable = [ladder for ladder in ladders if ladder.ks]
     return TemperatureFit(
         tuple(_fit(ladder, policy, missing, level, seed) for ladder in usable),
