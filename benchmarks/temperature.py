@@ -1,9 +1,9 @@
 """How fast is T*(k) on the histogram, and does the interval of a fitted T*(k) cover the truth?
 
 Speed. The sweep of the study: 3 families x 8 spreads x 40 values of k, eval sets of 10,000 sampled
-tasks. The naive way evaluates mean(1 - (1 - p)^k) over the tasks on a grid of temperatures, since it
-may have several maxima, and searches around the best, one k at a time. A search without the grid is
-timed too: it is quicker and may stop at the wrong maximum. All run in this process; CPU seconds
+tasks. The naive way evaluates mean(1 - (1 - p)^k) over the tasks on a grid of temperatures, since
+it may have several maxima, and searches around the best, one k at a time. A search without the grid
+is timed too: it is quicker and may stop at the wrong maximum. All run in this process; CPU seconds
 are counted, since machines are shared.
 
 Coverage. Attempts are drawn from the transformer that ships with passhat, whose T*(k) is known;
