@@ -37,9 +37,19 @@ def command_reference() -> str:
         command = cli.get_command(context, name)
         if command is None:
             raise LookupError(name)
-        own = click.Context(command, info_name=name, parent=context, terminal_width=WIDTH)
-        parts += [f"## passhat {name}", "", "```text", command.get_help(own), "```", ""]
+        parts += _help_of(command, name, context, "##")
     return "\n".join(parts)
+
+
+def _help_of(command: click.Command, name: str, parent: click.Context, level: str) -> list[str]:
+    """A command's page, and below it those of its sub-commands."""
+    own = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    parts = [f"{level} {own.command_path}", "", "```text", command.get_help(own), "```", ""]
+    for sub in command.list_commands(own) if isinstance(command, click.Group) else ():
+        found = command.get_command(own, sub) if isinstance(command, click.Group) else None
+        if found is not None:
+            parts += _help_of(found, sub, own, f"{level}#")
+    return parts
 
 
 def report_picture() -> str:

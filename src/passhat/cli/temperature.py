@@ -1,0 +1,90 @@
+"""passhat temperature"""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import HowToRead, KList, reading_options, sources_argument, write_text
+
+
+@click.group("temperature")
+def command() -> None:
+    """Say which temperature is best for pass@k: in a toy model, and in your own runs."""
+
+
+@command.command("toy")
+@click.option(
+    "--family",
+    type=click.Choice(["gaussian", "exponential", "power"]),
+    default="gaussian",
+    show_default=True,
+    help="How the difficulties of the tasks are distributed.",
+)
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--html", metavar="FILE", help="Write the figures to FILE (- is standard output).")
+def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
+    """Print the laws of the toy model: how T* grows with k and with the spread of the tasks."""
+    import json
+
+    from rich.console import Console
+
+    from passhat.report.temperature_terminal import render_study
+    from passhat.temperature import study
+
+    found = study(family)
+    if html is not None:
+        from passhat.report.temperature_page import toy_page
+
+        write_text(html, toy_page(found))
+    if as_json_text:
+        data = {"schema": "passhat.temperature-toy/1", **found.to_dict()}
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    elif html != "-":
+        click.echo(render_study(found, Console()), nl=False)
+    return ExitCode.OK
+
+
+@command.command("fit")
+@sources_argument
+@click.option(
+    "-k", "ks", type=KList(), default=(), help="Values of k, as in 1,5.  [default: 1,2,4,8...]"
+)
+@reading_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+)
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def fit(
+    sources: tuple[str, ...],
+    ks: tuple[int, ...],
+    how: HowToRead,
+    missing: str,
+    drop_short: bool,
+    level: float,
+    as_json_text: bool,
+) -> ExitCode:
+    """Fit runs of the same agent and tasks at several temperatures: which T for which k?
+
+    The table needs a column for the temperature. Two temperatures are compared; three or more give
+    a curve of T* over k. Several agents are fitted one by one, and their rankings held together.
+    """
+    import json
+
+    from rich.console import Console
+
+    from passhat.report.temperature_terminal import render_fit
+    from passhat.temperature import fit_temperatures
+
+    found = fit_temperatures(
+        how.read(sources),
+        ks,
+        level=level,
+        missing=missing,
+        drop_short=drop_short,
+    )
+    if as_json_text:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(render_fit(found, Console()), nl=False)
+    return ExitCode.OK
