@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import MappingProxyType
 
 import click
 
@@ -18,9 +19,13 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
     *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
-    *("read", "export", "completion"),
+    *("read", "import", "export", "completion"),
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
+
+
+_MODULES = MappingProxyType({"import": "importing"})
+"""Commands whose name cannot be that of a module."""
 
 
 class _Commands(click.Group):
@@ -32,7 +37,8 @@ class _Commands(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = import_module(f"passhat.cli.{name}").command
+        module = _MODULES.get(name, name)
+        command = import_module(f"passhat.cli.{module}").command
         return command if isinstance(command, click.Command) else None
 
 

@@ -39,7 +39,12 @@ def command(run: str, attempt: str | None, store_path: str) -> ExitCode:
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     parts = [plain(f"{attempt} {ended.verdict}{why}", "bold")]
-    parts.append(plain(f"{ended.steps} steps, {ended.seconds:.2f} s"))
+    measures = [
+        f"{value:{digits}} {unit}"
+        for value, digits, unit in ((ended.steps, "g", "steps"), (ended.seconds, ".2f", "s"))
+        if value is not None
+    ]
+    parts.append(plain(", ".join(measures) or "nothing else is recorded"))
     for entry in ended.transcript:
         parts += [plain(""), plain(entry["role"], "bold"), plain(entry["text"])]
     click.echo(captured(Console(), lambda: parts), nl=False)

@@ -10,15 +10,16 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
-from passhat.errors import ReadError
+from passhat.errors import InvalidValue, ReadError
 from passhat.readers.json_parts import Outline, outline
+from passhat.store import DEFAULT_PATH, Store
 
 __all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
 
@@ -34,12 +35,13 @@ class Source:
     """One file, compressed or not, or one folder. ``name`` is what the user called it.
 
     ``found`` is true when the user named the folder around it: then a file that is no log is
-    passed over rather than refused.
+    passed over rather than refused. ``part`` names one run inside a store.
     """
 
     name: str
     path: Path
     found: bool = False
+    part: str = ""
 
     @property
     def stem(self) -> str:
@@ -113,10 +115,10 @@ def examples() -> dict[str, Path]:
 
 def expand(sources: Iterable[str]) -> list[Source]:
     """Turn what a user typed into files: paths, globs and ``example:NAME``."""
-    found: dict[Path, Source] = {}
+    found: dict[tuple[Path, str], Source] = {}
     for word in sources:
         for source in _expand_one(word):
-            found.setdefault(source.path.resolve(), source)
+            found.setdefault((source.path.resolve(), source.part), source)
     return list(found.values())
 
 
@@ -136,8 +138,18 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word, path)]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
-        raise ReadError("there is no such file.", source=word, hint="Check the path or the glob.")
+        return [_stored_run(word)]
     return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
+
+
+def _stored_run(word: str) -> Source:
+    """A run of the store here, by its id; what is neither that nor a file is not there."""
+    store, hint = Path(DEFAULT_PATH), "Check the path or the glob."
+    if store.is_file():
+        with Store(DEFAULT_PATH) as opened, suppress(InvalidValue):
+            return Source(word, store, part=opened.find(word).id)
+        hint += f" Nor is it a run in {DEFAULT_PATH}; passhat runs lists those."
+    raise ReadError("there is no such file.", source=word, hint=hint)
 
 
 def files_inside(folder: Source, is_log: Callable[[Source], bool]) -> Iterator[Source]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from passhat.errors import ReadError
 from passhat.outcomes import Run
 from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
@@ -16,7 +17,9 @@ from passhat.store import Store, StoredRun
 __all__ = ["StoreReader", "run_from_store"]
 
 _MAGIC = b"SQLite format 3\x00"
-_COLUMNS = ("task", "trial", "success", "failure", "duration", "steps", "answer")
+_COLUMNS = (
+    *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "answer"),
+)
 
 
 class StoreReader:
@@ -29,7 +32,11 @@ class StoreReader:
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:  # noqa: ARG002
         with Store(str(source.path), must_exist=True) as store:
-            return [run_from_store(store, run) for run in store.runs() if run.attempts]
+            chosen = [store.find(source.part)] if source.part else store.runs()
+            found = [run_from_store(store, run) for run in chosen if run.attempts]
+        if not found:
+            raise ReadError("holds no finished attempt.", source=source.name)
+        return found
 
 
 def run_from_store(store: Store, stored: StoredRun) -> Run:
@@ -38,13 +45,11 @@ def run_from_store(store: Store, stored: StoredRun) -> Run:
     blocks: list[dict[str, list[object]]] = []
     for rows in store.rows(stored.id):
         columns: list[list[Any]] = [list(cells) for cells in zip(*rows, strict=True)]
-        task, number, verdict, why, seconds, steps, answer, label = columns
+        task, number, verdict, *others, label = columns
         marks = [json.loads(text) for text in label]
         labels |= dict.fromkeys(name for mark in marks for name in mark)
         success: list[object] = [None if value < 0 else value for value in verdict]
-        block = dict(
-            zip(_COLUMNS, (task, number, success, why, seconds, steps, answer), strict=True)
-        )
+        block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
         block |= {SLICE_PREFIX + name: [mark.get(name) for mark in marks] for name in labels}
         blocks.append(block)
     gatherer = AttemptGatherer(ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)]))

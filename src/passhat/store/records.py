@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol, Question
@@ -33,14 +32,16 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """A finished attempt."""
+    """A finished attempt; ``None`` is "not recorded", never zero."""
 
     task: str
     number: int
     judgement: Judgement
-    seed: int
-    seconds: float
-    steps: int
+    seed: int | None = None
+    seconds: float | None = None
+    steps: float | None = None
+    tokens: float | None = None
+    cost: float | None = None
     retries: int = 0
     answer_hash: str = ""
     transcript: Sequence[Mapping[str, str]] = ()
@@ -86,7 +87,6 @@ class Ended:
     verdict: Verdict
     why: str
     detail: str
-    seconds: float
-    steps: int
+    seconds: float | None
+    steps: float | None
     transcript: Sequence[Mapping[str, str]] = ()
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -25,7 +25,8 @@ _MIGRATIONS = (
     CREATE TABLE attempts (
         run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task INTEGER NOT NULL,
         number INTEGER NOT NULL, owner TEXT, verdict INTEGER, why TEXT, detail TEXT, seed INTEGER,
-        seconds REAL, steps INTEGER, retries INTEGER, answer TEXT, finished TEXT,
+        seconds REAL, steps REAL, tokens REAL, cost REAL, retries INTEGER, answer TEXT,
+        finished TEXT,
         PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     CREATE TABLE transcripts (

@@ -131,12 +131,14 @@ class Store:
         with self._transaction():
             self._db.executemany(
                 "UPDATE attempts SET owner = NULL, verdict = ?, why = ?, detail = ?, seed = ?, "
-                "seconds = ?, steps = ?, retries = ?, answer = ?, finished = ? "
+                "seconds = ?, steps = ?, tokens = ?, cost = ?, retries = ?, answer = ?, "
+                "finished = ? "
                 "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL",
                 (
                     (
                         *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
-                        *(one.seed, one.seconds, one.steps, one.retries, one.answer_hash, now),
+                        *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
+                        *(one.retries, one.answer_hash, now),
                         *(key, tasks[one.task], one.number),
                     )
                     for one in records
@@ -144,7 +146,11 @@ class Store:
             )
             self._db.executemany(
                 "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?)",
-                ((key, tasks[one.task], one.number, _packed(one)) for one in records),
+                (
+                    (key, tasks[one.task], one.number, _packed(one))
+                    for one in records
+                    if one.transcript
+                ),
             )
 
     def release(self, run: str, *, missing: bool = False) -> int:
@@ -213,10 +219,11 @@ class Store:
     def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
 
-        (task, number, verdict, why, seconds, steps, answer, labels)
+        (task, number, verdict, why, seconds, steps, tokens, cost, answer, labels)
         """
         found = self._db.execute(
-            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.answer, t.labels "
+            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
+            "a.answer, t.labels "
             "FROM tasks t JOIN attempts a ON a.run = t.run AND a.task = t.key "
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),

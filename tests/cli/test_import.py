@@ -1,0 +1,56 @@
+"""passhat import, and runs of the store by their id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import read
+
+Passhat = Callable[..., Any]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_imported_reads_the_same(passhat: Passhat) -> None:
+    ended = passhat("import", "example:helpdesk")
+    assert ended.code == 0
+    assert ended.err.count("192 attempts added") == 2
+    assert passhat("import", "example:helpdesk").err.count("0 attempts added") == 2
+    ids = [run["id"] for run in json.loads(passhat("runs", "--json").out)["runs"]]
+    for original, stored in zip(read("example:helpdesk"), ids, strict=True):
+        (again,) = read(stored)
+        assert again.outcomes.to_dict() == original.outcomes.to_dict()
+        assert again.missing_by_reason == original.missing_by_reason
+        assert again.failures_by_category == original.failures_by_category
+        assert again.protocol.decoding == original.protocol.decoding
+        both = (again.attempts or (), original.attempts or ())
+        costs, others = ([one.measures.get("cost") for one in side] for side in both)
+        assert costs == others
+        assert len(costs) == 192
+    compared = passhat("compare", *ids)
+    assert compared.code == 0
+    assert passhat("gate", ids[0][:6], "pass^1 >= 0.1").code == 0
+
+
+def test_counts_have_no_attempts_to_import(passhat: Passhat, here: Path) -> None:
+    (here / "counts.csv").write_text("task,n,c\na,4,2\n")
+    ended = passhat("import", "counts.csv")
+    assert "only counts are known" in ended.err
+
+
+def test_a_word_that_is_neither_file_nor_run(passhat: Passhat, here: Path) -> None:
+    passhat("import", "example:helpdesk")
+    assert (here / ".passhat" / "passhat.db").exists()
+    ended = passhat("report", "zzz")
+    assert ended.code == 2
+    assert "there is no such file" in ended.err
