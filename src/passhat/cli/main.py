@@ -15,7 +15,7 @@ from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "cli", "main"]
 
-COMMANDS = ("report", "compare", "gate", "plan", "explain", "completion")
+COMMANDS = ("report", "compare", "gate", "plan", "judge", "sandbox", "explain", "completion")
 """Every command, one module of the same name each, in the order in which help lists them."""
 
 
