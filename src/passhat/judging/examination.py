@@ -6,13 +6,16 @@ behind the same walls, in a sandbox of their own that the program cannot see.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
@@ -24,7 +27,8 @@ from passhat.outcomes.words import FailureCategory, MissingReason
 
 __all__ = ["Examiner"]
 
-_TRIES = 4
+_TRIES = 20
+_LONGEST_PAUSE = 1.0
 
 
 class Examiner:
@@ -36,8 +40,11 @@ class Examiner:
         self.tests = Sandbox(kind, interpreter, limits)
 
     def start(self) -> None:
-        self.programs.start()
-        self.tests.start()
+        """Start both sandboxes, unless they are running."""
+        for sandbox in (self.programs, self.tests):
+            sandbox.launch()
+        for sandbox in (self.programs, self.tests):
+            sandbox.greet()
 
     def close(self) -> None:
         self.programs.close()
@@ -46,12 +53,17 @@ class Examiner:
     def judge(self, task: CodeTask, program: str) -> Judgement:
         """Judge a program. A broken sandbox is replaced and the judgement made again."""
         fault = ""
-        for _ in range(_TRIES):
+        for tries in range(_TRIES):
             try:
+                self.start()
                 return self._cases(task, program) if task.cases else self._tests(task, program)
+            except wire.NotPlain as error:
+                return Judgement.failed(FailureCategory.FORMAT_ERROR, f"the program has {error}")
             except SandboxFault as error:
                 fault = str(error)
                 self.close()
+                # What breaks once is replaced at once; what keeps breaking may need a moment.
+                time.sleep(min(0.01 * 2**tries, _LONGEST_PAUSE) if tries else 0)
         return Judgement.missing(MissingReason.SANDBOX_ERROR, f"{_TRIES} times: {fault}")
 
     # -- tests in Python -------------------------------------------------------------------------
@@ -59,14 +71,14 @@ class Examiner:
     def _tests(self, task: CodeTask, program: str) -> Judgement:
         mine, theirs = socket.socketpair()
         with mine, theirs:
-            with _brief({"program": program}) as brief:
+            with _shown(_program(program)) as brief:
                 self.programs.submit("program", [brief, theirs.fileno()])
-            with _brief(task.brief()) as brief:
+            with _shown(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, mine.fileno()])
         examined = self.tests.wait()
         self.programs.stop()
         lived = self.programs.wait()
-        judgement = _verdict(examined, lived)
+        judgement = _verdict(examined, lived, self._limits)
         return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
 
     # -- scripts with input and output -----------------------------------------------------------
@@ -83,9 +95,9 @@ class Examiner:
 
     def _case(self, case: Case, program: str, where: str) -> tuple[Judgement, Ended]:
         reading, writing = os.pipe()
-        given = sealed_bytes(case.given)
+        given = sealed(case.given)
         try:
-            with _brief({"program": program}) as brief:
+            with _shown(_program(program)) as brief:
                 self.programs.submit("script", [brief, given, writing])
             os.close(writing)
             writing = -1
@@ -95,7 +107,7 @@ class Examiner:
             for descriptor in (reading, writing, given):
                 if descriptor >= 0:
                     os.close(descriptor)
-        return _script_verdict(case, output, ended, where, self._limits.output), ended
+        return _script_verdict(case, output, ended, where, self._limits), ended
 
     def _collect(self, reading: int) -> bytes:
         """What the script prints, up to the limit; beyond it the script is stopped."""
@@ -116,32 +128,33 @@ class Examiner:
 
 
 @contextmanager
-def _brief(message: object) -> Iterator[int]:
-    try:
-        descriptor = sealed(message)
-    except wire.NotPlain as error:
-        raise SandboxFault(f"the program or its tests are too long: {error}") from None
+def _shown(content: bytes) -> Iterator[int]:
+    """A descriptor on some content, closed afterwards."""
+    descriptor = sealed(content)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def sealed_bytes(content: bytes) -> int:
-    """A file in memory with this content, as a descriptor at its beginning."""
-    descriptor = os.memfd_create("input", os.MFD_CLOEXEC)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+@lru_cache(maxsize=512)
+def _briefing(task: CodeTask) -> bytes:
+    """What the tests' sandbox is told; the same for every attempt at a task."""
+    return wire.framed(json.dumps(task.brief()).encode())
 
 
-def _verdict(examined: Ended, lived: Ended) -> Judgement:
+def _program(text: str) -> bytes:
+    return wire.framed(json.dumps({"program": text}).encode())
+
+
+def _verdict(examined: Ended, lived: Ended, limits: Limits) -> Judgement:
     """From the tests' word; only when the program is gone, from how it went."""
     if examined.why in ("cpu", "wall"):
         return Judgement.missing(
             MissingReason.JUDGE_ERROR, f"the tests ran out of time ({examined.why})"
         )
+    if examined.status == -signal.SIGKILL:
+        raise SandboxFault("the tests' process was killed from outside")
     last = examined.words[-1] if examined.words else None
     match last:
         case ["examined", "passed", str(), str()]:
@@ -149,7 +162,7 @@ def _verdict(examined: Ended, lived: Ended) -> Judgement:
         case ["examined", "failed", str(word), str(detail)]:
             return Judgement.failed(word, detail)
         case ["examined", "gone", str(), str()]:
-            return _departure(lived)
+            return _departure(lived, limits)
         case ["examined", "unsupported", str(), str(detail)]:
             return Judgement.missing(MissingReason.UNSUPPORTED, detail)
         case ["examined", "judge_error", str(), str(detail)]:
@@ -161,14 +174,14 @@ def _verdict(examined: Ended, lived: Ended) -> Judgement:
     )
 
 
-def _departure(lived: Ended) -> Judgement:
+def _departure(lived: Ended, limits: Limits) -> Judgement:
     """The failure of a program that went away while it was asked something."""
     match lived.words[-1] if lived.words else None:
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
         case None:
             raise SandboxFault("the program's process never began")
-    if lived.why == "cpu" or lived.status == -signal.SIGXCPU:
+    if lived.why == "cpu" or lived.cpu > limits.cpu_seconds:
         return Judgement.failed(FailureCategory.TIMEOUT, f"{lived.cpu:.1f} s of processor time")
     if lived.why == "wall":
         return Judgement.failed(FailureCategory.TIMEOUT, f"{lived.seconds:.0f} s on the wall clock")
@@ -185,19 +198,21 @@ def _departure(lived: Ended) -> Judgement:
     )
 
 
-def _script_verdict(case: Case, output: bytes, ended: Ended, where: str, most: int) -> Judgement:
-    if len(output) > most:
+def _script_verdict(
+    case: Case, output: bytes, ended: Ended, where: str, limits: Limits
+) -> Judgement:
+    if len(output) > limits.output:
         return Judgement.failed(
-            FailureCategory.WRONG_ANSWER, f"{where}: printed more than {most:,} bytes"
+            FailureCategory.WRONG_ANSWER, f"{where}: printed more than {limits.output:,} bytes"
         )
     last = ended.words[-1] if ended.words else None
     match last:
         case ["failed", str(word), str(detail)]:
             return Judgement.failed(word, f"{where}: {detail}")
-        case ["broken", str(detail)] | ["started", str(detail)]:
+        case ["broken", str(detail)]:
             raise SandboxFault(detail)
     if ended.why != "ended" or ended.status != 0:
-        found = _departure(ended)
+        found = _departure(ended, limits)
         return replace(found, detail=f"{where}: {found.detail}")
     if not case.accepts(output):
         return Judgement.failed(FailureCategory.WRONG_ANSWER, f"{where}: the output differs")

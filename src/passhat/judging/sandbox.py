@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
@@ -68,6 +68,7 @@ class Sandbox:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._complaints: IO[bytes] | None = None
         self._folder: str | None = None
         self.starts = 0
 
@@ -78,35 +79,46 @@ class Sandbox:
 
     def start(self) -> None:
         """Start it, unless it is running."""
+        self.launch()
+        self.greet()
+
+    def launch(self) -> None:
+        """Begin to start it, so that several can start at once."""
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
         mine, theirs = socket.socketpair()
         _set_patience(mine, _START_SECONDS)
-        with theirs, tempfile.TemporaryFile() as complaints:
+        self._control = mine
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by greet or close
+        with theirs:
             self._process = subprocess.Popen(
                 self._command(),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=self._complaints,
                 env={},
                 cwd="/",
                 start_new_session=True,
             )
-            self._control = mine
-            self.starts += 1
-            theirs.close()
-            try:
-                self._send(self._setup())
-                hello = self._receive()
-                why = hello.get("why", "")
-            except SandboxFault:
-                hello, why = {}, ""
-            if not hello.get("ready"):
-                self.close()
-                complaints.seek(0)
-                said = complaints.read(2000).decode("utf-8", "replace").strip()
-                raise SandboxFault(why or said or "the sandbox ended without a word")
+        self.starts += 1
+
+    def greet(self) -> None:
+        """Wait until the fork server of a launched sandbox is ready."""
+        if self._complaints is None:
+            return
+        hello: dict[str, Any] = {}
+        with contextlib.suppress(SandboxFault):
+            self._send(self._setup())
+            hello = self._receive()
+        complaints, self._complaints = self._complaints, None
+        with complaints:
+            if hello.get("ready"):
+                return
+            complaints.seek(0)
+            said = complaints.read(2000).decode("utf-8", "replace").strip()
+        self.close()
+        raise SandboxFault(hello.get("why") or said or "the sandbox ended without a word")
 
     def submit(self, kind: str, descriptors: Sequence[int]) -> None:
         """Begin an execution; the descriptors go to the child, the first of them its brief."""
@@ -155,9 +167,11 @@ class Sandbox:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
+        if self._complaints is not None:
+            self._complaints.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._process = self._control = self._folder = None
+        self._process = self._control = self._complaints = self._folder = None
 
     # -- talking to the fork server ------------------------------------------------------------
 
@@ -224,15 +238,17 @@ class Sandbox:
         return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]
 
 
-def sealed(message: object) -> int:
-    """A file in memory that holds one frame, as a descriptor at its beginning."""
+def sealed(content: bytes) -> int:
+    """A file in memory with this content, as a descriptor at its beginning."""
     make = getattr(os, "memfd_create", None)
     if make is None:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     else:
-        descriptor = make("brief", os.MFD_CLOEXEC)
-    wire.send(descriptor, message)
+        descriptor = make("passhat", os.MFD_CLOEXEC)
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
     return int(descriptor)
 

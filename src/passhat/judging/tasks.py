@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["Case", "CodeSuite", "CodeTask", "defined_functions"]
+__all__ = ["PROGRAM_MODULES", "Case", "CodeSuite", "CodeTask"]
+
+PROGRAM_MODULES = ("solution", "candidate")
+"""Under these names tests may import the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +74,65 @@ class CodeTask:
         functions = defined_functions(self.helpers) | defined_functions(
             self.program(self.canonical)
         )
+        free = free_names(self.tests)
+        helpful = free & defined_names(self.helpers) - {self.entry_point}
         return {
             "entry_point": self.entry_point,
-            "helpers": self.helpers,
+            # A prompt whose helpers no test uses need not be run again and again.
+            "helpers": self.helpers if helpful else "",
             "tests": self.tests,
             "functions": sorted(functions),
+            "free": sorted(free - helpful),
         }
 
 
 def defined_functions(source: str) -> set[str]:
     """Names that a source defines with ``def``: a program cannot make classes of them."""
+    return {node.name for node in _parsed(source).body if isinstance(node, ast.FunctionDef)}
+
+
+def free_names(tests: str) -> set[str]:
+    """Names that tests use and neither they nor Python define: a helper's or the program's.
+
+    What they import from ``solution`` or ``candidate`` is the program's as well.
+    """
+    tree = _parsed(tests)
+    used: set[str] = set()
+    own: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else own).add(node.id)
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+    imported = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in PROGRAM_MODULES
+        for alias in node.names
+    }
+    return imported | {name for name in used - own if not hasattr(builtins, name)}
+
+
+def defined_names(source: str) -> set[str]:
+    """Names that a source defines at its top level, imports included."""
+    found: set[str] = set()
+    for node in _parsed(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        else:
+            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return found
+
+
+def _parsed(source: str) -> ast.Module:
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except (SyntaxError, ValueError):
-        return set()
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return ast.Module([], [])
 
 
 @dataclass(frozen=True, slots=True)

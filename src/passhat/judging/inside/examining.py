@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import inspect
 import sys
@@ -28,7 +27,7 @@ def examine(channel: int, brief: dict[str, Any]) -> Outcome:
     """Judge one program. Whatever the tests swallowed, a broken connection never passes."""
     program = Program(channel, frozenset(brief["functions"]))
     try:
-        program.load()
+        program.load([*brief["free"], brief["entry_point"]])
         outcome = _run(program, brief)
     except Stopped as stopped:
         outcome = _stopped(stopped)
@@ -96,26 +95,12 @@ def _namespace(program: Program, brief: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:
         raise _TestsBroken(f"the helpers raise {type(error).__name__}: {error}") from None
     entry = brief["entry_point"]
-    for name in _free_names(brief["tests"]) | {entry}:
+    for name in {*brief["free"], entry}:
         if name in program.names and (name == entry or name not in names):
             names[name] = program.names[name]
-    _provide_modules(program)
+    if "import" in brief["tests"]:
+        _provide_modules(program)
     return names
-
-
-def _free_names(tests: str) -> set[str]:
-    """Names that the tests use and neither they nor Python define."""
-    try:
-        tree = ast.parse(tests)
-    except (SyntaxError, ValueError):
-        return set()
-    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _loads(n)}
-    defined = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not _loads(n)}
-    return {name for name in used - defined if not hasattr(builtins, name)}
-
-
-def _loads(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
 
 
 def _provide_modules(program: Program) -> None:

@@ -27,14 +27,17 @@ def serve(channel: int, source: str) -> None:
     if failure is not None:
         wire.send(channel, ["failed", *failure])
         return
-    wire.send(channel, ["ready", list(_names(module, keep))])
+    wire.send(channel, ["ready"])
     while True:
         try:
             request = wire.receive(channel)
         except wire.Closed:
             return
         try:
-            reply = _answer(request, kept, keep)
+            if request[0] == "names":
+                reply = ["names", list(_named(module, request[1], keep))]
+            else:
+                reply = _answer(request, kept, keep)
         except BaseException as error:
             reply = _raised(error)
         _send(channel, reply)
@@ -75,19 +78,17 @@ def _described(error: BaseException) -> list[str]:
     return [kind or type(error).__name__[:80], text]
 
 
-def _names(module: ModuleType, keep: Any) -> Iterator[list[Any]]:
-    """What the tests may call by name: kind, and the stand-in or the value."""
-    for name, value in list(vars(module).items()):
-        if name.startswith("__") or isinstance(value, ModuleType):
+def _named(module: ModuleType, names: list[str], keep: Any) -> Iterator[list[Any]]:
+    """Of these names those that the program defines: kind, and the stand-in or the value."""
+    for name in names:
+        value = vars(module).get(name, module)
+        if value is module:
             continue
         if isinstance(value, type) and issubclass(value, BaseException):
             yield [name, "exception", _bases(value)]
             continue
         kind = "class" if isinstance(value, type) else "callable" if callable(value) else "value"
-        try:
-            yield [name, kind, wire.encode(value, keep)]
-        except Exception:
-            continue
+        yield [name, kind, wire.encode(value, keep)]
 
 
 def _bases(kind: type) -> list[str]:
@@ -131,7 +132,7 @@ def _decoded(data: Any, kept: dict[int, object]) -> Any:
 
 def _raised(error: BaseException) -> list[Any]:
     if isinstance(error, wire.NotPlain):
-        return ["unsupported", str(error)]
+        return ["excess", str(error)]
     name, text = _described(error)
     try:
         arguments = wire.encode(list(error.args), _refuse_to_keep)
@@ -148,7 +149,7 @@ def _send(channel: int, reply: list[Any]) -> None:
     try:
         wire.send(channel, reply)
     except wire.NotPlain as error:
-        wire.send(channel, ["unsupported", str(error)])
+        wire.send(channel, ["excess", str(error)])
 
 
 def _keeper(kept: dict[int, object]) -> Any:

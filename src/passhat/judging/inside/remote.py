@@ -47,17 +47,22 @@ class Program:
         self.flattened = False
         self.stopped: Stopped | None = None
 
-    def load(self) -> None:
-        """Wait until the program is loaded; learn its names."""
+    def load(self, names: list[str]) -> None:
+        """Wait until the program is loaded; learn which of these names it defines."""
         hello = self._receive()
         if hello[0] == "failed" and _are(hello[1:], str, str):
             raise self._stop(ProgramFailed(hello[1], hello[2]))
-        if hello[0] != "ready" or len(hello) != 2 or type(hello[1]) is not list:
+        if hello != ["ready"]:
             raise self._stop(_broken("its first words"))
-        for entry in hello[1]:
+        self._request("names", names)
+        reply = self._receive()
+        if reply[0] != "names" or not _are(reply[1:], list):
+            raise self._stop(_broken("its names"))
+        for entry in reply[1]:
             if type(entry) is not list or len(entry) != 3 or not _are(entry[:2], str, str):
                 raise self._stop(_broken("its names"))
-            self._learn(*entry)
+            if entry[0] in names:
+                self._learn(*entry)
 
     def _learn(self, name: str, kind: str, data: Any) -> None:
         if kind == "exception":
@@ -73,6 +78,12 @@ class Program:
 
     def ask(self, *request: Any) -> Any:
         """Send a request; the decoded answer, or the program's exception raised here."""
+        self._request(*request)
+        reply = self._receive()
+        self.calls += 1
+        return self._reply(reply)
+
+    def _request(self, *request: Any) -> None:
         if self.stopped is not None:
             raise self.stopped
         try:
@@ -81,9 +92,6 @@ class Program:
             raise self._stop(ProgramFailed("gone", "")) from None
         except wire.NotPlain as error:
             raise self._stop(Unsupported(f"the tests pass {error}")) from None
-        reply = self._receive()
-        self.calls += 1
-        return self._reply(reply)
 
     def call(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call something over there; changed arguments are changed here as well."""
@@ -118,8 +126,8 @@ class Program:
             return _Changed(self._decode(reply[2]))
         if reply[0] == "stop":
             raise StopIteration
-        if reply[0] == "unsupported" and _are(reply[1:], str):
-            raise self._stop(Unsupported(f"the program returns {reply[1][:200]}"))
+        if reply[0] == "excess" and _are(reply[1:], str):
+            raise self._stop(ProgramFailed("PermissionError", f"it returns {reply[1][:200]}"))
         if reply[0] == "raised" and len(reply) == 5 and _are(reply[1:2], str):
             raise self._error(reply[1], reply[2], self._decode(reply[3]), reply[4])
         raise self._stop(_broken("an unknown reply"))

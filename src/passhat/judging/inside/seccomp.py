@@ -13,7 +13,7 @@ import os
 import platform
 import struct
 
-__all__ = ["Unavailable", "install", "program_for"]
+__all__ = ["Filter", "Unavailable", "program_for"]
 
 
 class Unavailable(Exception):
@@ -73,6 +73,9 @@ _LOAD, _EQUAL, _SET, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
+_PLACEHOLDER = 0x7A5AFE01
+"""Stands for the process id until it is known; no process can have it."""
+
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 22, 38, 2
 
 
@@ -93,6 +96,15 @@ def _if_argument(call: int, position: int, test: int, values: tuple[int, ...]) -
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
+def _signal_to_self(call: int, position: int, pid: int) -> bytes:
+    """Allow a signal to oneself, but not SIGKILL: who dies of that was killed from outside."""
+    body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
+    body += _code(_EQUAL, 9, 0, 1) + _refuse(errno.EPERM)
+    body += _code(_LOAD, _ARGUMENTS_AT)
+    body += _code(_EQUAL, pid, 0, 1) + _code(_RETURN, _ALLOW) + _refuse(errno.EPERM)
+    return _code(_EQUAL, call, 0, len(body) // 8) + body
+
+
 def program_for(pid: int, machine: str | None = None) -> bytes:
     """The filter for a process with this id."""
     machine = machine or platform.machine()
@@ -110,8 +122,8 @@ def program_for(pid: int, machine: str | None = None) -> bytes:
     code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
     code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))
-    code += _if_argument(62 if x86 else 129, 0, _EQUAL, (pid,))
-    code += _if_argument(234 if x86 else 131, 0, _EQUAL, (pid,))
+    code += _signal_to_self(62 if x86 else 129, 1, pid)
+    code += _signal_to_self(234 if x86 else 131, 2, pid)
     code += _if_argument(302 if x86 else 261, 0, _EQUAL, (0, pid))
     # Without clone3 the C library falls back to clone, whose flags can be looked at.
     code += _code(_EQUAL, 435, 0, 1) + _refuse(errno.ENOSYS)
@@ -122,15 +134,25 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
 
-def install(pid: int) -> None:
-    """Put the filter on the calling process, for good."""
-    code = program_for(pid)
-    libc = ctypes.CDLL(None, use_errno=True)
-    buffer = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p).value)
-    zero = ctypes.c_ulong(0)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
-    mode = ctypes.c_ulong(_MODE_FILTER)
-    if libc.prctl(_PR_SET_SECCOMP, mode, ctypes.byref(program), zero, zero) != 0:
-        number = ctypes.get_errno()
-        raise Unavailable(f"the kernel refused the seccomp filter: {os.strerror(number)}")
+class Filter:
+    """The filter, assembled once; a child puts it on with its own id filled in."""
+
+    def __init__(self) -> None:
+        code = program_for(_PLACEHOLDER)
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        self._prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+        self._buffer = ctypes.create_string_buffer(code, len(code))
+        address = ctypes.addressof(self._buffer)
+        self._program = _Program(len(code) // 8, address)
+        mark = struct.pack("I", _PLACEHOLDER)
+        self._places = [at + 4 for at in range(0, len(code), 8) if code[at + 4 : at + 8] == mark]
+
+    def install(self, pid: int) -> None:
+        """Put the filter on the calling process, whose id this is, for good."""
+        for place in self._places:
+            struct.pack_into("I", self._buffer, place, pid)
+        self._prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        program = ctypes.addressof(self._program)
+        if self._prctl(_PR_SET_SECCOMP, _MODE_FILTER, program, 0, 0) != 0:
+            reason = os.strerror(ctypes.get_errno())
+            raise Unavailable(f"the kernel refused the seccomp filter: {reason}")

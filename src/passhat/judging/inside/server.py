@@ -26,6 +26,7 @@ _STOP = b"-"
 _TICK_MS = 50
 _MOST_FILES = 2000
 _MOST_REPORT = 64 * 1024
+# Not threading, nor what imports it: it has work to do after every fork.
 _WARM = (
     *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib"),
     *(
@@ -76,8 +77,7 @@ def _prepare(setup: dict[str, Any]) -> dict[str, Any]:
         __import__(name)
     if setup["landlock"]:
         landlock.restrict(setup["listable"], setup["readable"])
-    if setup["confined"]:
-        seccomp.program_for(1)
+    setup["filter"] = seccomp.Filter() if setup["confined"] else None
     # The children must not touch, and so copy, what the parent has allocated.
     gc.collect()
     gc.freeze()
@@ -115,8 +115,8 @@ def _child(job: dict[str, Any], descriptors: list[int], report: int) -> None:
         apply_limits(job)
         if job["scratch"]:
             os.chdir(job["scratch"])
-        if job["confined"]:
-            seccomp.install(os.getpid())
+        if job["filter"] is not None:
+            job["filter"].install(os.getpid())
         wire.send(report, ["started"])
         _work(job, brief, others, report)
     except BaseException as error:

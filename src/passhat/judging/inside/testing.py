@@ -84,6 +84,8 @@ def pytest_stand_in(refusal: type[BaseException]) -> ModuleType:
     module.raises, module.approx, module.mark = _raises, _Approx, mark  # type: ignore[attr-defined]
 
     def refuse(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise refusal(f"pytest.{name} in the tests")
 
     module.__getattr__ = mark.__getattr__ = refuse  # type: ignore[method-assign]

@@ -24,6 +24,7 @@ __all__ = [
     "NotPlain",
     "decode",
     "encode",
+    "framed",
     "frames",
     "receive",
     "receive_bytes",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 MAX_FRAME = 16 * 1024 * 1024
-MAX_DEPTH = 64
+MAX_DEPTH = 150
 _JSON_DIGITS = 4000
 """Longer integers cross as hexadecimal: Python limits decimal text, and rightly so."""
 
@@ -53,14 +54,19 @@ class NotPlain(Exception):
 
 def send_bytes(descriptor: int, content: bytes) -> None:
     """Write one frame."""
-    if len(content) > MAX_FRAME:
-        raise NotPlain(f"{len(content):,} bytes are more than {MAX_FRAME:,}")
-    left = memoryview(_HEADER.pack(len(content)) + content)
+    left = memoryview(framed(content))
     try:
         while left:
             left = left[os.write(descriptor, left) :]
     except (BrokenPipeError, ConnectionResetError):
         raise Closed from None
+
+
+def framed(content: bytes) -> bytes:
+    """The content with its length before it."""
+    if len(content) > MAX_FRAME:
+        raise NotPlain(f"{len(content):,} bytes, which are more than {MAX_FRAME:,}")
+    return _HEADER.pack(len(content)) + content
 
 
 def receive_bytes(descriptor: int, most: int = MAX_FRAME) -> bytes:
