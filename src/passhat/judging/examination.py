@@ -76,7 +76,7 @@ class Examiner:
             with _shown(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, mine.fileno()])
         examined = self.tests.wait()
-        self.programs.stop()
+        self.programs.stop(ending=_says_gone(examined))
         lived = self.programs.wait()
         judgement = _verdict(examined, lived, self._limits)
         return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
@@ -147,6 +147,13 @@ def _program(text: str) -> bytes:
     return wire.framed(json.dumps({"program": text}).encode())
 
 
+def _says_gone(examined: Ended) -> bool:
+    match examined.words[-1] if examined.words else None:
+        case ["examined", "gone", str(), str()]:
+            return True
+    return False
+
+
 def _verdict(examined: Ended, lived: Ended, limits: Limits) -> Judgement:
     """From the tests' word; only when the program is gone, from how it went."""
     if examined.why in ("cpu", "wall"):
@@ -187,7 +194,11 @@ def _departure(lived: Ended, limits: Limits) -> Judgement:
         return Judgement.failed(FailureCategory.TIMEOUT, f"{lived.seconds:.0f} s on the wall clock")
     if lived.why == "files":
         return Judgement.failed(FailureCategory.SANDBOX_VIOLATION, "too many files in /tmp")
-    if lived.why == "ended" and lived.status == -signal.SIGKILL:
+    if lived.why == "stopped":
+        return Judgement.failed(
+            FailureCategory.SANDBOX_VIOLATION, "the program closed the judge's channel"
+        )
+    if lived.status == -signal.SIGKILL:
         # Nobody here sent that signal: the machine ran out of memory, or somebody interfered.
         raise SandboxFault("the program's process was killed from outside")
     if lived.status < 0:

@@ -139,11 +139,14 @@ class Sandbox:
             raise SandboxFault(str(error)) from None
         self._send(job)
 
-    def stop(self) -> None:
-        """Ask for the end of the present execution; too late is no harm."""
+    def stop(self, *, ending: bool = False) -> None:
+        """Ask for the end of the present execution; too late is no harm.
+
+        One that is ``ending`` by itself gets a moment to do so.
+        """
         if self._control is not None:
             with contextlib.suppress(OSError):
-                self._control.send(b"-")
+                self._control.send(b"?" if ending else b"-")
 
     def wait(self) -> Ended:
         """How the execution ended."""

@@ -22,7 +22,9 @@ from .limits import apply_limits
 
 __all__ = ["main"]
 
-_STOP = b"-"
+_STOP, _ENDING = b"-", b"?"
+"""Stop it; it should be ending by itself, so give it a moment first."""
+_MOMENT_MS = 1000
 _TICK_MS = 50
 _MOST_FILES = 2000
 _MOST_REPORT = 64 * 1024
@@ -64,7 +66,7 @@ def main() -> None:
             header, descriptors, _, _ = socket.recv_fds(control, 1, 4)
             if not header:
                 return
-            if header == _STOP:
+            if header in (_STOP, _ENDING):
                 continue  # it crossed with the end of what it was meant for
             job = {**setup, **wire.receive(control.fileno())}
             wire.send(control.fileno(), _run(job, descriptors, control))
@@ -150,23 +152,23 @@ def _watch(
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     waiting.register(control.fileno(), select.POLLIN)
-    why = "ended"
+    why = ""
     try:
-        while True:
+        while not why:
             ready = dict(waiting.poll(_TICK_MS))
             if handle in ready:
-                break
-            why = _limit_reached(pid, job, started) or ("stopped" if ready else "")
-            if why:
-                break
-            why = "ended"
+                why = "ended"
+            elif ready:
+                why = _told(control, handle)
+            else:
+                why = _limit_reached(pid, job, started)
         # What the child says last is in the pipe before it dies; read it before the limits do.
         words = _words(report)
         _kill(pid, job)
         _, status, usage = os.wait4(pid, 0)
     finally:
         os.close(handle)
-    if why == "stopped" and control.recv(1) != _STOP:
+    if why == "closed":
         raise wire.Closed
     return {
         "why": why,
@@ -176,6 +178,17 @@ def _watch(
         "memory": usage.ru_maxrss * 1024,
         "words": words,
     }
+
+
+def _told(control: socket.socket, handle: int) -> str:
+    """What becomes of the child now that the judge said something."""
+    word = control.recv(1)
+    if word == _ENDING:
+        # Its connection closed before the rest of it; who is to blame shows in how it ends.
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        return "ended" if waiting.poll(_MOMENT_MS) else "stopped"
+    return "stopped" if word == _STOP else "closed"
 
 
 def _limit_reached(pid: int, job: dict[str, Any], started: float) -> str:
