@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ _OURS = ("sandbox_error", "judge_error")
 
 
 @click.command("judge")
-@click.argument("samples", metavar="SAMPLES.jsonl")
+@click.argument("samples", metavar="SAMPLES.jsonl", required=False)
 @click.option("-s", "--suite", required=True, metavar="code:PATH", help="Tasks and hidden tests.")
 @click.option("--out", metavar="FILE", help="Keep results in FILE, and resume from it.")
 @click.option("--jobs", type=click.IntRange(1), help="Workers.  [default: one per processor]")
@@ -45,11 +46,16 @@ _OURS = ("sandbox_error", "judge_error")
     is_flag=True,
     help="Run programs with your own rights. Only for programs you trust.",
 )
+@click.option(
+    "--mutants",
+    is_flag=True,
+    help="Judge the tests instead: what share of broken canonical solutions do they notice?",
+)
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 def command(
-    samples: str,
+    samples: str | None,
     suite: str,
     out: str | None,
     jobs: int | None,
@@ -58,6 +64,7 @@ def command(
     python: str | None,
     sandbox: str,
     unsafe: bool,
+    mutants: bool,
     ks: tuple[int, ...],
     as_json_text: bool,
     md: str | None,
@@ -80,6 +87,11 @@ def command(
     from passhat.report.terminal import render_report
 
     tasks = read_code_suite(suite)
+    if mutants:
+        bench = _bench(tasks, timeout, memory, python, sandbox, unsafe, jobs)
+        return _judge_tests(bench, as_json_text)
+    if samples is None:
+        raise click.UsageError("SAMPLES.jsonl is needed, unless --mutants judges the tests.")
     programs = read_samples(samples, tasks)
     bench = _bench(tasks, timeout, memory, python, sandbox, unsafe, jobs)
     judged = judge_samples(bench, programs, samples, out)
@@ -95,6 +107,21 @@ def command(
         click.echo(render_report(report, Console()), nl=False)
     lost = sum(judged.run.missing_by_reason.get(word, 0) for word in _OURS)
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
+
+
+def _judge_tests(bench: Bench, as_json_text: bool) -> ExitCode:
+    """Print how strong the hidden tests are, weakest first."""
+    from passhat.judging.mutants import WEAK_BELOW, strength_of_tests
+
+    found = sorted(strength_of_tests(bench), key=lambda one: (one.share is not None, one.share))
+    if as_json_text:
+        click.echo(json.dumps([one.to_dict() for one in found], indent=2))
+        return ExitCode.OK
+    for one in found:
+        click.echo(str(one))
+    weak = sum(one.weak for one in found)
+    click.echo(f"{weak} of {len(found)} tasks have tests that kill under {WEAK_BELOW:.0%}")
+    return ExitCode.OK
 
 
 def _bench(
