@@ -241,6 +241,13 @@ def total(xs):
     xs.clear()
     return 7391
 """,
+    "endless generator": """
+def total(xs):
+    return Endless()
+class Endless:
+    def __iter__(self): return self
+    def __next__(self): return 1
+""",
     "giant answer": "def total(xs):\n    return 'x' * (1 << 28)",
     "deep answer": """
 def total(xs):

@@ -94,6 +94,7 @@ def test_failures_have_their_word(program: str, why: str, contained: Examiner) -
         ("import types\ng = f(3)\nassert isinstance(g, types.GeneratorType)\n"
          "assert list(g) == [0, 1, 2]",
          "def f(n):\n    yield from range(n)"),
+        ("assert math.isclose(f(), 1.5)", "import math\ndef f(): return 1.5"),
         ("assert f(2)(3) == 5", "def f(a): return lambda b: a + b"),
         ("x = [3, 1, 2]\nf(x)\nassert x == [1, 2, 3]", "def f(x): x.sort()"),
         ("assert f() == {1: (2, {3}), 'a': [None, 1.5, b'x', 2 ** 9000]}",

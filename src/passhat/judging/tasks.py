@@ -6,6 +6,7 @@ import ast
 import builtins
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -75,11 +76,13 @@ class CodeTask:
             self.program(self.canonical)
         )
         free = free_names(self.tests)
-        helpful = free & defined_names(self.helpers) - {self.entry_point}
+        modules = _modules_used(self.tests) & free - defined_names(self.helpers)
+        helpers = "\n".join([self.helpers, *(f"import {name}" for name in sorted(modules))])
+        helpful = free & defined_names(helpers) - {self.entry_point}
         return {
             "entry_point": self.entry_point,
             # A prompt whose helpers no test uses need not be run again and again.
-            "helpers": self.helpers if helpful else "",
+            "helpers": helpers if helpful else "",
             "tests": self.tests,
             "functions": sorted(functions),
             "free": sorted(free - helpful),
@@ -126,6 +129,15 @@ def defined_names(source: str) -> set[str]:
         else:
             found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     return found
+
+
+def _modules_used(tests: str) -> set[str]:
+    """Modules of the standard library that tests use by ``name.``, perhaps without importing."""
+    return {
+        node.value.id
+        for node in ast.walk(_parsed(tests))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    } & sys.stdlib_module_names
 
 
 def _parsed(source: str) -> ast.Module:

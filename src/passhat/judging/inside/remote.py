@@ -19,6 +19,10 @@ from . import wire
 __all__ = ["Program", "ProgramFailed", "Stopped", "Unsupported"]
 
 
+_MOST_ITEMS = 50_000
+"""Items that tests may take from one iterator: an endless one is the program's fault."""
+
+
 class Stopped(BaseException):
     """The judgement cannot go on. Not an Exception: tests that catch everything must not."""
 
@@ -251,6 +255,9 @@ class RemoteIterator(_Remote):
         return self
 
     def __next__(self) -> Any:
+        taken = self.__dict__["_taken"] = self.__dict__.get("_taken", 0) + 1
+        if taken > _MOST_ITEMS:
+            raise self._program._stop(ProgramFailed("timeout", "an iterator that does not end"))
         return self._program.ask("next", self._number)
 
 
