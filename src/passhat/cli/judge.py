@@ -19,7 +19,7 @@ _OURS = ("sandbox_error", "judge_error")
 
 @click.command("judge")
 @click.argument("samples", metavar="SAMPLES.jsonl", required=False)
-@click.option("-s", "--suite", required=True, metavar="code:PATH", help="Tasks and hidden tests.")
+@click.option("-s", "--suite", required=True, metavar="SUITE", help="code:PATH or ordercode.")
 @click.option("--out", metavar="FILE", help="Keep results in FILE, and resume from it.")
 @click.option("--jobs", type=click.IntRange(1), help="Workers.  [default: one per processor]")
 @click.option(

@@ -29,7 +29,11 @@ Row = Mapping[str, object]
 
 
 def read_code_suite(word: str) -> CodeSuite:
-    """Read a suite from ``code:PATH``."""
+    """Read a suite from ``code:PATH``; ``ordercode`` is built in."""
+    if word == "ordercode":
+        from passhat.judging.ordercode import ordercode
+
+        return ordercode()
     path = word.removeprefix(CODE_PREFIX)
     tasks: dict[str, CodeTask] = {}
     for line, row in json_lines(path):
