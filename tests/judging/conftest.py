@@ -47,7 +47,7 @@ def best(interpreter: Interpreter) -> SandboxKind:
 
 @pytest.fixture(scope="module")
 def examiner(kind: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
-    made = Examiner(kind, interpreter, Limits(cpu_seconds=0.4, memory=512 << 20))
+    made = Examiner(kind, interpreter, Limits(cpu_seconds=0.5, memory=192 << 20))
     yield made
     made.close()
 
