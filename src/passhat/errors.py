@@ -12,6 +12,7 @@ these and exits with the code beside it.
     ├── OrderUnknown                  an ordered metric on outcomes without an order
     ├── UnequalAttempts               a metric that needs the same n on every task
     ├── NotComparable                 two runs that do not answer the same question
+    ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   └── UnknownFormat             no reader recognises the file
     └── MissingExtra                  an optional package is not installed
@@ -34,6 +35,7 @@ __all__ = [
     "PasshatError",
     "ReadError",
     "RuleError",
+    "SandboxUnavailable",
     "TooFewAttempts",
     "UnequalAttempts",
     "UnknownFormat",
@@ -109,6 +111,13 @@ class NotComparable(PasshatError):
     def __init__(self, message: str, *, hint: str, differences: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
+
+
+class SandboxUnavailable(PasshatError):
+    """This machine offers no isolation that withstands hostile programs; the hint says what would.
+
+    Raised before anything is run, so that no paid attempt is lost to it.
+    """
 
 
 class ReadError(PasshatError):

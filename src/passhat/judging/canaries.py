@@ -1,0 +1,142 @@
+"""Attacks of our own, run before anything else: versions prove nothing, canaries do."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from passhat.judging.examination import Examiner
+from passhat.judging.interpreters import Interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.sandbox import SandboxFault, SandboxKind
+from passhat.judging.tasks import CodeTask
+from passhat.outcomes.words import Verdict
+
+__all__ = ["ATTACKS", "breaches"]
+
+ATTACKS = {
+    "read_file": "read a file of the host",
+    "write_file": "write beside it",
+    "environment": "read an environment variable of the host",
+    "processes": "see other processes",
+    "connect": "connect to a port of the host",
+    "fork": "start a process",
+    "execute": "replace itself with another program",
+    "kill": "signal the process that started it",
+    "limit": "change the limits of the process that started it",
+    "packages": "read installed packages",
+}
+"""What is tried, in words. Every one must fail."""
+
+_PROBE = """
+import os, resource, socket
+
+def read_file(facts):
+    return open(facts["secret"]).read()
+
+def write_file(facts):
+    open(facts["secret"] + ".new", "w").write("x")
+
+def environment(facts):
+    places = ["/proc/self/environ", *["/proc/%d/environ" % pid for pid in range(1, 4)]]
+    found = "".join(os.environ.values())
+    for place in places:
+        try:
+            found += open(place).read()
+        except OSError:
+            pass
+    if facts["token"] not in found:
+        raise OSError
+
+def processes(facts):
+    if not [name for name in os.listdir("/proc") if name.isdigit()]:
+        raise OSError
+
+def connect(facts):
+    socket.create_connection(("127.0.0.1", facts["port"]), 2)
+
+def fork(facts):
+    if os.fork() == 0:
+        os._exit(0)
+
+def execute(facts):
+    os.execv(facts["python"], [facts["python"], "-c", ""])
+
+def kill(facts):
+    os.kill(os.getppid(), 0)
+
+def limit(facts):
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)
+
+def packages(facts):
+    for path in facts["installed"]:
+        try:
+            open(path).close()
+            return
+        except OSError:
+            pass
+    raise OSError
+
+def probe(facts):
+    through = []
+    for attack in facts["attacks"]:
+        try:
+            globals()[attack](facts)
+        except OSError:
+            continue
+        through.append(attack)
+    return through
+"""
+
+
+def breaches(kind: SandboxKind, interpreter: Interpreter) -> list[str]:
+    """The attacks that got through; raises SandboxFault when the sandbox does not even start."""
+    limits = Limits(cpu_seconds=5)
+    examiner = Examiner(kind, interpreter, limits)
+    try:
+        examiner.start()
+        with _bait(interpreter) as facts:
+            task = CodeTask(
+                "canary",
+                entry_point="probe",
+                tests=f"through = probe({facts!r})\nassert not through, ','.join(through)",
+            )
+            judged = examiner.judge(task, _PROBE)
+    finally:
+        examiner.close()
+    if judged.verdict is Verdict.PASSED:
+        return []
+    if judged.why == "wrong_answer" and judged.detail:
+        return judged.detail.split(",")
+    raise SandboxFault(f"the self-test ended {judged.verdict} ({judged.why}): {judged.detail}")
+
+
+@contextmanager
+def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
+    """A secret file, a variable in our environment and an open port, gone afterwards."""
+    token = secrets.token_hex(16)
+    with tempfile.TemporaryDirectory(prefix="passhat-") as folder, socket.socket() as listener:
+        secret = Path(folder) / "secret"
+        secret.write_text(token)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        installed = [path for folder in interpreter.hidden for path in Path(folder).glob("*/*.py")]
+        yield json.loads(
+            json.dumps(
+                {
+                    "secret": str(secret),
+                    # A variable that any process has; a token set now would not be in /proc.
+                    "token": os.environ.get("PATH", token),
+                    "port": listener.getsockname()[1],
+                    "python": interpreter.executable,
+                    "installed": [str(path) for path in installed[:50]],
+                    "attacks": list(ATTACKS),
+                }
+            )
+        )

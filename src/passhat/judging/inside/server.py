@@ -1,0 +1,251 @@
+"""The fork server: one warm interpreter that forks a child for every execution.
+
+It never reads a program or a test. Those arrive in a file that only the child opens, so that no
+child inherits what an earlier one was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import examining, landlock, program, seccomp, wire
+from .limits import apply_limits
+
+__all__ = ["main"]
+
+_STOP, _ENDING = b"-", b"?"
+"""Stop it; it should be ending by itself, so give it a moment first."""
+_MOMENT_MS = 1000
+_TICK_MS = 50
+_MOST_FILES = 2000
+_MOST_REPORT = 64 * 1024
+# Not threading, nor what imports it: it has work to do after every fork.
+_WARM = (
+    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib"),
+    *(
+        "heapq",
+        "io",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "queue",
+        "random",
+        "re",
+        "statistics",
+    ),
+    *("string", "textwrap", "time", "traceback", "typing", "unittest"),
+)
+
+
+def main() -> None:
+    """Serve jobs from the socket on descriptor 0 until it closes."""
+    control = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        setup = _prepare(wire.receive(control.fileno()))
+    except Exception as error:
+        wire.send(control.fileno(), {"ready": False, "why": f"{type(error).__name__}: {error}"})
+        return
+    # What programs print goes nowhere, by whichever descriptor they print it.
+    for descriptor in (1, 2):
+        os.dup2(nothing, descriptor)
+    wire.send(control.fileno(), {"ready": True, "python": sys.version.split()[0]})
+    while True:
+        try:
+            header, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+            if not header:
+                return
+            if header in (_STOP, _ENDING):
+                continue  # it crossed with the end of what it was meant for
+            job = {**setup, **wire.receive(control.fileno())}
+            wire.send(control.fileno(), _run(job, descriptors, control))
+        except wire.Closed:
+            return
+
+
+def _prepare(setup: dict[str, Any]) -> dict[str, Any]:
+    for name in _WARM:
+        __import__(name)
+    if setup["landlock"]:
+        landlock.restrict(setup["listable"], setup["readable"])
+    setup["filter"] = seccomp.Filter() if setup["confined"] else None
+    # The children must not touch, and so copy, what the parent has allocated.
+    gc.collect()
+    gc.freeze()
+    return setup
+
+
+def _run(job: dict[str, Any], descriptors: list[int], control: socket.socket) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    started = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        control.close()
+        os.close(reading)
+        _child(job, descriptors, writing)
+    for descriptor in (*descriptors, writing):
+        os.close(descriptor)
+    ended = _watch(pid, job, reading, control, started)
+    os.close(reading)
+    return {**ended, "spent": not _clean(job["scratch"])}
+
+
+def _child(job: dict[str, Any], descriptors: list[int], report: int) -> None:
+    """Become the job. Never returns."""
+    try:
+        os.setsid()
+        gc.enable()
+        source, *others = descriptors
+        brief = wire.receive(source)
+        os.close(source)
+        if job["kind"] == "script":
+            os.dup2(others[0], 0)
+            os.dup2(others[1], 1)
+            for descriptor in others:
+                os.close(descriptor)
+        apply_limits(job)
+        if job["scratch"]:
+            os.chdir(job["scratch"])
+        if job["filter"] is not None:
+            job["filter"].install(os.getpid())
+        wire.send(report, ["started"])
+        _work(job, brief, others, report)
+    except BaseException as error:
+        try:
+            wire.send(report, ["broken", f"{type(error).__name__}: {error}"[:500]])
+        finally:
+            os._exit(70)
+    os._exit(0)
+
+
+def _work(job: dict[str, Any], brief: dict[str, Any], others: list[int], report: int) -> None:
+    if job["kind"] == "tests":
+        wire.send(report, ["examined", *examining.examine(others[0], brief)])
+    elif job["kind"] == "program":
+        # The program's process keeps no way to the server.
+        os.close(report)
+        program.serve(others[0], brief["program"])
+    else:
+        failure = program.run_script(brief["program"])
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        wire.send(report, ["failed", *failure] if failure else ["ended"])
+        os._exit(1 if failure else 0)
+
+
+def _watch(
+    pid: int, job: dict[str, Any], report: int, control: socket.socket, started: float
+) -> dict[str, Any]:
+    """Wait for the child, the judge's word to stop it, or a limit; then leave nothing of it."""
+    handle = os.pidfd_open(pid)
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    waiting.register(control.fileno(), select.POLLIN)
+    why = ""
+    try:
+        while not why:
+            ready = dict(waiting.poll(_TICK_MS))
+            if handle in ready:
+                why = "ended"
+            elif ready:
+                why = _told(control, handle)
+            else:
+                why = _limit_reached(pid, job, started)
+        # What the child says last is in the pipe before it dies; read it before the limits do.
+        words = _words(report)
+        _kill(pid, job)
+        _, status, usage = os.wait4(pid, 0)
+    finally:
+        os.close(handle)
+    if why == "closed":
+        raise wire.Closed
+    return {
+        "why": why,
+        "status": os.waitstatus_to_exitcode(status),
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "seconds": time.monotonic() - started,
+        "memory": usage.ru_maxrss * 1024,
+        "words": words,
+    }
+
+
+def _told(control: socket.socket, handle: int) -> str:
+    """What becomes of the child now that the judge said something."""
+    word = control.recv(1)
+    if word == _ENDING:
+        # Its connection closed before the rest of it; who is to blame shows in how it ends.
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        return "ended" if waiting.poll(_MOMENT_MS) else "stopped"
+    return "stopped" if word == _STOP else "closed"
+
+
+def _limit_reached(pid: int, job: dict[str, Any], started: float) -> str:
+    try:
+        # The clock of another process, by the kernel's rule for making its number.
+        used = time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        used = 0.0
+    if used > job["cpu"]:
+        return "cpu"
+    if time.monotonic() - started > job["wall"]:
+        return "wall"
+    return "files" if job["private"] and _files(job["scratch"]) > _MOST_FILES else ""
+
+
+def _files(folder: str) -> int:
+    space = os.statvfs(folder)
+    return space.f_files - space.f_ffree
+
+
+def _words(report: int) -> str:
+    """What the child wrote, unread, without waiting for more."""
+    os.set_blocking(report, False)
+    content = b""
+    try:
+        while len(content) < _MOST_REPORT:
+            part = os.read(report, _MOST_REPORT)
+            if not part:
+                break
+            content += part
+    except BlockingIOError:
+        pass
+    return content.hex()
+
+
+def _kill(pid: int, job: dict[str, Any]) -> None:
+    """End the child; without a filter it may have children of its own."""
+    if not job["confined"]:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _clean(folder: str) -> bool:
+    """Remove what the child left, so that no program finds what another one wrote.
+
+    False when that did not work: then the judge takes a new sandbox.
+    """
+    if not folder:
+        return True
+    try:
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)  # noqa: PTH108
+        return not os.listdir(folder)  # noqa: PTH208
+    except (OSError, RecursionError):
+        return False

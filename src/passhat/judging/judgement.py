@@ -1,0 +1,70 @@
+"""What the judge found out about one program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat.outcomes.words import FailureCategory, MissingReason, Verdict, failure_category
+
+__all__ = ["Judgement"]
+
+_VIOLATION = "PermissionError"
+"""What the sandbox's refusals look like from inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, the word for why, and what happened.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        Passed, failed (the program's doing) or missing (ours).
+    why : str
+        A failure category or a missing reason; the name of an exception for a failure by one;
+        empty when it passed.
+    detail : str
+        One line for a person. For failures it may quote the program, so it is never trusted.
+    seconds, cpu_seconds : float
+        Wall clock and processor time of the program.
+    """
+
+    verdict: Verdict
+    why: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @classmethod
+    def passed(cls) -> Judgement:
+        return cls(Verdict.PASSED)
+
+    @classmethod
+    def failed(cls, word: str, detail: str = "") -> Judgement:
+        """A failure; ``word`` is a category, or the name of the exception that ended it."""
+        if word == _VIOLATION:
+            return cls(Verdict.FAILED, FailureCategory.SANDBOX_VIOLATION, _line(detail))
+        category = failure_category(word)
+        if category is FailureCategory.UNKNOWN_FAILURE:
+            # Exceptions such as StopIteration or a program's own Refused.
+            return cls(Verdict.FAILED, FailureCategory.EXCEPTION, _line(f"{word}: {detail}"))
+        known = category is not FailureCategory.EXCEPTION or word == category
+        text = detail if known else f"{word}: {detail}"
+        return cls(Verdict.FAILED, str(category) if known else word, _line(text))
+
+    @classmethod
+    def missing(cls, reason: MissingReason, detail: str = "") -> Judgement:
+        return cls(Verdict.MISSING, str(reason), _line(detail))
+
+    @property
+    def category(self) -> str:
+        """The word of the vocabulary, where ``why`` may be the name of an exception."""
+        if self.verdict is Verdict.FAILED:
+            return str(failure_category(self.why))
+        return self.why
+
+
+def _line(text: str, width: int = 300) -> str:
+    """One printable line: the text may come from a hostile program."""
+    flat = " ".join(text.split())
+    return "".join(char if char.isprintable() else "�" for char in flat)[:width].strip()

@@ -1,0 +1,60 @@
+"""Sandboxes for the tests. Where one can be installed, its absence fails: it is not skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from passhat.judging.examination import Examiner
+from passhat.judging.interpreters import Interpreter, find_interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.sandboxes import SandboxKind, examine_machine
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> Interpreter:
+    return find_interpreter()
+
+
+def _require(kind: SandboxKind, interpreter: Interpreter) -> None:
+    finding = examine_machine(interpreter, kind)
+    if finding.holds:
+        return
+    assert not finding.through, str(finding)
+    installable = shutil.which("apt-get") and (os.geteuid() == 0 or shutil.which("sudo"))
+    if kind is SandboxKind.BUBBLEWRAP and shutil.which("bwrap") is None and installable:
+        pytest.fail("bubblewrap is not installed; tools/setup dev installs it")
+    pytest.skip(str(finding))
+
+
+@pytest.fixture(scope="session", params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def kind(request: pytest.FixtureRequest, interpreter: Interpreter) -> SandboxKind:
+    """Every kind of sandbox that this machine offers."""
+    chosen = SandboxKind(request.param)
+    _require(chosen, interpreter)
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def best(interpreter: Interpreter) -> SandboxKind:
+    """Bubblewrap."""
+    _require(SandboxKind.BUBBLEWRAP, interpreter)
+    return SandboxKind.BUBBLEWRAP
+
+
+@pytest.fixture(scope="module")
+def examiner(kind: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
+    made = Examiner(kind, interpreter, Limits(cpu_seconds=0.5, memory=192 << 20))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def contained(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
+    """An examiner in bubblewrap alone, for what does not depend on the kind of wall."""
+    made = Examiner(best, interpreter, Limits(cpu_seconds=2))
+    yield made
+    made.close()

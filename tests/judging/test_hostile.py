@@ -1,0 +1,161 @@
+"""No hostile program passes, none does harm, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from passhat.judging.examination import Examiner
+from passhat.judging.interpreters import Interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.sandbox import SandboxKind
+from passhat.judging.tasks import Case, CodeTask
+from passhat.outcomes.words import Verdict
+
+HOSTILE: dict[str, str] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["HOSTILE"]
+
+TESTS = '''
+def check(candidate):
+    """hidden tests of total"""
+    for xs in ([1, 2], [5], []):
+        assert candidate(list(xs)) == sum(xs) + 7391
+        assert abs(candidate(list(xs)) - (sum(xs) + 7391)) < 1e-6
+'''
+TASK = CodeTask("total", entry_point="total", tests=TESTS, canonical="def total(xs): pass")
+CATEGORIES = {
+    "infinite loop": "timeout",
+    "memory bomb": "memory",
+    "fork bomb": "sandbox_violation",
+    "connects to loopback": "sandbox_violation",
+    "equal to everything": "wrong_answer",
+    "equal by arithmetic": "wrong_answer",
+    "exits with 0": "exception",
+    "segmentation fault": "exception",
+    "noise on every descriptor": "sandbox_violation",
+}
+SWALLOWING = CodeTask(
+    "total",
+    entry_point="total",
+    tests="def check(candidate):\n    try:\n        candidate([1])\n    except:\n        pass\n",
+)
+
+
+FORGER = """
+import os
+for descriptor in range(3, 64):
+    try: os.write(descriptor, b'\\0\\0\\0\\x09["ended"]')
+    except OSError: pass
+"""
+
+
+@dataclass(frozen=True)
+class Bait:
+    home: Path
+    secret: Path
+    port: int
+    listener: socket.socket
+
+    def fill(self, program: str) -> str:
+        for name, value in (("home", self.home), ("secret", self.secret), ("port", self.port)):
+            program = program.replace(f"{{{name}}}", str(value))
+        return program.replace("{{}}", "{}")
+
+
+@pytest.fixture(scope="module")
+def bait(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bait]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "secret").write_text("hidden tests of total")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.settimeout(0)
+        yield Bait(home, home / "secret", listener.getsockname()[1], listener)
+
+
+def test_a_right_program_passes(examiner: Examiner) -> None:
+    judged = examiner.judge(TASK, "def total(xs):\n    return sum(xs) + 7391\n")
+    assert judged.verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_hostile_program_passes(name: str, examiner: Examiner, bait: Bait) -> None:
+    judged = examiner.judge(TASK, bait.fill(HOSTILE[name]))
+    assert judged.verdict is Verdict.FAILED, judged
+    assert judged.category == CATEGORIES.get(name, judged.category), judged
+    assert [path.name for path in bait.home.iterdir()] == ["secret"]
+    with pytest.raises(BlockingIOError):
+        bait.listener.accept()
+    assert _descendants() <= 6  # two sandboxes: bubblewrap, its init and the server, each
+
+
+@pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])
+def test_tests_that_swallow_everything_do_not_pass_it(name: str, examiner: Examiner) -> None:
+    assert examiner.judge(SWALLOWING, HOSTILE[name]).verdict is Verdict.FAILED
+
+
+def test_an_attempt_finds_nothing_of_an_earlier_one(contained: Examiner) -> None:
+    leave = "open('/tmp/left', 'w').write('7391')\ndef total(xs): return None"
+    find = "def total(xs):\n    return sum(xs) + int(open('/tmp/left').read())"
+    assert contained.judge(TASK, leave).why == "wrong_answer"
+    assert contained.judge(TASK, find).detail.startswith("FileNotFoundError")
+
+
+def test_a_script_cannot_forge_its_way(contained: Examiner) -> None:
+    task = CodeTask("s", cases=(Case(b"1 2\n", b"3\n"),))
+    for program in (
+        "import os; os._exit(0)",
+        "print('passed')",
+        FORGER,
+        "while True: print('x' * (1 << 20))",
+        "raise SystemExit(3)",
+    ):
+        assert contained.judge(task, program).verdict is Verdict.FAILED, program
+    assert contained.judge(task, "print(sum(map(int, input().split())))").verdict is Verdict.PASSED
+
+
+def test_waiting_instead_of_working_ends_by_the_wall_clock(
+    best: SandboxKind, interpreter: Interpreter
+) -> None:
+    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.1))
+    try:
+        judged = examiner.judge(TASK, "import time\ndef total(xs): time.sleep(3600)")
+    finally:
+        examiner.close()
+    assert judged.why == "timeout"
+    assert "wall clock" in judged.detail
+
+
+def test_nothing_is_left_when_a_judge_ends(best: SandboxKind, interpreter: Interpreter) -> None:
+    before = _descendants()
+    examiner = Examiner(best, interpreter, Limits(cpu_seconds=1))
+    examiner.judge(TASK, HOSTILE["daemon"])
+    examiner.close()
+    deadline = time.monotonic() + 5
+    while _descendants() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _descendants() == before
+
+
+def _descendants() -> int:
+    """Processes below this one, zombies that others will reap left out."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                parents[int(entry.name)] = int(fields[1])
+    found, border = 0, {os.getpid()}
+    while border:
+        border = {pid for pid, parent in parents.items() if parent in border}
+        found += len(border)
+    return found

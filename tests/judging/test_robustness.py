@@ -1,0 +1,73 @@
+"""Whatever is killed while judgements are under way, each is made once, and made right."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+from passhat.judging.interpreters import Interpreter
+from passhat.judging.pool import judge_all
+from passhat.judging.sandbox import SandboxKind
+from passhat.judging.tasks import CodeTask
+
+TASK = CodeTask(
+    "t",
+    entry_point="f",
+    tests="def check(f):\n    assert [f(i) for i in range(20)] == list(range(20))",
+)
+RIGHT, WRONG = "def f(x): return x", "def f(x): return -x"
+
+
+def test_killing_at_random_loses_nothing(best: SandboxKind, interpreter: Interpreter) -> None:
+    work = [(TASK, WRONG if number % 4 == 0 else RIGHT) for number in range(200)]
+    done = threading.Event()
+    killed: list[int] = []
+    killer = threading.Thread(target=_kill_at_random, args=(done, killed))
+    killer.start()
+    try:
+        found = list(judge_all(work, kind=best, interpreter=interpreter, jobs=2))
+    finally:
+        done.set()
+        killer.join()
+    assert sorted(position for position, _ in found) == list(range(200))
+    wrong = [
+        judgement
+        for position, judgement in found
+        if int(judgement.verdict) != (0 if position % 4 == 0 else 1)
+    ]
+    assert wrong == []
+    assert len(killed) >= 5
+
+
+def _kill_at_random(done: threading.Event, killed: list[int]) -> None:
+    """Kill a process below this one, whichever: bubblewrap, its init, a server or a child."""
+    chance = random.Random(6)
+    while not done.wait(0.4):
+        below = _below(os.getpid())
+        if below:
+            victim = chance.choice(below)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+
+
+def _below(root: int) -> list[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int(
+                    (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                )
+            except OSError:
+                continue
+    found: list[int] = []
+    border = {root}
+    while border:
+        border = {pid for pid, parent in parents.items() if parent in border}
+        found += sorted(border)
+    return found

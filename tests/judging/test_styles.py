@@ -1,0 +1,153 @@
+"""Every style of tests judges right and wrong programs alike, or says it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from passhat.judging.examination import Examiner
+from passhat.judging.interpreters import Interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.sandbox import SandboxKind
+from passhat.judging.tasks import CodeTask
+from passhat.outcomes.words import Verdict
+
+CHECK = CodeTask(
+    "check",
+    prompt="import math\n\ndef helper(x):\n    return 2 * x\n\ndef f(x):\n    ''' doc '''\n",
+    helpers="import math\n\ndef helper(x):\n    return 2 * x\n\ndef f(x):\n    ''' doc '''\n",
+    entry_point="f",
+    tests="def check(candidate):\n    assert candidate(3) == helper(3)\n    assert math.pi > 3\n",
+)
+STACK = """
+class Empty(ValueError): pass
+class Stack:
+    def __init__(self): self.items = []
+    def push(self, x): self.items.append(x)
+    def pop(self):
+        if not self.items: raise Empty("nothing there")
+        return self.items.pop()
+    def __len__(self): return len(self.items)
+    def __eq__(self, other): return True
+"""
+
+
+def task(tests: str, entry_point: str = "") -> CodeTask:
+    return CodeTask("t", tests=tests, entry_point=entry_point)
+
+
+STYLES = {
+    "asserts": "assert f(1) == 2\nassert f(5) == 10",
+    "unittest": """
+import unittest
+class TestF(unittest.TestCase):
+    def test_one(self): self.assertEqual(f(1), 2)
+    def test_two(self): self.assertEqual(f(5), 10)
+""",
+    "pytest": """
+import pytest
+from solution import f
+@pytest.mark.parametrize("x, y", [(1, 2), (5, 10)])
+def test_f(x, y): assert f(x) == y
+class TestMore:
+    def test_float(self): assert f(0.1) == pytest.approx(0.2)
+""",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_style(style: str, contained: Examiner) -> None:
+    chosen = task(STYLES[style])
+    assert contained.judge(chosen, "def f(x): return 2 * x").verdict is Verdict.PASSED
+    wrong = contained.judge(chosen, "def f(x): return 2 if x == 1 else 0.2")
+    assert (wrong.verdict, wrong.why) == (Verdict.FAILED, "wrong_answer")
+
+
+def test_helpers_of_the_prompt_are_the_trusted_ones(contained: Examiner) -> None:
+    assert contained.judge(CHECK, CHECK.program("    return helper(x)\n")).verdict
+    cheat = "    return 0\ndef helper(x):\n    return 0\n"
+    assert contained.judge(CHECK, CHECK.program(cheat)).why == "wrong_answer"
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("def f(x): return (", "syntax_error"),
+        ("def g(x): return x", "missing_entry_point"),
+        ("def f(x): return 1 / 0", "ZeroDivisionError"),
+        ("raise RuntimeError('on load')", "RuntimeError"),
+        ("def f(x): return [0] * 10 ** 10", "memory"),
+        ("def f(x): return None", "wrong_answer"),
+    ],
+)
+def test_failures_have_their_word(program: str, why: str, contained: Examiner) -> None:
+    judged = contained.judge(task("def check(f):\n    assert f(2) + 1 == 3", "f"), program)
+    assert (judged.verdict, judged.why) == (Verdict.FAILED, why)
+
+
+@pytest.mark.parametrize(
+    ("tests", "program"),
+    [
+        ("import pytest\ndef test_it():\n with pytest.raises(ValueError, match='no'): f()",
+         "def f(): raise ValueError('no')"),
+        ("try:\n    f()\n    assert False\nexcept Odd as e:\n    assert e.args == (1, 'a')",
+         "class Odd(KeyError): pass\ndef f(): raise Odd(1, 'a')"),
+        ("import types\ng = f(3)\nassert isinstance(g, types.GeneratorType)\n"
+         "assert list(g) == [0, 1, 2]",
+         "def f(n):\n    yield from range(n)"),
+        ("assert math.isclose(f(), 1.5)", "import math\ndef f(): return 1.5"),
+        ("assert f(2)(3) == 5", "def f(a): return lambda b: a + b"),
+        ("x = [3, 1, 2]\nf(x)\nassert x == [1, 2, 3]", "def f(x): x.sort()"),
+        ("assert f() == {1: (2, {3}), 'a': [None, 1.5, b'x', 2 ** 9000]}",
+         "def f(): return {1: (2, {3}), 'a': [None, 1.5, b'x', 2 ** 9000]}"),
+        ("s = Stack()\ns.push(4)\nassert len(s) == 1 and s.pop() == 4\n"
+         "try:\n    s.pop()\n    assert False\n"
+         "except Empty as e:\n    assert str(e) == 'nothing there'",
+         STACK),
+        ("p = f()\nassert p == (1, 2)",
+         "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)"),
+    ],
+)  # fmt: skip
+def test_what_crosses_the_border(tests: str, program: str, contained: Examiner) -> None:
+    judged = contained.judge(task(tests), program)
+    assert judged.verdict is Verdict.PASSED, judged
+
+
+@pytest.mark.parametrize(
+    ("tests", "program"),
+    [
+        ("assert f(lambda x: x) == 1", "def f(g): return g(1)"),
+        ("assert Stack() == Stack()", STACK),
+        ("assert f().x == 1",
+         "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)"),
+        ("assert f() == 1", "async def f(): return 1"),
+        ("import pytest\n@pytest.fixture\ndef a(): return f()", "def f(): return 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_cross_is_said_and_not_guessed(
+    tests: str, program: str, contained: Examiner
+) -> None:
+    judged = contained.judge(task(tests), program)
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported"), judged
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(",
+        "import no_such_module\nassert f(1)",
+        "pass",
+        "def test_a(fixture): assert f(1)",
+    ],
+)
+def test_broken_tests_are_ours(tests: str, contained: Examiner) -> None:
+    judged = contained.judge(task(tests), "def f(x): return 1")
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "judge_error"), judged
+
+
+def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpreter) -> None:
+    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.2))
+    try:
+        judged = examiner.judge(task("f(1)\nwhile True: pass"), "def f(x): return 1")
+    finally:
+        examiner.close()
+    assert (judged.why, judged.detail) == ("judge_error", "the tests ran out of time (cpu)")
