@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,15 @@ def test_files_numbered_by_name_are_the_same_agent(samples: Samples) -> None:
         "gpt-5": [2, 2],
         "mine": [4, 4],
     }
+
+
+def test_two_prompts_of_one_file_are_not_two_attempts(samples: Samples) -> None:
+    data = json.loads(samples.content("promptfoo"))
+    rows = data["results"]["results"]
+    rows.append({**rows[0], "promptIdx": 1, "prompt": {"raw": "y", "label": "beg"}})
+    files = [samples.write("", data, f"{i}.json") for i in (1, 2)]
+    runs = read(files, join=True)
+    assert [(run.name, run.outcomes.attempts) for run in runs] == [
+        ("p prompt 1", 4),
+        ("p prompt 2", 2),
+    ]

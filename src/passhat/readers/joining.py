@@ -41,11 +41,14 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
 
 
 def joined(runs: Sequence[Run]) -> list[Run]:
-    """Make one run of all that have the same agent and nothing known that differs."""
+    """Make one run of all that have the same agent and nothing known that differs.
+
+    The name counts as well: it tells apart the runs of one file, such as two prompts.
+    """
     groups: dict[object, list[Run]] = {}
     for run in runs:
         known = replace(run.protocol, attempts=None)
-        key = (run.agent, known.digest) if run.attempts is not None else id(run)
+        key = (run.name, run.agent, known.digest) if run.attempts is not None else id(run)
         groups.setdefault(key, []).append(run)
     return [group[0] if len(group) == 1 else _join(group) for group in groups.values()]
 
@@ -67,7 +70,6 @@ def _join(runs: list[Run]) -> Run:
     per_task = np.diff(starts)
     return replace(
         first,
-        name=first.agent,
         outcomes=outcomes,
         attempts=attempts,
         protocol=replace(

@@ -157,7 +157,12 @@ def files_inside(folder: Source, is_log: Callable[[Source], bool]) -> Iterator[S
 
     A folder that is a log itself is one source, and is not looked into.
     """
-    for path in sorted(folder.path.iterdir()):
+    try:
+        paths = sorted(folder.path.iterdir())
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}."
+        raise ReadError(message, source=folder.name) from None
+    for path in paths:
         if path.name.startswith("."):
             continue
         source = Source(str(Path(folder.name, path.name)), path, found=True)

@@ -55,16 +55,20 @@ class Members:
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
+        self.cut_off = False
         try:
-            self._entries = _from_contents(path)
-            self.cut_off = False
-        except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError):
-            with path.open("rb") as stream:
-                self._entries = dict(_by_walking(stream))
-            self.cut_off = True
+            self._entries = self._found()
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}."
             raise ReadError(message, source=name) from None
+
+    def _found(self) -> dict[str, _Entry]:
+        try:
+            return _from_contents(self._path)
+        except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError):
+            self.cut_off = True
+            with self._path.open("rb") as stream:
+                return dict(_by_walking(stream))
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
