@@ -14,7 +14,7 @@ from passhat.temperature.parabola import vertices
 __all__ = ["KnownRates"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KnownRates:
     """Success rates, temperatures x tasks.
 
@@ -25,6 +25,10 @@ class KnownRates:
     tasks: tuple[str, ...]
     temperatures: tuple[float, ...]
     rates: FloatArray
+
+    def __repr__(self) -> str:
+        tasks, temperatures = len(self.tasks), len(self.temperatures)
+        return f"<KnownRates of {self.agent}: {tasks:,} tasks at {temperatures} temperatures>"
 
     def pass_at_k(self, k: int) -> FloatArray:
         """The true pass@k at every temperature."""
