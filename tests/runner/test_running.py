@@ -27,7 +27,7 @@ TASKS = ["run", "-s", "jsonl:tasks.jsonl"]
 
 
 def _ended(folder: Path) -> Counter[tuple[str, str]]:
-    with sqlite3.connect(folder / ".passhat" / "passhat.db") as store:
+    with contextlib.closing(sqlite3.connect(folder / ".passhat" / "passhat.db")) as store:
         rows = store.execute("SELECT verdict, why FROM attempts").fetchall()
     return Counter((str(verdict), why) for verdict, why in rows)
 
@@ -176,18 +176,24 @@ def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str
     )
 
 
-def _wait_for_attempts(folder: Path, *, finished: bool = True) -> None:
-    """Until the runner has begun: how long that takes depends on the machine."""
+def _wait_for_attempts(
+    folder: Path, process: subprocess.Popen[str], *, finished: bool = True
+) -> None:
+    """Until the runner has begun, or is through: how long that takes depends on the machine."""
     path = folder / ".passhat" / "passhat.db"
     wanted = "verdict IS NOT NULL" if finished else "owner IS NOT NULL"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and process.poll() is None:
         if path.exists():
-            with contextlib.suppress(sqlite3.Error), sqlite3.connect(path) as store:
+            with (
+                contextlib.suppress(sqlite3.Error),
+                contextlib.closing(sqlite3.connect(path)) as store,
+            ):
                 if store.execute(f"SELECT count(*) FROM attempts WHERE {wanted}").fetchone()[0]:
                     return
         time.sleep(0.02)
-    pytest.fail("the runner made no attempt within a minute")
+    if process.poll() is None:
+        pytest.fail("the runner made no attempt within a minute")
 
 
 def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
@@ -195,10 +201,10 @@ def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
     path = folder / ".passhat" / "passhat.db"
     finished: set[tuple[str, int]] = set()
     for _ in range(6):
-        process = _start(folder, "python:some_agents:slow", 40)
+        process = _start(folder, "python:some_agents:slow", 100)
         time.sleep(moments.uniform(0.6, 1.4))
         if finished:
-            _wait_for_attempts(folder, finished=False)
+            _wait_for_attempts(folder, process, finished=False)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if path.exists():
@@ -212,12 +218,12 @@ def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
                 }
             assert finished <= now
             finished = now
-    process = _start(folder, "python:some_agents:slow", 40)
+    process = _start(folder, "python:some_agents:slow", 100)
     process.communicate(timeout=60)
     assert process.returncode == 0
     with Store(str(path)) as store:
         (run,) = store.runs()
-        assert (run.attempts, run.passed, run.status) == (200, 200, "complete")
+        assert (run.attempts, run.passed, run.status) == (500, 500, "complete")
 
 
 def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> None:
@@ -240,7 +246,7 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
 
 def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: Path) -> None:
     process = _start(folder, "python:some_agents:slow", 200)
-    _wait_for_attempts(folder)
+    _wait_for_attempts(folder, process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == ExitCode.STOPPED
@@ -254,7 +260,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     process = _start(folder, "python:some_agents:hangs", 2, "--step-timeout", "50")
-    _wait_for_attempts(folder, finished=False)
+    _wait_for_attempts(folder, process, finished=False)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
@@ -273,7 +279,7 @@ def test_a_store_that_cannot_be_written_stops_the_run_with_a_reason(
     assert ended.code == 2
     assert "cannot be used as a store" in ended.err
     other = folder / "other.db"
-    with sqlite3.connect(other) as database:
+    with contextlib.closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE mine (x)")
     ended = passhat(*TASKS, "-a", "python:some_agents:yes", "--store", other)
     assert ended.code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import runpy
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,7 +137,8 @@ def test_the_transformer_is_what_the_full_table_says(shared_data: Path) -> None:
     compact = runpy.run_path(str(script))["compact"]
     table = shared_data / "transformer_multiplication_p.csv.gz"
     shipped = Path(__file__).parents[2] / "src/passhat/examples/transformer_multiplication.csv.gz"
-    assert compact(table) == shipped.read_bytes()
+    # The content, not the bytes: a gzip header differs between versions of Python.
+    assert gzip.decompress(compact(table)) == gzip.decompress(shipped.read_bytes())
     assert shipped.stat().st_size < 300_000
 
 

@@ -56,12 +56,19 @@ class Store:
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
+        except (sqlite3.Error, OSError) as error:
+            raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
+        try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA foreign_keys = ON")
             migrate(self._db, path)
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
+            self._db.close()
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
+        except ReadError:
+            self._db.close()
+            raise
         self._owner = this_owner()
         self._task_keys: dict[str, dict[str, int]] = {}
 
