@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterable
@@ -239,3 +240,23 @@ def test_control_c_ends_watching(
     plan = ["--watch", "--tasks", "30", "--attempts", "8"]
     assert main(["gate", path, "pass^4 >= 0.5", *plan]) == 130
     assert "stopped" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_does_not_change_the_verdict() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import os, sys; from passhat.cli import main; "
+        "sys.exit(main(['gate', 'example:helpdesk', '--run', sys.argv[1], 'pass^8 >= 0.5']))"
+    )
+    for run, verdict in (("hasty", 1), ("careful", 3)):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", code, run], stdout=write_end, stderr=subprocess.PIPE
+            )
+        finally:
+            os.close(write_end)
+        assert (done.returncode, done.stderr) == (verdict, b"")

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, reading_options, write_text
+from passhat.cli.options import (
+    HowToRead,
+    forget_standard_output,
+    reading_options,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from passhat.gates import GateResult
@@ -103,7 +108,11 @@ def command(
         result = watch_source(lambda: how.one(source, run_name), watcher, interval)
     else:
         result = judge(how.one(source, run_name), asked, base, options)
-    _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
+    try:
+        _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
+    except BrokenPipeError:
+        # Whoever read our words has gone; the verdict stays what it is.
+        forget_standard_output()
     return ExitCode(result.exit_code)
 
 
@@ -127,7 +136,7 @@ def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: s
 
     from passhat.report.gate_markdown import gate_as_markdown
     from passhat.report.gate_plain_data import gate_as_json, gate_as_junit
-    from passhat.report.gate_terminal import print_gate
+    from passhat.report.gate_terminal import render_gate
 
     if md is not None:
         write_text(md, gate_as_markdown(result))
@@ -138,7 +147,7 @@ def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: s
     if as_json_text:
         click.echo(gate_as_json(result), nl=False)
     elif "-" not in (md, junit):
-        print_gate(result, Console())
+        click.echo(render_gate(result, Console()), nl=False)
 
 
 def _append(path: str, text: str) -> None:

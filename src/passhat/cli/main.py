@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -12,6 +10,7 @@ import click
 
 import passhat
 from passhat.cli.exits import ExitCode
+from passhat.cli.options import forget_standard_output
 from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "cli", "main"]
@@ -65,7 +64,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("stopped", err=True)
         return ExitCode.STOPPED
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone: nothing is wrong. Python would complain
-        # again when it flushes at exit, so the stream is pointed elsewhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_standard_output()
         return ExitCode.OK

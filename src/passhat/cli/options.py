@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -21,6 +23,7 @@ __all__ = [
     "KList",
     "column_map",
     "exit_code",
+    "forget_standard_output",
     "missing_option",
     "reading_options",
     "source_options",
@@ -183,6 +186,11 @@ def exit_code(runs: Iterable[Run]) -> ExitCode:
         if len(found) > _MOST_LOSSES:
             click.echo(f"  and {len(found) - _MOST_LOSSES:,} more", err=True)
     return ExitCode.INCOMPLETE if losses else ExitCode.OK
+
+
+def forget_standard_output() -> None:
+    """The reader of our output (head, less) has gone; Python would complain when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_text(path: str, text: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from passhat.gates import GateResult, GateVerdict, RuleResult
+from passhat.report.tables import captured, plain
 
-__all__ = ["print_gate"]
+__all__ = ["render_gate"]
 
 # Okabe and Ito's palette, with a shape beside each colour.
 _COLOURS = {
@@ -19,22 +22,26 @@ _COLOURS = {
 _GREY = "grey50"
 
 
-def print_gate(result: GateResult, console: Console) -> None:
-    """Print the headline, then each rule with its evidence and what to do next."""
+def render_gate(result: GateResult, console: Console) -> str:
+    """The headline, then each rule with its evidence and what to do next."""
+    return captured(console, lambda: _parts(result))
+
+
+def _parts(result: GateResult) -> Iterator[RenderableType]:
     name = result.name if result.base is None else f"{result.name} against {result.base}"
-    console.print(Text.assemble((name, "bold"), "  ", (result.headline, "italic")))
+    yield Text.assemble(plain(name, "bold"), "  ", plain(result.headline, "italic"))
     for found in result.results:
-        _print_rule(found, console)
+        yield from _rule(found)
     for note in result.notes:
-        console.print(Padding(Text(f"· {note}", style=_GREY), (0, 0, 0, 2), expand=False))
+        yield _indented(plain(f"· {note}", _GREY), 2)
 
 
-def _print_rule(found: RuleResult, console: Console) -> None:
-    colour = _COLOURS[found.verdict]
-    heading = Text.assemble(
-        (f"{found.verdict.sign} {found.verdict}", f"bold {colour}"), "  ", (str(found.rule), "bold")
-    )
-    console.print(Padding(heading, (0, 0, 0, 2), expand=False))
-    lines = [found.evidence, *([found.advice] if found.advice else []), *found.notes]
-    for line in lines:
-        console.print(Padding(Text(line), (0, 0, 0, 6), expand=False))
+def _rule(found: RuleResult) -> Iterator[RenderableType]:
+    verdict = (f"{found.verdict.sign} {found.verdict}", f"bold {_COLOURS[found.verdict]}")
+    yield _indented(Text.assemble(verdict, "  ", plain(str(found.rule), "bold")), 2)
+    for line in (found.evidence, *([found.advice] if found.advice else []), *found.notes):
+        yield _indented(plain(line), 6)
+
+
+def _indented(text: Text, spaces: int) -> Padding:
+    return Padding(text, (0, 0, 0, spaces), expand=False)
