@@ -1,0 +1,1 @@
+"""What answers over the network: the live dashboard, and passhat as an evaluator of A2A agents."""
