@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -113,10 +113,22 @@ async def attempt(
 async def _played(
     suite: Suite, agent: Agent, task: Task, info: AttemptInfo, clock: _Clock, made: _Made
 ) -> Judgement:
-    episode = _guarded(lambda: suite.episode(task, info.seed), MissingReason.INFRASTRUCTURE)
+    episode = await _ours(lambda: suite.episode(task, info.seed))
+    try:
+        await _conversation(episode, agent, info, clock, made)
+        return await _judged(episode, made)
+    finally:
+        close = getattr(episode, "close", None)
+        if close is not None:
+            await _settled(close())
+
+
+async def _conversation(
+    episode: Episode, agent: Agent, info: AttemptInfo, clock: _Clock, made: _Made
+) -> None:
     session = await _started(agent, info, made)
     try:
-        turn: Turn | None = _guarded(episode.open, MissingReason.INFRASTRUCTURE)
+        turn: Turn | None = await _ours(episode.open)
         while turn is not None:
             if made.steps >= clock.limits.max_steps:
                 raise AgentFault(
@@ -128,7 +140,6 @@ async def _played(
             turn = await _step(episode, session, turn, made)
     finally:
         await session.close()
-    return _judged(episode, made)
 
 
 async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
@@ -158,14 +169,14 @@ async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> 
     except Exception as error:
         raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
     made.say("agent", answer)
-    return _guarded(lambda: episode.reply(answer), MissingReason.INFRASTRUCTURE)
+    return await _ours(lambda: episode.reply(answer))
 
 
-def _judged(episode: Episode, made: _Made) -> Judgement:
+async def _judged(episode: Episode, made: _Made) -> Judgement:
     """A judge that breaks is asked again; a judge that stays broken leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
-            return episode.judge()
+            return await _settled(episode.judge())
         except Exception as error:
             if left == 0:
                 raise _OurFault(MissingReason.JUDGE_ERROR, _described(error)) from None
@@ -173,12 +184,17 @@ def _judged(episode: Episode, made: _Made) -> Judgement:
     raise AssertionError("unreachable")
 
 
-def _guarded(work: Callable[[], T], reason: MissingReason) -> T:
+async def _ours(work: Callable[[], T | Awaitable[T]]) -> T:
     """Run the suite's own code: what breaks there is not the agent's fault."""
     try:
-        return work()
+        return await _settled(work())
     except Exception as error:
-        raise _OurFault(reason, _described(error)) from None
+        raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
+
+
+async def _settled(value: T | Awaitable[T]) -> T:
+    """The value itself: a suite that has to wait for something answers with an awaitable."""
+    return await value if isinstance(value, Awaitable) else value
 
 
 def _described(error: BaseException) -> str:

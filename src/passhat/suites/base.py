@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -57,15 +57,19 @@ class Judgement:
 
 
 class Episode(Protocol):
-    """A fresh world for one attempt."""
+    """A fresh world for one attempt.
 
-    def open(self) -> Turn:
+    Each method may also be ``async``: a world that waits for a process or a model does not hold up
+    other attempts. An episode that holds something open may have ``close()``, which is always called.
+    """
+
+    def open(self) -> Turn | Awaitable[Turn]:
         """The first words to the agent."""
 
-    def reply(self, answer: str) -> Turn | None:
+    def reply(self, answer: str) -> Turn | None | Awaitable[Turn | None]:
         """What follows the agent's answer; ``None`` when the conversation is over."""
 
-    def judge(self) -> Judgement:
+    def judge(self) -> Judgement | Awaitable[Judgement]:
         """Decide, once it is over. An exception here is the judge's fault, not the agent's."""
 
 
@@ -86,7 +90,7 @@ class Suite(Protocol):
     def judge_fingerprint(self) -> str:
         """Changes whenever the judge does."""
 
-    def episode(self, task: Task, seed: int) -> Episode:
+    def episode(self, task: Task, seed: int) -> Episode | Awaitable[Episode]:
         """A new world, with nothing in it of any earlier attempt."""
 
 
