@@ -60,13 +60,13 @@ class Episode(Protocol):
     """A fresh world for one attempt.
 
     Each method may also be ``async``: a world that waits for a process or a model does not hold up
-    other attempts. An episode that holds something open may have ``close()``, which is always called.
+    other attempts. An episode that holds something open may have ``close()``; it is always called.
     """
 
     def open(self) -> Turn | Awaitable[Turn]:
         """The first words to the agent."""
 
-    def reply(self, answer: str) -> Turn | None | Awaitable[Turn | None]:
+    def reply(self, answer: str) -> Turn | Awaitable[Turn | None] | None:
         """What follows the agent's answer; ``None`` when the conversation is over."""
 
     def judge(self) -> Judgement | Awaitable[Judgement]:
