@@ -16,7 +16,8 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
+    *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
+    *("config", "doctor"),
     *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
     *("judge", "sandbox", "read", "import", "export", "completion"),
 )

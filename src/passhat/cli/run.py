@@ -7,34 +7,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passhat.runner import Progress, RunPlan
+    from passhat.store import Store
     from passhat.suites import Suite, Task
 
-_DEFAULT_STORE = ".passhat/passhat.db"
+__all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 
 
-def store_option(function: click.decorators.FC) -> click.decorators.FC:
-    """Where attempts are kept; the same for every command that needs it."""
-    return click.option(
-        "--store",
-        "store_path",
-        metavar="PATH",
-        default=_DEFAULT_STORE,
-        envvar="PASSHAT_STORE",
-        show_default=True,
-        help="Where attempts are kept.",
-    )(function)
-
-
-@click.command("run")
+@click.command("run", cls=Configured)
 @click.option("-a", "--agent", required=True, metavar="AGENT", help="Who attempts: KIND:REST.")
 @click.option("-s", "--suite", required=True, metavar="SUITE", help="What: KIND:REST.")
-@click.option("-n", "attempts", default=4, show_default=True, help="Attempts at every task.")
+@click.option("-n", "--attempts", default=4, show_default=True, help="Attempts at every task.")
 @click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeatable.")
 @click.option("--random", "drawn", type=int, metavar="N", help="Only N tasks, drawn by --seed.")
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
@@ -45,8 +34,15 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @store_option
-@click.option("--verbose", is_flag=True, help="A line for every attempt.")
+@click.option(
+    "--config",
+    expose_value=False,  # Configured reads it before anything else
+    metavar="FILE",
+    help="Settings in TOML.  [default: passhat.toml, if it is in this folder]",
+)
+@click.option("--verbose", is_flag=True, help="A line for every attempt, and all their reasons.")
 def command(
     agent: str,
     suite: str,
@@ -61,6 +57,7 @@ def command(
     timeout: float,
     only_missing: bool,
     name: str,
+    baseline: str | None,
     store_path: str,
     verbose: bool,
 ) -> ExitCode:
@@ -70,6 +67,7 @@ def command(
     in flight finish, a second one stops at once.
     """
     from passhat.agents import load_agent
+    from passhat.cli.before import say_before
     from passhat.errors import InvalidValue
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
@@ -79,11 +77,9 @@ def command(
 
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
-    _import_from_here()
+    import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
-    if temperature == 0 and attempts > 1:
-        click.echo("note: temperature 0 usually makes all attempts alike", err=True)
     plan = plan_run(
         chosen_suite,
         chosen_agent,
@@ -100,8 +96,9 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
+        say_before(plan, store, baseline)
         progress, stopped = _run(plan, store, verbose=verbose)
-        _report(plan, store)
+        _report(plan, store, verbose=verbose)
     if stopped:
         left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
@@ -136,72 +133,58 @@ def choose_tasks(
     return tuple({task.id: task for task in chosen}.values())
 
 
-def _run(plan: RunPlan, store: object, *, verbose: bool) -> tuple[Progress, bool]:
+def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]:
     import asyncio
     import signal
     import sys
-    import time
 
+    from passhat.cli.live import Display
     from passhat.runner import run_attempts
     from passhat.runner.running import Stop
-    from passhat.store import AttemptRecord, Store
 
-    assert isinstance(store, Store)
     stop = Stop()
-    last = [time.monotonic()]
-
-    def seen(record: AttemptRecord, progress: Progress) -> None:
-        if verbose:
-            verdict = record.judgement
-            why = f" {verdict.why}: {verdict.detail}" if verdict.why else ""
-            click.echo(
-                f"{record.task}#{record.number} {verdict.verdict} "
-                f"({record.steps} steps, {record.seconds:.1f} s){why}",
-                err=True,
-            )
-        now = time.monotonic()
-        if progress.done == progress.total or now - last[0] > 2.0:
-            last[0] = now
-            click.echo(
-                f"{progress.done:,} of {progress.total:,} attempts: {progress.passed:,} passed, "
-                f"{progress.failed:,} failed, {progress.missing:,} missing",
-                err=True,
-            )
+    display = Display(f"{plan.agent.name} at {plan.suite.name}", plan.jobs, verbose=verbose)
 
     async def whole() -> Progress:
         loop = asyncio.get_running_loop()
 
         def interrupted() -> None:
             stop.ask()
-            click.echo("finishing what is in flight; Ctrl-C again stops at once", err=True)
+            display.note("finishing what is in flight; Ctrl-C again stops at once")
 
         if sys.platform != "win32":
             loop.add_signal_handler(signal.SIGINT, interrupted)
             loop.add_signal_handler(signal.SIGTERM, interrupted)
-        return await run_attempts(plan, store, stop, seen)
+        return await run_attempts(plan, store, stop, display.seen)
 
-    progress = asyncio.run(whole())
+    with display:
+        progress = asyncio.run(whole())
     return progress, stop.asked
 
 
-def _report(plan: RunPlan, store: object) -> None:
+def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
+    """The attempts as they came, then what they are worth over all tasks."""
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
     from passhat.report import ReportOptions, build_report
+    from passhat.report.run_summary import summarise
+    from passhat.report.run_summary_terminal import render_summary
     from passhat.report.terminal import render_report
-    from passhat.store import Store
 
-    assert isinstance(store, Store)
     stored = store.find(plan.record.id)
     if stored.attempts:
+        chosen = {task.id for task in plan.tasks}
+        rows = (row for row in store.ended(stored.id) if row[0] in chosen)
+        summary = summarise(rows, plan.attempts)
+        click.echo(render_summary(summary, Console(), full=verbose), nl=False)
         run = run_from_store(store, stored)
-        report = build_report([run], ReportOptions(with_tasks=len(run.outcomes) <= 60))
+        report = build_report([run], ReportOptions())
         click.echo(render_report(report, Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)
 
 
-def _import_from_here() -> None:
+def import_from_here() -> None:
     """python:MODULE means a module of the folder that passhat was called in, too."""
     import sys
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol, Question
 from passhat.suites.base import Judgement, Task, fingerprint
 
-__all__ = ["AttemptRecord", "RunRecord", "StoredRun", "protocol_from"]
+__all__ = [
+    "AttemptRecord",
+    "Ended",
+    "JudgementSource",
+    "RunRecord",
+    "StoredJudgement",
+    "StoredRun",
+    "protocol_from",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +87,37 @@ def protocol_from(data: Mapping[str, object]) -> Protocol:
     )
 
 
+class JudgementSource(StrEnum):
+    """Who said it: the judge at the time, the judge again, or a person."""
+
+    JUDGE = "judge"
+    REGRADE = "regrade"
+    HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgement:
+    """One word on an attempt; later ones stand beside the first, never in its place."""
+
+    verdict: Verdict
+    why: str
+    detail: str
+    source: JudgementSource
+    at: str = ""
+    judge_fingerprint: str = ""
+
+    def __str__(self) -> str:
+        reason = ": ".join(part for part in (self.why, self.detail) if part)
+        return f"{self.verdict}, {reason}" if reason else str(self.verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one stored attempt ended, for showing it."""
+    """How one stored attempt ended, for showing it.
+
+    ``verdict``, ``why`` and ``detail`` are the newest word; ``said`` holds all of them, the first
+    one first.
+    """
 
     task: str
     number: int
@@ -90,3 +127,5 @@ class Ended:
     seconds: float | None
     steps: float | None
     transcript: Sequence[Mapping[str, str]] = ()
+    said: Sequence[StoredJudgement] = ()
+    seed: int | None = None

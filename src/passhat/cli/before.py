@@ -1,0 +1,97 @@
+"""What is said before the first attempt is made, while nothing is spent yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from passhat.protocol import Protocol
+    from passhat.runner import RunPlan
+    from passhat.runner.foreseeing import Foresight, Range
+    from passhat.store import Store, StoredRun
+
+__all__ = ["say_before"]
+
+_FINGERPRINTS = (("suite_fingerprint", "its tasks"), ("tests_fingerprint", "its judge"))
+
+
+def say_before(
+    plan: RunPlan, store: Store, baseline: str | None = None, price_per_call: Range | None = None
+) -> None:
+    """Warnings, and what the run will need; on standard error.
+
+    ``price_per_call`` is what one call of the agent costs, where a price is known.
+    """
+    left = _left(plan, store)
+    if not left:
+        return
+    if plan.temperature == 0 and plan.attempts > 1:
+        click.echo("note: temperature 0 usually makes all attempts alike", err=True)
+    for line in _changes(plan, store, baseline):
+        click.echo(f"note: {line}", err=True)
+    from passhat.runner.foreseeing import foresee
+
+    pilot = store.measures(plan.agent.name, plan.suite.name)
+    needs = foresee(left, plan.jobs, plan.limits.max_steps, pilot, price_per_call)
+    click.echo(_needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs)), err=True)
+
+
+def _left(plan: RunPlan, store: Store) -> int:
+    known = {run.id for run in store.runs()}
+    made = store.made(plan.record.id) if plan.record.id in known else set()
+    return sum(1 for one in plan.wanted() if one not in made)
+
+
+def _changes(plan: RunPlan, store: Store, baseline: str | None) -> Iterator[str]:
+    """Where the suite is not the one that the baseline, or the last such run, was made with."""
+    earlier = store.find(baseline) if baseline else _last_like(plan, store)
+    if earlier is None:
+        return
+    mine, theirs = plan.record.protocol, store.protocol(earlier.id)
+    if baseline and theirs.suite != mine.suite:
+        yield f"run {earlier.id} is about another suite, {theirs.suite}"
+        return
+    parts = [what for field, what in _FINGERPRINTS if _differ(mine, theirs, field)]
+    if parts:
+        yield (
+            f"{plan.suite.name} changed since run {earlier.id} ({earlier.started}): "
+            f"{' and '.join(parts)} differ, so the two cannot be compared"
+        )
+    elif baseline and _differ(mine, theirs, "suite_fingerprint", unknown=True):
+        yield f"run {earlier.id} does not record which tasks {plan.suite.name} had"
+
+
+def _differ(mine: Protocol, theirs: Protocol, field: str, *, unknown: bool = False) -> bool:
+    a, b = getattr(mine, field), getattr(theirs, field)
+    return (a is None or b is None) if unknown else (a != b and None not in (a, b))
+
+
+def _last_like(plan: RunPlan, store: Store) -> StoredRun | None:
+    """The newest run of this agent at this suite; none when this very run is there already."""
+    runs = store.runs()
+    if any(run.id == plan.record.id for run in runs):
+        return None
+    like = (plan.agent.name, plan.suite.name)
+    return next((run for run in reversed(runs) if (run.agent, run.suite) == like), None)
+
+
+def _needs_line(needs: Foresight, at_most: float) -> str:
+    from passhat._display import counted
+    from passhat.report.durations import duration, duration_range, money_range
+
+    what = f"{counted(needs.attempts, 'attempt')} to make"
+    if needs.seconds is not None:
+        parts = [f"about {duration_range(needs.seconds.low, needs.seconds.high)}"]
+    else:
+        parts = [f"time unknown until the first are done, at most {duration(at_most)}"]
+    low, high = round(needs.calls.low), round(needs.calls.high)
+    parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
+    if needs.cost is not None:
+        parts.append(money_range(needs.cost.low, needs.cost.high))
+    if needs.pilot:
+        parts.append(f"judging by {counted(needs.pilot, 'earlier attempt')}")
+    return f"{what}: {', '.join(parts)}"

@@ -1,0 +1,131 @@
+"""How long the rest of a run will take and what it will cost, as ranges.
+
+The mean of what is left lies around the mean of what was seen, by as much as attempts differ among
+themselves. The ranges are wide on purpose where little was seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Foresight", "Range", "Spread", "foresee", "sum_of", "time_left"]
+
+_DEVIATIONS = 2.0
+_LEAST_DEVIATION = 0.25
+"""A few attempts say little about how much attempts differ: this share of the mean at least."""
+_ENOUGH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``low`` to ``high``; neither is a promise."""
+
+    low: float
+    high: float
+
+
+@dataclass(slots=True)
+class Spread:
+    """Mean and deviation of a measure, kept up to date one attempt at a time."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float | None) -> None:
+        """Count one attempt; one for which nothing is recorded does not count as zero."""
+        if value is not None:
+            self.count += 1
+            self.total += value
+            self.squares += value * value
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    @property
+    def deviation(self) -> float:
+        if self.count < 2:
+            return self.mean
+        variance = max(0.0, self.squares - self.total * self.mean) / (self.count - 1)
+        least = 0.0 if self.count >= _ENOUGH else _LEAST_DEVIATION * self.mean
+        return max(math.sqrt(variance), least)
+
+
+def sum_of(more: int, seen: Spread) -> Range | None:
+    """What so many further attempts add up to; ``None`` when nothing was seen."""
+    if not seen.count:
+        return None
+    if more <= 0:
+        return Range(0.0, 0.0)
+    middle = more * seen.mean
+    # The sum varies by itself, and the mean it is taken from is only known from what was seen.
+    half = _DEVIATIONS * seen.deviation * math.sqrt(more + more**2 / seen.count)
+    return Range(max(0.0, middle - half), middle + half)
+
+
+def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Range | None:
+    """Seconds until so many attempts are done, with ``jobs`` at a time.
+
+    Two ways to reckon: from how long one attempt takes, and, once ``elapsed`` is given, from how
+    fast they came so far. The range holds both.
+    """
+    work = sum_of(left, seconds)
+    if work is None:
+        return None
+    if left <= 0:
+        return work
+    at_once = max(1, min(jobs, left))
+    low, high = work.low / at_once, work.high / at_once
+    if elapsed > 0:
+        pace = elapsed / seconds.count * left
+        low, high = min(low, pace), max(high, pace)
+    # The last ones run with idle neighbours, and no run is shorter than one attempt.
+    return Range(low, high + (seconds.mean + seconds.deviation) * (at_once > 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What a run is expected to need before it starts.
+
+    ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
+    it rests on limits and prices alone.
+    """
+
+    attempts: int
+    pilot: int
+    seconds: Range | None
+    calls: Range
+    cost: Range | None
+
+
+def foresee(
+    attempts: int,
+    jobs: int,
+    max_steps: int,
+    pilot: Iterable[tuple[float | None, float | None, float | None]] = (),
+    price_per_call: Range | None = None,
+) -> Foresight:
+    """What so many attempts will need.
+
+    Parameters
+    ----------
+    attempts, jobs, max_steps
+        How many are to be made, how many at a time, turns of the agent at most.
+    pilot
+        (seconds, steps, cost) of earlier attempts; ``None`` is "not recorded".
+    price_per_call
+        What one call of the agent costs, from the price table; used where no cost is stored.
+    """
+    seconds, steps, cost = Spread(), Spread(), Spread()
+    for one in pilot:
+        for spread, value in zip((seconds, steps, cost), one, strict=True):
+            spread.add(value)
+    calls = sum_of(attempts, steps) or Range(float(attempts), float(attempts * max_steps))
+    money = sum_of(attempts, cost)
+    if money is None and price_per_call is not None:
+        money = Range(calls.low * price_per_call.low, calls.high * price_per_call.high)
+    known = max(seconds.count, steps.count, cost.count)
+    return Foresight(attempts, known, time_left(attempts, jobs, seconds), calls, money)
