@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from passhat.protocol import Protocol
     from passhat.runner import RunPlan
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["say_before"]
 
-_FINGERPRINTS = (("suite_fingerprint", "its tasks"), ("tests_fingerprint", "its judge"))
+_FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
 
 
 def say_before(
@@ -26,12 +26,13 @@ def say_before(
 
     ``price_per_call`` is what one call of the agent costs, where a price is known.
     """
-    left = _left(plan, store)
+    runs = store.runs()
+    left = _left(plan, store, runs)
     if not left:
         return
     if plan.temperature == 0 and plan.attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
-    for line in _changes(plan, store, baseline):
+    for line in _changes(plan, store, runs, baseline):
         click.echo(f"note: {line}", err=True)
     from passhat.runner.foreseeing import foresee
 
@@ -40,15 +41,17 @@ def say_before(
     click.echo(_needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs)), err=True)
 
 
-def _left(plan: RunPlan, store: Store) -> int:
-    known = {run.id for run in store.runs()}
+def _left(plan: RunPlan, store: Store, runs: Sequence[StoredRun]) -> int:
+    known = {run.id for run in runs}
     made = store.made(plan.record.id) if plan.record.id in known else set()
     return sum(1 for one in plan.wanted() if one not in made)
 
 
-def _changes(plan: RunPlan, store: Store, baseline: str | None) -> Iterator[str]:
+def _changes(
+    plan: RunPlan, store: Store, runs: Sequence[StoredRun], baseline: str | None
+) -> Iterator[str]:
     """Where the suite is not the one that the baseline, or the last such run, was made with."""
-    earlier = store.find(baseline) if baseline else _last_like(plan, store)
+    earlier = store.find(baseline) if baseline else _last_like(plan, runs)
     if earlier is None:
         return
     mine, theirs = plan.record.protocol, store.protocol(earlier.id)
@@ -59,7 +62,7 @@ def _changes(plan: RunPlan, store: Store, baseline: str | None) -> Iterator[str]
     if parts:
         yield (
             f"{plan.suite.name} changed since run {earlier.id} ({earlier.started}): "
-            f"{' and '.join(parts)} differ, so the two cannot be compared"
+            f"it has {' and '.join(parts)}, so the two cannot be compared"
         )
     elif baseline and _differ(mine, theirs, "suite_fingerprint", unknown=True):
         yield f"run {earlier.id} does not record which tasks {plan.suite.name} had"
@@ -70,9 +73,8 @@ def _differ(mine: Protocol, theirs: Protocol, field: str, *, unknown: bool = Fal
     return (a is None or b is None) if unknown else (a != b and None not in (a, b))
 
 
-def _last_like(plan: RunPlan, store: Store) -> StoredRun | None:
+def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:
     """The newest run of this agent at this suite; none when this very run is there already."""
-    runs = store.runs()
     if any(run.id == plan.record.id for run in runs):
         return None
     like = (plan.agent.name, plan.suite.name)

@@ -78,6 +78,8 @@ class Configured(click.Command):
         """The file that is named, or passhat.toml where it lies here."""
         from passhat.cli.settings import DEFAULT_FILE, Configuration, read_configuration
 
+        if ctx.resilient_parsing or _HELP & set(args):
+            return Configuration()
         by_key = _options_by_key(self)
         option = by_key[_FILE_OPTION]
         # Only --config is looked up here; everything wrong with the rest is said later.
@@ -90,7 +92,7 @@ class Configured(click.Command):
         path = named if isinstance(named, str) else option.value_from_envvar(ctx)
         if path is None and Path(DEFAULT_FILE).is_file():
             path = DEFAULT_FILE
-        if path is None or ctx.resilient_parsing or _HELP & set(args):
+        if path is None:
             return Configuration()
         return read_configuration(str(path), set(by_key) - set(_NOT_SETTINGS))
 
@@ -119,8 +121,8 @@ def _converted(
 
     value = setting.value
     if option.is_flag != isinstance(value, bool):
-        wanted = "true or false" if option.is_flag else f"not {str(value).lower()}"
-        raise wrong(f"must be {wanted}.")
+        takes = "must be true or false" if option.is_flag else "takes a value, not true or false"
+        raise wrong(f"{takes}.")
     if isinstance(value, list) and not option.multiple:
         raise wrong("takes one value, not a list.")
     if option.is_flag:

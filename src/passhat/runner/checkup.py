@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from passhat._display import counted
 from passhat.errors import PasshatError
 
 __all__ = ["Finding", "Level", "examine"]
@@ -67,7 +68,7 @@ def examine(
     *,
     sandbox: bool = True,
 ) -> Iterator[Finding]:
-    """Every check, one after the other; nothing is changed and no agent is asked anything."""
+    """Every check, one after the other; no agent is asked anything."""
     yield from _python()
     yield from _extras()
     yield from _keys(environment, agents)
@@ -148,7 +149,9 @@ def _store(path: str) -> Iterator[Finding]:
             yield Finding("store", Level.PROBLEM, str(getattr(error, "message", error)), hint)
             return
         if sound:
-            yield Finding("store", Level.OK, f"{path}: version {VERSION}, whole, {runs:,} runs")
+            yield Finding(
+                "store", Level.OK, f"{path}: version {VERSION}, whole, {counted(runs, 'run')}"
+            )
         else:
             advice = "Copy the file away, then: sqlite3 FILE .recover | sqlite3 NEW"
             yield Finding("store", Level.PROBLEM, f"{path} is damaged", advice)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 __all__ = ["Foresight", "Range", "Spread", "foresee", "sum_of", "time_left"]
 
 _DEVIATIONS = 2.0
-_LEAST_DEVIATION = 0.25
-"""A few attempts say little about how much attempts differ: this share of the mean at least."""
-_ENOUGH = 10
+_AS_IF_SEEN = 2
+"""A few attempts say little about how much attempts differ: as if so many more had been seen, whose
+deviation is their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,10 @@ class Spread:
 
     @property
     def deviation(self) -> float:
-        if self.count < 2:
-            return self.mean
-        variance = max(0.0, self.squares - self.total * self.mean) / (self.count - 1)
-        least = 0.0 if self.count >= _ENOUGH else _LEAST_DEVIATION * self.mean
-        return max(math.sqrt(variance), least)
+        """How much attempts differ; never less than what a few can show."""
+        squares = max(0.0, self.squares - self.total * self.mean)
+        assumed = _AS_IF_SEEN * self.mean**2
+        return math.sqrt((squares + assumed) / max(1, self.count - 1 + _AS_IF_SEEN))
 
 
 def sum_of(more: int, seen: Spread) -> Range | None:
@@ -61,9 +60,13 @@ def sum_of(more: int, seen: Spread) -> Range | None:
     if more <= 0:
         return Range(0.0, 0.0)
     middle = more * seen.mean
+    if middle <= 0:
+        return Range(0.0, 0.0)
     # The sum varies by itself, and the mean it is taken from is only known from what was seen.
-    half = _DEVIATIONS * seen.deviation * math.sqrt(more + more**2 / seen.count)
-    return Range(max(0.0, middle - half), middle + half)
+    # By factors rather than by differences: a few attempts take far longer than all the others.
+    share = seen.deviation / seen.mean * math.sqrt(1 / more + 1 / seen.count)
+    factor = math.exp(_DEVIATIONS * share)
+    return Range(middle / factor, middle * factor)
 
 
 def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Range | None:
@@ -83,7 +86,7 @@ def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Ra
         pace = elapsed / seconds.count * left
         low, high = min(low, pace), max(high, pace)
     # The last ones run with idle neighbours, and no run is shorter than one attempt.
-    return Range(low, high + (seconds.mean + seconds.deviation) * (at_once > 1))
+    return Range(low, high + (seconds.mean + _DEVIATIONS * seconds.deviation) * (at_once > 1))
 
 
 @dataclass(frozen=True, slots=True)
