@@ -43,6 +43,14 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 @click.option("--max-steps", default=30, show_default=True, help="Turns of the agent.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
+@click.option(
+    "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
+)
+@click.option(
+    "--canary/--no-canary",
+    default=None,
+    help="Tell each conversation a reference, and look for it in others.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @store_option
@@ -59,6 +67,8 @@ def command(
     max_steps: int,
     step_timeout: float,
     timeout: float,
+    stop_when: tuple[str, ...],
+    canary: bool | None,
     only_missing: bool,
     name: str,
     store_path: str,
@@ -94,6 +104,8 @@ def command(
         seed=seed,
         temperature=temperature,
         name=name,
+        stop_when=stop_when,
+        canary=canary,
         redact=Redactor(os.environ),
     )
     with Store(store_path) as store:
@@ -102,11 +114,27 @@ def command(
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
         progress, stopped = _run(plan, store, verbose=verbose)
         _report(plan, store)
+    if progress.settled is not None and progress.settled.settled:
+        _say_settled(progress)
+        return ExitCode.OK
     if stopped:
         left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK
+
+
+def _say_settled(progress: Progress) -> None:
+    """Which rules were settled, by how much of the plan."""
+    look = progress.settled
+    assert look is not None
+    for result in look.result.results:
+        click.echo(f"{result.rule}: {result.verdict}", err=True)
+    saved = progress.total - progress.done
+    click.echo(
+        f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
+        err=True,
+    )
 
 
 def choose_tasks(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
@@ -33,6 +33,10 @@ class Turn:
     """What the agent hears: the user's words, or what a tool gave back."""
 
     text: str
+
+    def with_reference(self, reference: str) -> Turn:
+        """The same words under a reference, as a desk's tickets have one."""
+        return replace(self, text=f"Reference of this conversation: {reference}\n\n{self.text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,11 @@ class Episode(Protocol):
 
 
 class Suite(Protocol):
-    """A set of tasks with their world and their judge."""
+    """A set of tasks with their world and their judge.
+
+    A suite whose tasks are conversations may set ``takes_reference``: its first turns then carry a
+    reference by which a leak between attempts is found out.
+    """
 
     @property
     def name(self) -> str: ...
