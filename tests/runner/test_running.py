@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -194,36 +193,6 @@ def _wait_for_attempts(
         time.sleep(0.02)
     if process.poll() is None:
         pytest.fail("the runner made no attempt within a minute")
-
-
-def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
-    moments = random.Random(7)
-    path = folder / ".passhat" / "passhat.db"
-    finished: set[tuple[str, int]] = set()
-    for _ in range(6):
-        process = _start(folder, "python:some_agents:slow", 100)
-        time.sleep(moments.uniform(0.6, 1.4))
-        if finished:
-            _wait_for_attempts(folder, process, finished=False)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        if path.exists():
-            with Store(str(path)) as store:
-                assert store.is_sound()
-                now = {
-                    (str(row[0]), int(str(row[1])))
-                    for run in store.runs()
-                    for block in store.rows(run.id)
-                    for row in block
-                }
-            assert finished <= now
-            finished = now
-    process = _start(folder, "python:some_agents:slow", 100)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    with Store(str(path)) as store:
-        (run,) = store.runs()
-        assert (run.attempts, run.passed, run.status) == (500, 500, "complete")
 
 
 def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> None:

@@ -13,7 +13,7 @@ from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
-from passhat.runner.time_limits import Clock, Limits, Watch
+from passhat.runner.time_limits import Clock, Limits
 from passhat.store.records import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
@@ -66,17 +66,17 @@ class Attempter:
     agent: Agent
     limits: Limits
     redact: Redactor
-    watch: Watch
     canary: Canary | None = None
 
-    async def attempt(self, task: Task, info: AttemptInfo) -> AttemptRecord:
+    async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
         """Make one attempt. Whatever the agent does, this returns, within its limits."""
-        made = _Made(info, self.watch.start())
+        made = _Made(info, clock)
+        clock.start()
         try:
             judgement = await self._played(task, made)
-            made.clock.verdict()  # an agent that answered all the same when its time was over
+            clock.verdict()  # an agent that answered all the same when its time was over
         except asyncio.CancelledError:
-            reason = made.clock.verdict()
+            reason = clock.verdict()
             if reason is None:
                 raise
             judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
@@ -85,7 +85,7 @@ class Attempter:
         except _OurFault as fault:
             judgement = Judgement.missing(fault.reason, fault.detail)
         finally:
-            self.watch.end(made.clock)
+            clock.stop()
         return self._record(task, made, judgement)
 
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
@@ -182,17 +182,16 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
 async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
     """Run the suite's own code: what breaks there is not the agent's fault."""
     try:
-        return await _settled(work(*given))
+        value = work(*given)
+        # Asking the abstract class would be slower, and this is asked several times an attempt.
+        return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
     except Exception as error:
         raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
-    # Quicker than asking the abstract class, and this is asked several times an attempt.
-    if hasattr(value, "__await__"):
-        return await cast("Awaitable[T]", value)
-    return value
+    return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
 
 
 def _described(error: BaseException) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from passhat.agents.base import Agent
 from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
-from passhat.runner.running import RunPlan
+from passhat.runner.running import RunPlan, silent
 from passhat.store import RunRecord
 from passhat.suites.base import Suite, Task, fingerprint
 
@@ -29,6 +29,7 @@ def plan_run(
     stop_when: Sequence[str] = (),
     canary: bool | None = None,
     redact: Redactor | None = None,
+    tell: Callable[[str], None] = silent,
 ) -> RunPlan:
     """A plan for all tasks of a suite, or for some of them.
 
@@ -66,6 +67,7 @@ def plan_run(
         redact=redact or Redactor(),
         stop_when=tuple(stop_when),
         canary=referenced,
+        tell=tell,
     )
 
 

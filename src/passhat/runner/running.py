@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.gates.watching import Look
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Attempter, seed_of
 from passhat.runner.canaries import Canary
+from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
 from passhat.runner.stopping import StopRule
 from passhat.runner.time_limits import Limits, Watch
@@ -26,13 +27,15 @@ from passhat.suites.base import Suite, Task
 
 __all__ = ["Limits", "Progress", "RunPlan", "Stop", "run_attempts"]
 
-_DRAIN_SECONDS = 0.02
-"""Finished attempts wait at most this long to be written together."""
-_UNWRITTEN = 1_000
-"""More than this many finished attempts are never held in memory."""
-_QUICK_SECONDS = 0.1
-"""A block of claims that is used up sooner than this was too small."""
-_LARGEST_BLOCK = 500
+_PATIENCE_SECONDS = 120.0
+"""How long a store that is locked, full or away is waited for."""
+_RELEASE_SECONDS = 30.0
+_LOCKED_SECONDS = 0.05
+"""How long one look at a locked store may hold up everything else."""
+
+
+def silent(_text: str) -> None:
+    """For whoever need not be told anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class RunPlan:
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     canary : bool
         Whether conversations carry a reference by which a leak is found out.
+    tell : callable
+        Hears what the user should know while the run goes on.
     """
 
     suite: Suite
@@ -59,6 +64,7 @@ class RunPlan:
     redact: Redactor = field(default_factory=Redactor)
     stop_when: tuple[str, ...] = ()
     canary: bool = False
+    tell: Callable[[str], None] = silent
 
     def wanted(self) -> Iterator[tuple[str, int]]:
         """Every attempt, in the order in which they are to be made.
@@ -77,7 +83,7 @@ class RunPlan:
             random.Random(f"{self.seed}/{number}").shuffle(round_)
             yield from ((task, number) for task in round_)
 
-    def attempter(self, watch: Watch) -> Attempter:
+    def attempter(self) -> Attempter:
         """Who makes the attempts."""
         tasks = [task.id for task in self.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
@@ -86,7 +92,6 @@ class RunPlan:
             self.agent,
             self.limits,
             self.redact,
-            watch,
             canary if self.canary else None,
         )
 
@@ -141,16 +146,39 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    store.begin(plan.record, plan.attempts)
+    rule = _stop_rule(plan)
+    store.wait_at_most(_LOCKED_SECONDS)
+    patience = Patience(_PATIENCE_SECONDS, plan.tell)
+    await patience(partial(store.begin, plan.record, plan.attempts))
     made = store.made(plan.record.id)
     todo = (one for one in plan.wanted() if not made.get(one[0], 0) >> one[1] & 1)
     progress = Progress(total=_left(plan, made))
-    rule = _stop_rule(plan, store)
-    if rule is not None and rule.ask():
-        stop.enough()
-    outbox = _Outbox()
-    workers = asyncio.create_task(_work(plan, _Claims(plan, store, todo, stop), outbox))
-    writer = asyncio.create_task(_write(plan, store, outbox, progress, seen, rule, stop))
+    if rule is not None:
+        for verdict in store.verdicts(plan.record.id):
+            rule.take(*verdict)
+        if rule.ask():
+            stop.enough()
+    outbox = Outbox()
+    claims = Claims(
+        partial(store.claim, plan.record.id),
+        todo,
+        plan.jobs,
+        lambda: not stop.asked,
+        patience,
+    )
+
+    async def note(records: list[AttemptRecord]) -> None:
+        await patience(partial(store.finish, plan.record.id, records))
+        for record in records:
+            progress.count(record)
+            seen(record, progress)
+            if rule is not None:
+                rule.take(record.task, record.number, record.judgement.verdict)
+        if rule is not None and rule.ask():
+            stop.enough()
+
+    workers = asyncio.create_task(_work(plan, claims, outbox))
+    writer = asyncio.create_task(_write(outbox, note))
     stop.when_impatient(workers.cancel)
     try:
         await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
@@ -163,20 +191,16 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
             workers.result()
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
+        store.wait_at_most(_RELEASE_SECONDS)
         store.release(plan.record.id)
     progress.settled = None if rule is None else rule.look
     return progress
 
 
-def _stop_rule(plan: RunPlan, store: Store) -> StopRule | None:
-    """The run's own rules, told of every verdict that the store has already."""
-    if not plan.stop_when:
-        return None
+def _stop_rule(plan: RunPlan) -> StopRule | None:
+    """The run's own rules; one that cannot be asked is refused before anything is written."""
     ids = [task.id for task in plan.tasks]
-    rule = StopRule(plan.stop_when, ids, plan.attempts, plan.seed)
-    for task, number, verdict in store.verdicts(plan.record.id):
-        rule.take(task, number, verdict)
-    return rule
+    return StopRule(plan.stop_when, ids, plan.attempts, plan.seed) if plan.stop_when else None
 
 
 def _left(plan: RunPlan, made: dict[str, int]) -> int:
@@ -185,47 +209,19 @@ def _left(plan: RunPlan, made: dict[str, int]) -> int:
     return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
 
 
-class _Claims:
-    """Attempts to be made, claimed in blocks that grow while they are used up quickly."""
-
-    def __init__(
-        self, plan: RunPlan, store: Store, todo: Iterator[tuple[str, int]], stop: Stop
-    ) -> None:
-        self._run = plan.record.id
-        self._jobs = self._size = plan.jobs
-        self._store = store
-        self._todo = todo
-        self._stop = stop
-        self._claimed: list[tuple[str, int]] = []
-        self._time = asyncio.get_running_loop().time
-        self._last = 0.0
-
-    def following(self) -> tuple[str, int] | None:
-        """The next attempt; ``None`` when there is none, or no more are wanted."""
-        while not self._claimed and not self._stop.asked:
-            now = self._time()
-            quick = now - self._last < _QUICK_SECONDS
-            self._size = min(2 * self._size, _LARGEST_BLOCK) if quick else self._jobs
-            self._last = now
-            block = list(islice(self._todo, max(self._size, self._jobs)))
-            if not block:
-                return None
-            self._claimed = self._store.claim(self._run, block)[::-1]
-        return self._claimed.pop() if self._claimed and not self._stop.asked else None
-
-
-async def _work(plan: RunPlan, claims: _Claims, outbox: _Outbox) -> None:
+async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
     watch = Watch(plan.limits)
-    attempter = plan.attempter(watch)
+    attempter = plan.attempter()
 
     async def worker() -> None:
-        while (one := claims.following()) is not None:
+        clock = watch.clock()
+        while (one := await claims.following()) is not None:
             task, number = one
             seed = seed_of(plan.seed, task, number)
             info = AttemptInfo(task, number, seed, plan.temperature)
-            outbox.put(await attempter.attempt(tasks[task], info))
+            outbox.put(await attempter.attempt(tasks[task], info, clock))
             await outbox.room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -237,59 +233,7 @@ async def _work(plan: RunPlan, claims: _Claims, outbox: _Outbox) -> None:
         watching.cancel()
 
 
-class _Outbox:
-    """Finished attempts on their way to the store."""
-
-    def __init__(self) -> None:
-        self._records: list[AttemptRecord] = []
-        self._some = asyncio.Event()
-        self._emptied = asyncio.Event()
-        self.closed = False
-
-    def put(self, record: AttemptRecord) -> None:
-        self._records.append(record)
-        self._some.set()
-
-    async def room(self) -> None:
-        """Let others have their turn; wait while too much is unwritten."""
-        await asyncio.sleep(0)
-        while len(self._records) >= _UNWRITTEN:
-            await self._emptied.wait()
-
-    def close(self) -> None:
-        """Nothing more will come."""
-        self.closed = True
-        self._some.set()
-
-    async def take(self) -> list[AttemptRecord]:
-        """What has come, after a moment in which more may come; empty once it is closed."""
-        await self._some.wait()
-        if not self.closed:
-            await asyncio.sleep(_DRAIN_SECONDS)
-        records, self._records = self._records, []
-        if not self.closed:
-            self._some.clear()
-        self._emptied.set()
-        self._emptied = asyncio.Event()
-        return records
-
-
-async def _write(
-    plan: RunPlan,
-    store: Store,
-    outbox: _Outbox,
-    progress: Progress,
-    seen: Seen,
-    rule: StopRule | None,
-    stop: Stop,
-) -> None:
+async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:
     """Write finished attempts in groups; each is durable within a few hundredths of a second."""
     while records := await outbox.take():
-        store.finish(plan.record.id, records)
-        for record in records:
-            progress.count(record)
-            seen(record, progress)
-            if rule is not None:
-                rule.take(record.task, record.number, record.judgement.verdict)
-        if rule is not None and rule.ask():
-            stop.enough()
+        await note(records)

@@ -30,7 +30,7 @@ class StopRule:
     """
 
     def __init__(
-        self, rules: Sequence[str], tasks: Sequence[str], attempts: int, seed: int
+        self, rules: Sequence[str], tasks: Sequence[str], attempts: int, seed: int = 0
     ) -> None:
         self._watcher = Watcher(rules, tasks=tasks, attempts=attempts, seed=seed)
         self._attempts = attempts

@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
 from passhat.store.owners import is_gone, this_owner
@@ -27,6 +27,9 @@ DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
 _WORTH_PACKING = 400
 """Bytes; what is smaller takes longer to compress than to write."""
+
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+"""Trouble that somebody else may end: a lock is given back, room is made on the disk."""
 
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
 
@@ -88,6 +91,10 @@ class Store:
 
     def close(self) -> None:
         self._db.close()
+
+    def wait_at_most(self, seconds: float) -> None:
+        """How long a lock of somebody else is waited for; meanwhile nothing else can go on."""
+        self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -299,7 +306,8 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise ReadError(
+            passing = getattr(error, "sqlite_errorcode", None) in _PASSING
+            raise (StoreUnavailable if passing else ReadError)(
                 f"cannot be written ({error}).",
                 source=self.path,
                 hint="Finished attempts are kept; run the same command again when it can.",
