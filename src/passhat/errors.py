@@ -14,7 +14,8 @@ these and exits with the code beside it.
     ├── NotComparable                 two runs that do not answer the same question
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── ReadError                     a file that cannot be read as what it claims to be
-    │   └── UnknownFormat             no reader recognises the file
+    │   ├── UnknownFormat             no reader recognises the file
+    │   └── StoreUnavailable          a store that is locked, full or away for the moment
     └── MissingExtra                  an optional package is not installed
 
 Each message says what was expected, what came, where, and what to do. The last part is kept in
@@ -36,6 +37,7 @@ __all__ = [
     "ReadError",
     "RuleError",
     "SandboxUnavailable",
+    "StoreUnavailable",
     "TooFewAttempts",
     "UnequalAttempts",
     "UnknownFormat",
@@ -130,6 +132,10 @@ class ReadError(PasshatError):
         super().__init__(f"{where}: {message}", hint=hint)
         self.source = source
         self.line = line
+
+
+class StoreUnavailable(ReadError):
+    """A store that cannot be written for the moment; trying again later may well work."""
 
 
 class UnknownFormat(ReadError):

@@ -151,6 +151,16 @@ def test_mistakes_in_a_file_are_told_with_its_name(
     assert passhat("run", "--help").code == 0
 
 
+def test_several_words_in_one_variable(passhat: Passhat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSHAT_STOP_WHEN", "pass^4 >= 0.6, pass^1 >= 0.9")
+    monkeypatch.setenv("PASSHAT_TASK", "retail/001,2")
+    found = settings(passhat)
+    assert found["stop_when"][0] == ["pass^4 >= 0.6", "pass^1 >= 0.9"]
+    assert found["task"][0] == ["retail/001", "2"]
+    assert found["canary"] == (None, "default")
+    assert settings(passhat, "--no-canary")["canary"] == (False, "flag --canary")
+
+
 def test_a_file_that_is_not_there(passhat: Passhat) -> None:
     ended = passhat("run", "--config", "nothing.toml")
     assert ended.code == 2

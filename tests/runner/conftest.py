@@ -18,6 +18,9 @@ def coin(prompt, seed):
 def yes(prompt):
     return "yes"
 
+def no(prompt):
+    return "no"
+
 async def ayes(prompt, task, seed, temperature):
     assert task.startswith("t") and isinstance(seed, int)
     return "yes"
@@ -30,6 +33,9 @@ def raises(prompt):
 
 def nonsense(prompt):
     return 42
+
+def long(prompt):
+    return os.urandom(20_000).hex()
 
 def slow(prompt):
     time.sleep(0.05)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -196,36 +195,6 @@ def _wait_for_attempts(
         pytest.fail("the runner made no attempt within a minute")
 
 
-def test_killed_at_any_moment_nothing_finished_is_lost(folder: Path) -> None:
-    moments = random.Random(7)
-    path = folder / ".passhat" / "passhat.db"
-    finished: set[tuple[str, int]] = set()
-    for _ in range(6):
-        process = _start(folder, "python:some_agents:slow", 100)
-        time.sleep(moments.uniform(0.6, 1.4))
-        if finished:
-            _wait_for_attempts(folder, process, finished=False)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        if path.exists():
-            with Store(str(path)) as store:
-                assert store.is_sound()
-                now = {
-                    (str(row[0]), int(str(row[1])))
-                    for run in store.runs()
-                    for block in store.rows(run.id)
-                    for row in block
-                }
-            assert finished <= now
-            finished = now
-    process = _start(folder, "python:some_agents:slow", 100)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    with Store(str(path)) as store:
-        (run,) = store.runs()
-        assert (run.attempts, run.passed, run.status) == (500, 500, "complete")
-
-
 def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> None:
     log = folder / "log.txt"
     (folder / "logging_agent.py").write_text(
@@ -255,7 +224,8 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
         (run,) = store.runs()
         assert 0 < run.attempts < 1000
         assert run.status == "stopped"
-        assert len(store.made(run.id)) == run.attempts
+        made = sum(numbers.bit_count() for numbers in store.made(run.id).values())
+        assert made == run.attempts
 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
@@ -268,7 +238,7 @@ def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     assert process.returncode == ExitCode.STOPPED
     with Store(str(folder / ".passhat" / "passhat.db")) as store:
         (run,) = store.runs()
-        assert store.made(run.id) == set()
+        assert store.made(run.id) == {}
 
 
 def test_a_store_that_cannot_be_written_stops_the_run_with_a_reason(

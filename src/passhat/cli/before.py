@@ -38,13 +38,15 @@ def say_before(
 
     pilot = store.measures(plan.agent.name, plan.suite.name)
     needs = foresee(left, plan.jobs, plan.limits.max_steps, pilot, price_per_call)
-    click.echo(_needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs)), err=True)
+    line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs))
+    click.echo(f"up to {line}" if plan.stop_when else line, err=True)
 
 
 def _left(plan: RunPlan, store: Store, runs: Sequence[StoredRun]) -> int:
     known = {run.id for run in runs}
-    made = store.made(plan.record.id) if plan.record.id in known else set()
-    return sum(1 for one in plan.wanted() if one not in made)
+    made = store.made(plan.record.id) if plan.record.id in known else {}
+    planned = (1 << plan.attempts + 1) - 2  # one bit for each of the attempts 1 to n
+    return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
 
 
 def _changes(

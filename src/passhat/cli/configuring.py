@@ -32,8 +32,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
         metavar="PATH",
         default=_configured_store,
         envvar="PASSHAT_STORE",
-        show_default=_DEFAULT_STORE,
-        help="Where attempts are kept.",
+        help=f"Where attempts are kept.  [default: {_DEFAULT_STORE}]",
     )(function)
 
 
@@ -49,6 +48,15 @@ def _configured_store() -> str:
     return _DEFAULT_STORE if setting is None else str(setting.value)
 
 
+class _Words(click.types.StringParamType):
+    """Several words in one environment variable stand between commas: a rule has blanks in it."""
+
+    envvar_list_splitter = ","
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value, param, ctx).strip()
+
+
 class Configured(click.Command):
     """A command whose options may also stand in the environment and in a TOML file.
 
@@ -59,6 +67,8 @@ class Configured(click.Command):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for key, option in _options_by_key(self).items():
+            if option.multiple and option.type is click.STRING:
+                option.type = _Words()
             if key != "json":
                 option.envvar = option.envvar or f"{_PREFIX}{key.upper()}"
 

@@ -131,6 +131,8 @@ class Display:
         parts = []
         if now.retries:
             parts.append(f"{now.retries:,} retries")
+        if now.leaks:
+            parts.append(f"{counted(now.leaks, 'leak')} between attempts")
         if self._tokens:
             parts.append(f"{self._tokens:,.0f} tokens")
         left = now.total - now.done

@@ -32,6 +32,14 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 @click.option("--max-steps", default=30, show_default=True, help="Turns of the agent.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
+@click.option(
+    "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
+)
+@click.option(
+    "--canary/--no-canary",
+    default=None,
+    help="Tell each conversation a reference, and look for it in others.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
@@ -55,6 +63,8 @@ def command(
     max_steps: int,
     step_timeout: float,
     timeout: float,
+    stop_when: tuple[str, ...],
+    canary: bool | None,
     only_missing: bool,
     name: str,
     baseline: str | None,
@@ -90,6 +100,8 @@ def command(
         seed=seed,
         temperature=temperature,
         name=name,
+        stop_when=stop_when,
+        canary=canary,
         redact=Redactor(os.environ),
     )
     with Store(store_path) as store:
@@ -99,11 +111,27 @@ def command(
         say_before(plan, store, baseline)
         progress, stopped = _run(plan, store, verbose=verbose)
         _report(plan, store, verbose=verbose)
+    if progress.settled is not None and progress.settled.settled:
+        _say_settled(progress)
+        return ExitCode.OK
     if stopped:
         left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK
+
+
+def _say_settled(progress: Progress) -> None:
+    """Which rules were settled, by how much of the plan."""
+    look = progress.settled
+    assert look is not None
+    for result in look.result.results:
+        click.echo(f"{result.rule}: {result.verdict}", err=True)
+    saved = progress.total - progress.done
+    click.echo(
+        f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
+        err=True,
+    )
 
 
 def choose_tasks(
@@ -137,6 +165,7 @@ def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]
     import asyncio
     import signal
     import sys
+    from dataclasses import replace
 
     from passhat.cli.live import Display
     from passhat.runner import run_attempts
@@ -155,7 +184,7 @@ def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]
         if sys.platform != "win32":
             loop.add_signal_handler(signal.SIGINT, interrupted)
             loop.add_signal_handler(signal.SIGTERM, interrupted)
-        return await run_attempts(plan, store, stop, display.seen)
+        return await run_attempts(replace(plan, tell=display.say), store, stop, display.seen)
 
     with display:
         progress = asyncio.run(whole())

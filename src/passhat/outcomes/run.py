@@ -38,6 +38,8 @@ class Run:
         Numbers that the source itself printed, as shares of 1, by metric.
     source_counts : tuple of str
         How the source is known to count, where that differs from passhat's way.
+    notes : tuple of str
+        What whoever made the attempts found out about them, such as a leak between attempts.
     reading : tuple of str
         What the reader took for what, and what it left aside.
     tally : Tally, optional
@@ -55,6 +57,7 @@ class Run:
     source: str = ""
     source_says: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     source_counts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
     tally: Tally | None = None
     origin: str = ""

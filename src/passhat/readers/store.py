@@ -65,5 +65,19 @@ def run_from_store(store: Store, stored: StoredRun) -> Run:
         protocol=replace(protocol, attempts=stored.planned),
         attempts=found.attempts,
         source=store.path,
+        notes=_leak_notes(store, stored),
         reading=(f"run {stored.id} of the store, started {stored.started}, {stored.status}",),
+    )
+
+
+def _leak_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
+    """Attempts in which the agent said the reference that only another attempt had been told."""
+    leaks = store.leaks(stored.id)
+    if not leaks:
+        return ()
+    task, number, other = leaks[0]
+    return (
+        f"leak: in {len(leaks):,} of {stored.attempts:,} attempts the agent repeated a reference "
+        f"that only another attempt had been told (first in {task}#{number}, from {other}), so "
+        "attempts were not fresh and no number of this run is to be trusted",
     )

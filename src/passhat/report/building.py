@@ -67,7 +67,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         diagnosis=diagnosis,
         missing_effect=_missing_effects(run.outcomes, words),
         tasks=_task_rows(run.outcomes) if options.with_tasks else (),
-        notes=(*diagnosis.notes, *_slice_notes(len(slices), options.by)),
+        notes=(*run.notes, *diagnosis.notes, *_slice_notes(len(slices), options.by)),
     )
 
 

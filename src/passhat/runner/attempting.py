@@ -7,63 +7,24 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.outcomes import FailureCategory, MissingReason
+from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
+from passhat.runner.time_limits import Clock, Limits
 from passhat.store.records import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
-__all__ = ["Limits", "attempt", "seed_of"]
+__all__ = ["Attempter", "Limits", "seed_of"]
 
 T = TypeVar("T")
 
 _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one attempt may use: turns of the agent, seconds per turn, seconds in all."""
-
-    max_steps: int = 30
-    step_seconds: float = 60.0
-    attempt_seconds: float = 600.0
-
-
-@dataclass(slots=True)
-class _Made:
-    """What is known of an attempt while it goes on."""
-
-    started: float = field(default_factory=time.monotonic)
-    steps: int = 0
-    retries: int = 0
-    transcript: list[dict[str, str]] = field(default_factory=list)
-
-    def say(self, who: str, text: str) -> None:
-        self.transcript.append({"role": who, "text": text})
-
-
-class _Clock:
-    """One timer for both limits, set anew for every step: half the cost of two timers."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._now = asyncio.get_running_loop().time
-        self._end = self._now() + limits.attempt_seconds
-        # Starting the agent counts towards its first step.
-        self.timeout = asyncio.timeout_at(min(self._now() + limits.step_seconds, self._end))
-
-    def next_step(self) -> None:
-        """From now on the agent has the time for one step, within what is left of the whole."""
-        self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
-
-    def reason(self) -> str:
-        if self._now() >= self._end:
-            return f"wall clock: over {self.limits.attempt_seconds:g} s in all"
-        return f"wall clock: no answer within {self.limits.step_seconds:g} s"
+_DETAIL = 500
 
 
 class _OurFault(Exception):
@@ -75,78 +36,125 @@ class _OurFault(Exception):
         self.detail = detail
 
 
+@dataclass(slots=True)
+class _Made:
+    """What is known of an attempt while it goes on."""
+
+    info: AttemptInfo
+    clock: Clock
+    started: float = field(default_factory=time.monotonic)
+    steps: int = 0
+    retries: int = 0
+    leak: str = ""
+    transcript: list[dict[str, str]] = field(default_factory=list)
+
+
 def seed_of(base: int, task: str, number: int) -> int:
     """A seed for every attempt that depends on nothing else."""
     digest = hashlib.sha256(f"{base}\n{task}\n{number}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
 
 
-async def attempt(
-    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, limits: Limits, redact: Redactor
-) -> AttemptRecord:
-    """Make one attempt. Whatever the agent does, this returns, within its limits."""
-    made = _Made()
-    clock = _Clock(limits)
-    try:
-        async with clock.timeout:
-            judgement = await _played(suite, agent, task, info, clock, made)
-    except TimeoutError:
-        judgement = Judgement.failed(FailureCategory.TIMEOUT, clock.reason())
-    except AgentFault as fault:
-        judgement = Judgement.failed(fault.category, fault.detail)
-    except _OurFault as fault:
-        judgement = Judgement.missing(fault.reason, fault.detail)
-    answers = "\n".join(entry["text"] for entry in made.transcript if entry["role"] == "agent")
-    return AttemptRecord(
-        task=task.id,
-        number=info.number,
-        judgement=replace(judgement, detail=redact(judgement.detail)[:500]),
-        seed=info.seed,
-        seconds=time.monotonic() - made.started,
-        steps=made.steps,
-        retries=made.retries,
-        answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
-        transcript=[{**entry, "text": redact(entry["text"])} for entry in made.transcript],
-    )
+@dataclass(frozen=True, slots=True)
+class Attempter:
+    """Makes attempts of one agent at the tasks of one suite.
 
+    ``canary`` is ``None`` where conversations carry no reference.
+    """
 
-async def _played(
-    suite: Suite, agent: Agent, task: Task, info: AttemptInfo, clock: _Clock, made: _Made
-) -> Judgement:
-    episode = await _ours(lambda: suite.episode(task, info.seed))
-    try:
-        await _conversation(episode, agent, info, clock, made)
-        return await _judged(episode, made)
-    finally:
-        close = getattr(episode, "close", None)
-        if close is not None:
-            await _settled(close())
+    suite: Suite
+    agent: Agent
+    limits: Limits
+    redact: Redactor
+    canary: Canary | None = None
 
+    async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
+        """Make one attempt. Whatever the agent does, this returns, within its limits."""
+        made = _Made(info, clock)
+        clock.start()
+        try:
+            judgement = await self._played(task, made)
+            clock.verdict()  # an agent that answered all the same when its time was over
+        except asyncio.CancelledError:
+            reason = clock.verdict()
+            if reason is None:
+                raise
+            judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
+        except AgentFault as fault:
+            judgement = Judgement.failed(fault.category, fault.detail)
+        except _OurFault as fault:
+            judgement = Judgement.missing(fault.reason, fault.detail)
+        finally:
+            clock.stop()
+        return self._record(task, made, judgement)
 
-async def _conversation(
-    episode: Episode, agent: Agent, info: AttemptInfo, clock: _Clock, made: _Made
-) -> None:
-    session = await _started(agent, info, made)
-    try:
+    def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
+        if judgement.detail:
+            judgement = replace(judgement, detail=self.redact(judgement.detail)[:_DETAIL])
+        answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
+        return AttemptRecord(
+            task=task.id,
+            number=made.info.number,
+            judgement=judgement,
+            seed=made.info.seed,
+            seconds=time.monotonic() - made.started,
+            steps=made.steps,
+            retries=made.retries,
+            answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
+            leak=made.leak,
+            transcript=made.transcript,
+        )
+
+    async def _played(self, task: Task, made: _Made) -> Judgement:
+        """A conversation in a world of its own, and the word of its judge."""
+        episode = await _ours(self.suite.episode, task, made.info.seed)
+        try:
+            session = await _started(self.agent, made)
+            try:
+                await self._conversation(episode, session, made)
+            finally:
+                await session.close()
+            return await _judged(episode, made)
+        finally:
+            close = getattr(episode, "close", None)
+            if close is not None:
+                await _settled(close())
+
+    async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
         turn: Turn | None = await _ours(episode.open)
+        if self.canary is not None and turn is not None:
+            turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
         while turn is not None:
-            if made.steps >= clock.limits.max_steps:
+            if made.steps >= self.limits.max_steps:
                 raise AgentFault(
                     FailureCategory.TIMEOUT,
-                    f"max_steps: not done after {clock.limits.max_steps} turns",
+                    f"max_steps: not done after {self.limits.max_steps} turns",
                 )
             if made.steps:
-                clock.next_step()
-            turn = await _step(episode, session, turn, made)
-    finally:
-        await session.close()
+                made.clock.next_step()
+            made.transcript.append({"role": "user", "text": self.redact(turn.text)})
+            made.steps += 1
+            answer = await self._answer(session, turn, made)
+            turn = await _ours(episode.reply, answer)
+
+    async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
+        try:
+            answer = await session.answer(turn)
+        except AgentFault:
+            raise
+        except Exception as error:
+            raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
+        made.transcript.append({"role": "agent", "text": self.redact(answer)})
+        if self.canary is not None and not made.leak:
+            made.leak = self.canary.stray(answer, made.info.task, made.info.number)
+        return answer
 
 
-async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
+async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            return await agent.session(info)
+            return await agent.session(made.info)
         except OSError as error:
             if left == 0:
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
@@ -157,19 +165,6 @@ async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
     raise AssertionError("unreachable")
-
-
-async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> Turn | None:
-    made.say("user", turn.text)
-    made.steps += 1
-    try:
-        answer = await session.answer(turn)
-    except AgentFault:
-        raise
-    except Exception as error:
-        raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
-    made.say("agent", answer)
-    return await _ours(lambda: episode.reply(answer))
 
 
 async def _judged(episode: Episode, made: _Made) -> Judgement:
@@ -184,17 +179,19 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     raise AssertionError("unreachable")
 
 
-async def _ours(work: Callable[[], T | Awaitable[T]]) -> T:
+async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
     """Run the suite's own code: what breaks there is not the agent's fault."""
     try:
-        return await _settled(work())
+        value = work(*given)
+        # Asking the abstract class would be slower, and this is asked several times an attempt.
+        return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
     except Exception as error:
         raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
-    return await value if isinstance(value, Awaitable) else value
+    return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
 
 
 def _described(error: BaseException) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from passhat.agents.base import Agent
-from passhat.protocol import Protocol
+from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
-from passhat.runner.running import RunPlan
+from passhat.runner.running import RunPlan, silent
 from passhat.store import RunRecord
-from passhat.suites.base import Suite, Task
+from passhat.suites.base import Suite, Task, fingerprint
 
 __all__ = ["plan_run"]
 
@@ -26,20 +26,28 @@ def plan_run(
     seed: int = 0,
     temperature: float | None = None,
     name: str = "",
+    stop_when: Sequence[str] = (),
+    canary: bool | None = None,
     redact: Redactor | None = None,
+    tell: Callable[[str], None] = silent,
 ) -> RunPlan:
     """A plan for all tasks of a suite, or for some of them.
 
     ``name`` tells runs of the same set-up apart; everything else that differs makes another run
-    by itself.
+    by itself. ``canary`` is whether conversations carry a reference; left open, those of suites
+    made of conversations do, and prompts that are graded word for word stay as they are.
     """
     limits = limits or Limits()
     chosen = tuple(suite.tasks if tasks is None else tasks)
+    referenced = getattr(suite, "takes_reference", False) if canary is None else canary
+    decoding: dict[str, Scalar] = {} if temperature is None else {"temperature": temperature}
+    if canary is not None:
+        decoding["reference"] = canary
     protocol = Protocol(
         suite=suite.name,
         suite_fingerprint=suite.fingerprint,
         tests_fingerprint=suite.judge_fingerprint,
-        decoding={} if temperature is None else {"temperature": temperature},
+        decoding=decoding,
         max_steps=limits.max_steps,
         step_seconds=limits.step_seconds,
         attempt_seconds=limits.attempt_seconds,
@@ -49,7 +57,7 @@ def plan_run(
     return RunPlan(
         suite=suite,
         agent=agent,
-        record=RunRecord(agent.name, protocol, chosen, name),
+        record=RunRecord(agent.name, protocol, chosen, name, _selection(suite, chosen)),
         tasks=chosen,
         attempts=attempts,
         limits=limits,
@@ -57,4 +65,13 @@ def plan_run(
         seed=seed,
         temperature=temperature,
         redact=redact or Redactor(),
+        stop_when=tuple(stop_when),
+        canary=referenced,
+        tell=tell,
     )
+
+
+def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
+    """Tells a run of some tasks from one of all of them; empty for all."""
+    ids = sorted(task.id for task in chosen)
+    return "" if len(ids) == len(suite.tasks) else fingerprint(ids)

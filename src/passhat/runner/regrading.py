@@ -150,6 +150,7 @@ def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
     if not entries:
         raise _Cannot("no conversation is stored")
     turns = [entry["text"] for entry in entries if entry["role"] == "user"]
+    turns[:1] = [Turn(turns[0]).without_reference().text]  # the runner's word, not the world's
     answers = [entry["text"] for entry in entries if entry["role"] == "agent"]
     if len(answers) < len(turns):
         raise _Cannot(f"the agent never answered: {ended.why}", Outcome.NOT_JUDGED)

@@ -8,28 +8,49 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.gates.watching import Look
 from passhat.outcomes import Verdict
-from passhat.runner.attempting import Limits, attempt, seed_of
+from passhat.runner.attempting import Attempter, seed_of
+from passhat.runner.canaries import Canary
+from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
+from passhat.runner.stopping import StopRule
+from passhat.runner.time_limits import Limits, Watch
+from passhat.sequential import consumption_order
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
 
 __all__ = ["Limits", "Progress", "RunPlan", "Stop", "run_attempts"]
 
-_DRAIN_SECONDS = 0.02
-"""Finished attempts wait at most this long to be written together."""
-_UNWRITTEN = 1_000
-"""More than this many finished attempts are never held in memory."""
+_PATIENCE_SECONDS = 120.0
+"""How long a store that is locked, full or away is waited for."""
+_RELEASE_SECONDS = 30.0
+_LOCKED_SECONDS = 0.05
+"""How long one look at a locked store may hold up everything else."""
+
+
+def silent(_text: str) -> None:
+    """For whoever need not be told anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is to be run: one object that travels, rather than its fields."""
+    """What is to be run: one object that travels, rather than its fields.
+
+    Attributes
+    ----------
+    stop_when : tuple of str
+        Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    canary : bool
+        Whether conversations carry a reference by which a leak is found out.
+    tell : callable
+        Hears what the user should know while the run goes on.
+    """
 
     suite: Suite
     agent: Agent
@@ -41,13 +62,38 @@ class RunPlan:
     seed: int = 0
     temperature: float | None = None
     redact: Redactor = field(default_factory=Redactor)
+    stop_when: tuple[str, ...] = ()
+    canary: bool = False
+    tell: Callable[[str], None] = silent
 
     def wanted(self) -> Iterator[tuple[str, int]]:
-        """Every attempt: all tasks once, then all of them again, so that a stop stays fair."""
-        for number in range(1, self.attempts + 1):
-            order = [task.id for task in self.tasks]
-            random.Random(f"{self.seed}/{number}").shuffle(order)
-            yield from ((task, number) for task in order)
+        """Every attempt, in the order in which they are to be made.
+
+        All tasks once, then all of them again, so that a stop stays fair. A rule that is watched
+        needs whole tasks, in an order drawn beforehand.
+        """
+        ids = [task.id for task in self.tasks]
+        numbers = range(1, self.attempts + 1)
+        if self.stop_when:
+            order = consumption_order(ids, self.seed)
+            yield from ((task, number) for task in order for number in numbers)
+            return
+        for number in numbers:
+            round_ = list(ids)
+            random.Random(f"{self.seed}/{number}").shuffle(round_)
+            yield from ((task, number) for task in round_)
+
+    def attempter(self) -> Attempter:
+        """Who makes the attempts."""
+        tasks = [task.id for task in self.tasks]
+        canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
+        return Attempter(
+            self.suite,
+            self.agent,
+            self.limits,
+            self.redact,
+            canary if self.canary else None,
+        )
 
 
 @dataclass(slots=True)
@@ -60,10 +106,14 @@ class Progress:
     failed: int = 0
     missing: int = 0
     retries: int = 0
+    leaks: int = 0
+    settled: Look | None = None
+    """What was found when the run's own rules were looked at last, if it has any."""
 
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
+        self.leaks += bool(record.leak)
         verdict = record.judgement.verdict
         self.passed += verdict is Verdict.PASSED
         self.failed += verdict is Verdict.FAILED
@@ -83,6 +133,10 @@ class Stop:
             self._now()
         self.asked = True
 
+    def enough(self) -> None:
+        """Start nothing new: the question is settled. Not a sign of impatience."""
+        self.asked = True
+
     def when_impatient(self, now: Callable[[], object]) -> None:
         self._now = now
 
@@ -92,82 +146,94 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    store.begin(plan.record, plan.attempts)
+    rule = _stop_rule(plan)
+    store.wait_at_most(_LOCKED_SECONDS)
+    patience = Patience(_PATIENCE_SECONDS, plan.tell)
+    await patience(partial(store.begin, plan.record, plan.attempts))
     made = store.made(plan.record.id)
-    todo = [one for one in plan.wanted() if one not in made]
-    progress = Progress(total=len(todo))
-    finished: asyncio.Queue[AttemptRecord | None] = asyncio.Queue(_UNWRITTEN)
-    workers = asyncio.create_task(_work(plan, store, iter(todo), finished, stop))
-    writer = asyncio.create_task(_write(plan, store, finished, progress, seen))
+    todo = (one for one in plan.wanted() if not made.get(one[0], 0) >> one[1] & 1)
+    progress = Progress(total=_left(plan, made))
+    if rule is not None:
+        for verdict in store.verdicts(plan.record.id):
+            rule.take(*verdict)
+        if rule.ask():
+            stop.enough()
+    outbox = Outbox()
+    claims = Claims(
+        partial(store.claim, plan.record.id),
+        todo,
+        plan.jobs,
+        lambda: not stop.asked,
+        patience,
+    )
+
+    async def note(records: list[AttemptRecord]) -> None:
+        await patience(partial(store.finish, plan.record.id, records))
+        for record in records:
+            progress.count(record)
+            seen(record, progress)
+            if rule is not None:
+                rule.take(record.task, record.number, record.judgement.verdict)
+        if rule is not None and rule.ask():
+            stop.enough()
+
+    workers = asyncio.create_task(_work(plan, claims, outbox))
+    writer = asyncio.create_task(_write(outbox, note))
     stop.when_impatient(workers.cancel)
     try:
         await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
-        if not writer.done():
-            await finished.put(None)  # nothing more will come
-        else:
+        if writer.done():
             workers.cancel()  # a store that cannot be written makes further attempts pointless
-        await asyncio.wait({workers})
+            await asyncio.wait({workers})
+        outbox.close()
         await writer
         if not workers.cancelled():
             workers.result()
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
+        store.wait_at_most(_RELEASE_SECONDS)
         store.release(plan.record.id)
+    progress.settled = None if rule is None else rule.look
     return progress
 
 
-async def _work(
-    plan: RunPlan,
-    store: Store,
-    todo: Iterator[tuple[str, int]],
-    finished: asyncio.Queue[AttemptRecord | None],
-    stop: Stop,
-) -> None:
+def _stop_rule(plan: RunPlan) -> StopRule | None:
+    """The run's own rules; one that cannot be asked is refused before anything is written."""
+    ids = [task.id for task in plan.tasks]
+    return StopRule(plan.stop_when, ids, plan.attempts, plan.seed) if plan.stop_when else None
+
+
+def _left(plan: RunPlan, made: dict[str, int]) -> int:
+    """How many attempts are to be made; bit i of ``made`` says that attempt i is there."""
+    planned = (1 << plan.attempts + 1) - 2
+    return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
+
+
+async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
-    claimed: list[tuple[str, int]] = []
-
-    def following() -> tuple[str, int] | None:
-        while not claimed and not stop.asked:
-            block = list(islice(todo, plan.jobs))
-            if not block:
-                return None
-            claimed.extend(reversed(store.claim(plan.record.id, block)))
-        return claimed.pop() if claimed and not stop.asked else None
+    watch = Watch(plan.limits)
+    attempter = plan.attempter()
 
     async def worker() -> None:
-        while (one := following()) is not None:
+        clock = watch.clock()
+        while (one := await claims.following()) is not None:
             task, number = one
             seed = seed_of(plan.seed, task, number)
             info = AttemptInfo(task, number, seed, plan.temperature)
-            record = await attempt(
-                plan.suite, plan.agent, tasks[task], info, plan.limits, plan.redact
-            )
-            await finished.put(record)
-            await asyncio.sleep(0)  # an agent that never waits must not starve the writer
+            outbox.put(await attempter.attempt(tasks[task], info, clock))
+            await outbox.room()  # an agent that never waits must not starve the writer
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(plan.jobs):
-            group.create_task(worker())
+    watching = asyncio.create_task(watch.keep())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(plan.jobs):
+                group.create_task(worker())
+    finally:
+        watching.cancel()
 
 
-async def _write(
-    plan: RunPlan,
-    store: Store,
-    finished: asyncio.Queue[AttemptRecord | None],
-    progress: Progress,
-    seen: Seen,
-) -> None:
+async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:
     """Write finished attempts in groups; each is durable within a few hundredths of a second."""
-    ended = False
-    while not ended:
-        group = [await finished.get()]
-        await asyncio.sleep(_DRAIN_SECONDS)
-        while not finished.empty():
-            group.append(finished.get_nowait())
-        records = [record for record in group if record is not None]
-        ended = len(records) < len(group)
-        store.finish(plan.record.id, records)
-        for record in records:
-            progress.count(record)
-            seen(record, progress)
+    while records := await outbox.take():
+        await note(records)

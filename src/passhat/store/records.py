@@ -26,17 +26,20 @@ class RunRecord:
     """A run before its first attempt: never changed afterwards.
 
     The planned number of attempts is kept beside the protocol, since a run may be extended. The
-    ``id`` follows from agent and protocol, so that the same command finds the same run again.
+    ``id`` follows from agent, protocol and the choice of tasks, so that the same command finds the
+    same run again, and a run of some tasks is not mixed with one of all.
     """
 
     agent: str
     protocol: Protocol
     tasks: Sequence[Task]
     name: str = ""
+    selection: str = ""
 
     @property
     def id(self) -> str:
-        return fingerprint([self.agent, self.protocol.digest, self.name])[:10]
+        parts = [self.agent, self.protocol.digest, self.name]
+        return fingerprint(parts + [self.selection] * bool(self.selection))[:10]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class AttemptRecord:
     cost: float | None = None
     retries: int = 0
     answer_hash: str = ""
+    leak: str = ""
+    """The id of another attempt whose reference the agent said; empty when there was none."""
     transcript: Sequence[Mapping[str, str]] = ()
 
 

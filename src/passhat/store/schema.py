@@ -34,6 +34,10 @@ _MIGRATIONS = (
         number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     """,
+    # An attempt in which the agent said the reference of another one, and of which.
+    """
+    ALTER TABLE attempts ADD COLUMN leak TEXT;
+    """,
     # Judgements that came later, beside the first one, which stays in attempts as it was. The view
     # shows every attempt with the newest word on it.
     """

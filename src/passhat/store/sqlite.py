@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
 from passhat.store import judgements
@@ -34,7 +34,13 @@ __all__ = ["DEFAULT_PATH", "Store"]
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
-_CLAIMED_AT_ONCE = 200
+_WORTH_PACKING = 400
+"""Bytes; what is smaller takes longer to compress than to write."""
+
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+"""Trouble that somebody else may end: a lock is given back, room is made on the disk."""
+
+_CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
 
 _LISTED = """
     SELECT r.id, r.agent, r.suite, r.planned, r.started,
@@ -95,6 +101,10 @@ class Store:
     def close(self) -> None:
         self._db.close()
 
+    def wait_at_most(self, seconds: float) -> None:
+        """How long a lock of somebody else is waited for; meanwhile nothing else can go on."""
+        self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
     # -- writing -----------------------------------------------------------------------------
 
     def begin(self, run: RunRecord, planned: int) -> None:
@@ -121,23 +131,17 @@ class Store:
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """Mark attempts as being made; returns those that nobody else has claimed."""
         key, tasks = self._key(run), self._tasks(run)
-        names = {number: name for name, number in tasks.items()}
-        got: list[tuple[str, int]] = []
+        rows = [(key, tasks[task], number, self._owner) for task, number in attempts]
+        before = self._db.total_changes
         with self._transaction():
-            for start in range(0, len(attempts), _CLAIMED_AT_ONCE):
-                block = attempts[start : start + _CLAIMED_AT_ONCE]
-                found = self._db.execute(
-                    "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES "
-                    + ", ".join(["(?, ?, ?, ?)"] * len(block))
-                    + " RETURNING task, number",
-                    [
-                        cell
-                        for task, number in block
-                        for cell in (key, tasks[task], number, self._owner)
-                    ],
-                )
-                got += [(names[task], number) for task, number in found]
-        return got
+            self._db.executemany(_CLAIM, rows)
+            if self._db.total_changes - before == len(rows):
+                return list(attempts)
+            # Somebody else is here: take them back, and see which are still to be had.
+            self._db.execute("ROLLBACK")
+            self._db.execute("BEGIN IMMEDIATE")
+            got = [self._db.execute(_CLAIM, row).rowcount for row in rows]
+        return [one for one, mine in zip(attempts, got, strict=True) if mine]
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
         """Write down what came of claimed attempts, all of them in one transaction."""
@@ -148,13 +152,13 @@ class Store:
             self._db.executemany(
                 "UPDATE attempts SET owner = NULL, verdict = ?, why = ?, detail = ?, seed = ?, "
                 "seconds = ?, steps = ?, tokens = ?, cost = ?, retries = ?, answer = ?, "
-                "finished = ? "
+                "finished = ?, leak = ? "
                 "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL",
                 (
                     (
                         *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
                         *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
-                        *(one.retries, one.answer_hash, now),
+                        *(one.retries, one.answer_hash, now, one.leak or None),
                         *(key, tasks[one.task], one.number),
                     )
                     for one in records
@@ -218,14 +222,26 @@ class Store:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def made(self, run: str) -> set[tuple[str, int]]:
-        """The attempts that are finished or being made."""
+    def made(self, run: str) -> dict[str, int]:
+        """The attempts that are finished or being made: bit i of a task's number is attempt i."""
         rows = self._db.execute(
             "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
             "WHERE a.run = ?",
             (self._key(run),),
         )
-        return set(rows.fetchall())
+        made: dict[str, int] = {}
+        for task, number in rows:
+            made[task] = made.get(task, 0) | 1 << number
+        return made
+
+    def leaks(self, run: str) -> list[tuple[str, int, str]]:
+        """(task, number, the attempt whose reference was said), in order."""
+        rows = self._db.execute(
+            "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
+            "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
+            (self._key(run),),
+        )
+        return rows.fetchall()
 
     def runs(self) -> list[StoredRun]:
         """Every run, the oldest first."""
@@ -260,6 +276,11 @@ class Store:
         while block := found.fetchmany(size):
             yield block
 
+    def verdicts(self, run: str) -> Iterator[tuple[str, int, Verdict]]:
+        """(task, number, verdict) of every finished attempt."""
+        for block in self.rows(run):
+            yield from ((str(t), int(str(n)), Verdict(int(str(v)))) for t, n, v, *_ in block)
+
     def attempt(self, run: str, task: str, number: int) -> Ended | None:
         """One finished attempt with its transcript and every word on it."""
         place = (self._key(run), self._tasks(run).get(task, -1), number)
@@ -276,7 +297,7 @@ class Store:
         newest = said[-1]
         return Ended(
             *(task, number, newest.verdict, newest.why, newest.detail, seconds, steps),
-            transcript=json.loads(zlib.decompress(body)) if body else (),
+            transcript=_unpacked(body) if body else (),
             said=said,
             seed=seed,
         )
@@ -327,7 +348,8 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise ReadError(
+            passing = getattr(error, "sqlite_errorcode", None) in _PASSING
+            raise (StoreUnavailable if passing else ReadError)(
                 f"cannot be written ({error}).",
                 source=self.path,
                 hint="Finished attempts are kept; run the same command again when it can.",
@@ -335,8 +357,15 @@ class Store:
 
 
 def _packed(record: AttemptRecord) -> bytes:
-    """Compressed as lightly as SQLite's own pages make sensible."""
-    return zlib.compress(msgspec.json.encode(record.transcript), level=1)
+    """JSON; compressed, as lightly as SQLite's own pages make sensible, when it is not small."""
+    body = msgspec.json.encode(record.transcript)
+    return body if len(body) < _WORTH_PACKING else zlib.compress(body, level=1)
+
+
+def _unpacked(body: bytes) -> Sequence[Mapping[str, str]]:
+    text = body if body.startswith(b"[") else zlib.decompress(body)
+    transcript: Sequence[Mapping[str, str]] = json.loads(text)
+    return transcript
 
 
 def _stored(row: tuple[str, str, str, int, str, int, int, int, int, int]) -> StoredRun:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 
 __all__ = ["Episode", "Judgement", "Suite", "Task", "Turn", "fingerprint"]
+
+
+_REFERENCE = "Reference of this conversation: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,16 @@ class Turn:
     """What the agent hears: the user's words, or what a tool gave back."""
 
     text: str
+
+    def with_reference(self, reference: str) -> Turn:
+        """The same words under a reference, as a desk's tickets have one."""
+        return replace(self, text=f"{_REFERENCE}{reference}\n\n{self.text}")
+
+    def without_reference(self) -> Turn:
+        """The words as the episode said them, if a reference stands above them."""
+        if not self.text.startswith(_REFERENCE):
+            return self
+        return replace(self, text=self.text.partition("\n\n")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,11 @@ class Episode(Protocol):
 
 
 class Suite(Protocol):
-    """A set of tasks with their world and their judge."""
+    """A set of tasks with their world and their judge.
+
+    A suite whose tasks are conversations may set ``takes_reference``: its first turns then carry a
+    reference by which a leak between attempts is found out.
+    """
 
     @property
     def name(self) -> str: ...

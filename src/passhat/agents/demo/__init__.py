@@ -62,7 +62,7 @@ class _DemoSession:
 
     def _next(self, text: str) -> str:
         if self._steps is None:
-            clerk = next((made for title, made in _CLERKS.items() if text.startswith(title)), None)
+            clerk = next((made for title, made in _CLERKS.items() if title in text), None)
             if clerk is None:
                 raise AgentFault(
                     FailureCategory.AGENT_ERROR,

@@ -28,6 +28,7 @@ class OrderdeskSuite:
     """A service desk to work at: orderdesk/retail, orderdesk/airline, or orderdesk for both."""
 
     user_simulator = "scripted"
+    takes_reference = True
 
     def __init__(self, rest: str = "") -> None:
         if rest and rest not in _DOMAINS:

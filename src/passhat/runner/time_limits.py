@@ -1,0 +1,116 @@
+"""Time limits of all attempts that are under way, kept by one timer.
+
+A timer for every attempt costs as much as all else that the runner does for an instant agent, so
+one task looks at all clocks a few times a second. An agent that swallows its cancellation is
+cancelled again until it gives way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+__all__ = ["Clock", "Limits", "Watch"]
+
+_FINEST, _COARSEST = 0.005, 0.25
+_AGAIN_SECONDS = 1.0
+_HELD_UP = 0.5
+"""A look that comes so much too late: the machine was asleep, or busy with something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one attempt may use: turns of the agent, seconds per turn, seconds in all."""
+
+    max_steps: int = 30
+    step_seconds: float = 60.0
+    attempt_seconds: float = 600.0
+
+
+class Clock:
+    """The time of the attempt that a worker is making; one attempt after the other."""
+
+    __slots__ = ("_cancels", "_end", "_limits", "_now", "_reason", "_task", "due")
+
+    def __init__(self, limits: Limits, task: asyncio.Task[object]) -> None:
+        self._limits = limits
+        self._task = task
+        self._now = task.get_loop().time
+        self._end = self.due = math.inf
+        self._cancels = 0
+        self._reason = ""
+
+    def start(self) -> None:
+        """An attempt begins. Starting the agent counts towards its first step."""
+        self._end = self._now() + self._limits.attempt_seconds
+        self._reason = ""
+        self.next_step()
+
+    def stop(self) -> None:
+        """The attempt is over."""
+        self._end = self.due = math.inf
+
+    def next_step(self) -> None:
+        """From now on the agent has the time for one step, within what is left of the whole."""
+        self.due = min(self._now() + self._limits.step_seconds, self._end)
+
+    def forgive(self, seconds: float) -> None:
+        """Time in which this process was held up is not the agent's."""
+        self._end += seconds
+        self.due += seconds
+
+    def expire(self, now: float) -> None:
+        """Cancel what the attempt is waiting for."""
+        if not self._reason:
+            whole = now >= self._end
+            self._reason = (
+                f"wall clock: over {self._limits.attempt_seconds:g} s in all"
+                if whole
+                else f"wall clock: no answer within {self._limits.step_seconds:g} s"
+            )
+        self.due = now + _AGAIN_SECONDS
+        self._cancels += 1
+        self._task.cancel()
+
+    def verdict(self) -> str | None:
+        """Why the attempt was cancelled; ``None`` when it was not, or the whole run is."""
+        if not self._reason:
+            return None
+        left = 0
+        for _ in range(self._cancels):
+            left = self._task.uncancel()
+        self._cancels = 0
+        return self._reason if left == 0 else None
+
+
+class Watch:
+    """The clocks of all workers."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._clocks: list[Clock] = []
+        shortest = min(limits.step_seconds, limits.attempt_seconds)
+        self._pause = min(max(shortest / 20, _FINEST), _COARSEST)
+
+    def clock(self) -> Clock:
+        """A clock for the present task, which makes attempts."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._clocks.append(Clock(self._limits, task))
+        return self._clocks[-1]
+
+    async def keep(self) -> None:
+        """Look at the clocks for ever; whoever starts this cancels it."""
+        time = asyncio.get_running_loop().time
+        while True:
+            before = time()
+            await asyncio.sleep(self._pause)
+            now = time()
+            if (late := now - before - self._pause) > _HELD_UP:
+                for clock in self._clocks:
+                    clock.forgive(late)
+            # The earliest first: on a machine that was asleep, all are due at once.
+            if min((clock.due for clock in self._clocks), default=math.inf) <= now:
+                for clock in [clock for clock in self._clocks if clock.due <= now]:
+                    clock.expire(now)

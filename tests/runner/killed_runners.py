@@ -1,0 +1,79 @@
+"""Kills a runner at random moments, again and again; run by test_faults as a program of its own.
+
+    python killed_runners.py STORE TIMES SEED
+
+Every runner is a fork of this process, so that what is killed is a runner at work and not one that
+is still being imported. Prints, as JSON lines, the attempts that were finished after each kill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+from passhat.agents import AttemptInfo
+from passhat.runner.planning import plan_run
+from passhat.runner.running import RunPlan, Stop, run_attempts
+from passhat.store import Store
+from passhat.suites import load_suite
+from passhat.suites.base import Turn
+
+ATTEMPTS = 400
+
+
+class Slow:
+    """Answers after a few milliseconds."""
+
+    name = "slow"
+
+    async def session(self, _attempt: AttemptInfo) -> Slow:
+        return self
+
+    async def answer(self, _turn: Turn) -> str:
+        await asyncio.sleep(0.004)
+        return "yes"
+
+    async def close(self) -> None:
+        return
+
+
+def plan() -> RunPlan:
+    return plan_run(load_suite("jsonl:tasks.jsonl"), Slow(), attempts=ATTEMPTS, jobs=8)
+
+
+def run(path: str) -> None:
+    with Store(path) as store:
+        store.release(plan().record.id)
+        asyncio.run(run_attempts(plan(), store, Stop(), lambda _record, _progress: None))
+
+
+def finished(path: str) -> list[tuple[str, int]]:
+    with Store(path) as store:
+        assert store.is_sound()
+        return [
+            (task, number) for run in store.runs() for task, number, _ in store.verdicts(run.id)
+        ]
+
+
+def main(path: str, times: int, seed: int) -> None:
+    moments = random.Random(seed)
+    for _ in range(times):
+        child = os.fork()
+        if child == 0:
+            run(path)
+            os._exit(0)
+        time.sleep(moments.uniform(0.02, 0.2))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        sys.stdout.write(json.dumps(finished(path)) + "\n")
+    run(path)
+    sys.stdout.write(json.dumps(finished(path)) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

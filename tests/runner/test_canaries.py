@@ -1,0 +1,70 @@
+"""A reference told to one attempt must not come back in another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.runner.canaries import Canary
+
+Passhat = Callable[..., Any]
+
+LEAKY = """
+HEARD = []
+
+def leaky(prompt):
+    HEARD.append(prompt[:80])
+    return " ".join(HEARD)
+
+def fresh(prompt):
+    return prompt[:80]
+"""
+
+
+@pytest.fixture
+def agents(folder: Path) -> Any:
+    (folder / "leaky_agents.py").write_text(LEAKY)
+    yield folder
+    sys.modules.pop("leaky_agents", None)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize(
+    "suite", [["orderdesk/retail", "--random", "3"], ["jsonl:tasks.jsonl", "--canary"]]
+)
+def test_an_agent_with_a_memory_is_caught(passhat: Passhat, suite: list[str]) -> None:
+    ended = passhat(
+        "run", "-s", *suite, "-a", "python:leaky_agents:leaky", "-n", "3", "--jobs", "1"
+    )
+    assert ended.code == 0
+    assert "leak: in " in ended.out
+    report = passhat("report", ".passhat/passhat.db", "--json").out
+    assert "no number of this run is to be trusted" in report
+
+
+@pytest.mark.usefixtures("agents")
+def test_an_agent_that_repeats_only_what_it_was_told_is_not(passhat: Passhat) -> None:
+    ended = passhat("run", "-s", "orderdesk/retail", "-a", "python:leaky_agents:fresh", "-n", "2")
+    assert "leak:" not in ended.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_prompt_that_is_graded_word_for_word_stays_as_it_is(passhat: Passhat) -> None:
+    """A question with one right answer gets no reference unless it is asked for."""
+    passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "-n", "1")
+    (run,) = (one["id"] for one in json.loads(passhat("runs", "--json").out)["runs"])
+    assert "ref-" not in passhat("show", run, "t0#1").out
+
+
+def test_the_attempt_that_leaked_is_named() -> None:
+    canary = Canary("key", ["a", "b"], 2)
+    other = canary.token("b", 2)
+    assert canary.stray(f"as {other} said", "a", 1) == "b#2"
+    assert canary.stray(f"mine: {canary.token('a', 1)}", "a", 1) == ""
+    assert canary.stray("ref-000000000000 is nobody's", "a", 1) == ""
+    assert Canary("another", ["a", "b"], 2).stray(other, "a", 1) == ""

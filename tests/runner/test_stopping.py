@@ -1,0 +1,69 @@
+"""A run ends once the rule it was made for is settled, and not before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.cli.exits import ExitCode
+from passhat.outcomes import Verdict
+from passhat.runner.stopping import StopRule
+
+Passhat = Callable[..., Any]
+
+
+@pytest.fixture
+def many(folder: Path) -> Path:
+    lines = [{"id": f"t{i:03}", "prompt": "yes?", "answer": "yes"} for i in range(200)]
+    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    return folder
+
+
+def _run(passhat: Passhat, agent: str, *more: str) -> Any:
+    return passhat(
+        "run", "-s", "jsonl:many.jsonl", "-a", f"python:some_agents:{agent}", "-n", "4", *more
+    )
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(("agent", "verdict"), [("yes", "shown"), ("no", "refuted")])
+def test_a_clear_case_ends_early_either_way(passhat: Passhat, agent: str, verdict: str) -> None:
+    ended = _run(passhat, agent, "--stop-when", "pass^4 >= 0.6")
+    assert ended.code == ExitCode.OK
+    assert f"pass^4 >= 0.6: {verdict}" in ended.err
+    (run,) = json.loads(passhat("runs", "--json").out)["runs"]
+    assert 0 < run["attempts"] < 400
+    again = _run(passhat, agent, "--stop-when", "pass^4 >= 0.6")
+    assert f"pass^4 >= 0.6: {verdict}" in again.err
+    (same,) = json.loads(passhat("runs", "--json").out)["runs"]
+    assert same["attempts"] == run["attempts"], "a settled run makes nothing more"
+
+
+@pytest.mark.usefixtures("many")
+def test_without_the_rule_the_run_goes_on_to_its_end(passhat: Passhat) -> None:
+    _run(passhat, "yes", "--stop-when", "pass^4 >= 0.6")
+    assert _run(passhat, "yes").code == ExitCode.OK
+    (run,) = json.loads(passhat("runs", "--json").out)["runs"]
+    assert (run["attempts"], run["status"]) == (800, "complete")
+
+
+@pytest.mark.usefixtures("many")
+def test_a_rule_that_cannot_be_asked_is_told_before_anything_runs(passhat: Passhat) -> None:
+    ended = _run(passhat, "yes", "--stop-when", "pass^8 >= 0.6")
+    assert ended.code == ExitCode.USAGE
+    assert "4 are planned" in ended.err
+    assert json.loads(passhat("runs", "--json").out)["runs"] == []
+
+
+def test_only_whole_tasks_count() -> None:
+    rule = StopRule(["pass^2 >= 0.1"], [f"t{i}" for i in range(50)], attempts=2)
+    for task in range(50):
+        rule.take(f"t{task}", 1, Verdict.PASSED)
+    assert not rule.ask()
+    for task in range(50):
+        rule.take(f"t{task}", 2, Verdict.PASSED)
+    assert rule.ask()
