@@ -62,8 +62,8 @@ def command(
         }
         click.echo(json.dumps(data, indent=2, ensure_ascii=False))
     else:
-        same = "the same" if was == chosen.judge_fingerprint else "another one"
-        click.echo(f"judge {chosen.judge_fingerprint}, {same} as when the run was made")
+        known = "the one" if was == chosen.judge_fingerprint else "not the one"
+        click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")
         _say(found, dry_run=dry_run)
     return _exit_code(found)
 

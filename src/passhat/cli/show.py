@@ -82,14 +82,12 @@ def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, becaus
 def _show(attempt: str, ended: Ended) -> None:
     from rich.console import Console
 
+    from passhat._display import counted
     from passhat.report.tables import captured, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
-    measures = [
-        f"{value:{digits}} {unit}"
-        for value, digits, unit in ((ended.steps, "g", "steps"), (ended.seconds, ".2f", "s"))
-        if value is not None
-    ]
+    measures = [] if ended.steps is None else [counted(int(ended.steps), "step")]
+    measures += [] if ended.seconds is None else [f"{ended.seconds:.2f} s"]
     parts = [
         plain(f"{attempt} {ended.verdict}{why}", "bold"),
         plain(", ".join(measures) or "nothing else is recorded"),
