@@ -96,6 +96,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
     made = store.made(plan.record.id)
     todo = [one for one in plan.wanted() if one not in made]
     progress = Progress(total=len(todo))
+    if todo:
+        await _checked(plan, store, new=not made)
     finished: asyncio.Queue[AttemptRecord | None] = asyncio.Queue(_UNWRITTEN)
     workers = asyncio.create_task(_work(plan, store, iter(todo), finished, stop))
     writer = asyncio.create_task(_write(plan, store, finished, progress, seen))
@@ -113,7 +115,30 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.release(plan.record.id)
+        await _closed(plan)
     return progress
+
+
+async def _checked(plan: RunPlan, store: Store, *, new: bool) -> None:
+    """Let an agent that can check itself do so: a wrong address is no reason to fail attempts."""
+    check = getattr(plan.agent, "check", None)
+    if check is None:
+        return
+    try:
+        await check()
+    except BaseException:
+        if new:
+            store.remove(plan.record.id)  # nothing was run: nothing to list
+        await _closed(plan)
+        raise
+
+
+async def _closed(plan: RunPlan) -> None:
+    """Give back what the agent and the suite hold open for a whole run."""
+    for one in (plan.agent, plan.suite):
+        close = getattr(one, "close", None)
+        if close is not None:
+            await close()
 
 
 async def _work(
