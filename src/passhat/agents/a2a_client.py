@@ -18,12 +18,12 @@ from passhat.agents.a2a_wire import (
     BUSY,
     PAUSE,
     TRIES,
-    fault_of,
+    NotReceived,
     http_client,
     patiently,
     reachable,
+    theirs,
     unreachable,
-    was_not_received,
 )
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.errors import InvalidValue, MissingExtra, shorten
@@ -193,11 +193,9 @@ class _A2ASession:
             reply = Reply()
             try:
                 await self._exchange(text, reply)
-            except AgentFault:
-                raise
-            except Exception as error:  # of HTTP, of the SDK, of its parsers on a stranger's text
-                if not left or reply.context_id or not was_not_received(error):
-                    raise fault_of(error) from None
+            except NotReceived:
+                if not left or reply.context_id:
+                    raise
                 await asyncio.sleep(PAUSE * 2 ** (TRIES - left))
             else:
                 return reply
@@ -205,11 +203,12 @@ class _A2ASession:
 
     async def _exchange(self, text: str, reply: Reply) -> None:
         async with aclosing(self._events(text)) as events:
-            async for event in events:
+            while (event := await theirs(anext(events, None))) is not None:
                 reply.take(event)
                 if reply.done:
                     return
-        await self._wait_for(reply)
+        if not reply.settled:
+            await self._wait_for(reply)
 
     def _events(self, text: str) -> AsyncGenerator[StreamResponse]:
         from a2a.helpers import new_text_message
@@ -231,7 +230,8 @@ class _A2ASession:
         if not reply.task_id:
             raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply holds no message and no task")
         pause = PAUSE
-        while not reply.done:
+        while not reply.settled:
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2.0)
-            reply.take_task(await self._client.get_task(GetTaskRequest(id=reply.task_id)))
+            asked = self._client.get_task(GetTaskRequest(id=reply.task_id))
+            reply.take_task(await theirs(asked))

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["Reply"]
 
 _REFUSED = ("FAILED", "REJECTED", "CANCELED", "AUTH_REQUIRED")
-_ENDED = ("COMPLETED", "INPUT_REQUIRED", *_REFUSED)
+_CLOSED = ("COMPLETED", *_REFUSED)
 
 
 class Reply:
     """One answer of the agent, from all that came for one message.
 
     An agent answers with a Message, or with a Task that is complete at once, or with events that
-    complete it bit by bit. ``done`` says when nothing more will come.
+    complete it bit by bit. ``done`` says when nothing more will come. A question that stands in
+    a task as it is (``settled``) may be the one that was just answered: more may come.
     """
 
     def __init__(self) -> None:
@@ -30,16 +31,17 @@ class Reply:
         self.task_id = ""
         self._message: str | None = None
         self._state = ""
+        self._asks_now = False
         self._status_text = ""
         self._artifacts: dict[str, list[str]] = {}
 
     @property
     def done(self) -> bool:
-        return self._message is not None or self._state in (
-            "COMPLETED",
-            "INPUT_REQUIRED",
-            *_REFUSED,
-        )
+        return self._message is not None or self._asks_now or self._state in _CLOSED
+
+    @property
+    def settled(self) -> bool:
+        return self.done or self._state == "INPUT_REQUIRED"
 
     @property
     def open_task(self) -> str:
@@ -58,19 +60,22 @@ class Reply:
             update = event.status_update
             self._belongs_to(update.context_id, update.task_id)
             self._take_status(update.status)
+            self._asks_now = self._state == "INPUT_REQUIRED"
         elif kind == "artifact_update":
             change = event.artifact_update
             self._belongs_to(change.context_id, change.task_id)
             earlier = self._artifacts.get(change.artifact.artifact_id, []) if change.append else []
             self._artifacts[change.artifact.artifact_id] = [
                 *earlier,
-                _text(change.artifact.parts, between=""),
+                _text(change.artifact.parts, between=""),  # pieces of one text
             ]
 
     def take_task(self, task: Task) -> None:
         """Replace what is known by the task as it stands."""
         self._belongs_to(task.context_id, task.id)
-        self._artifacts = {one.artifact_id: [_text(one.parts)] for one in task.artifacts}
+        self._artifacts = {
+            one.artifact_id: [_text(one.parts, between="")] for one in task.artifacts
+        }
         self._take_status(task.status)
 
     def text(self) -> str:

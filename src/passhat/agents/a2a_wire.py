@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from passhat.agents.base import AgentFault
@@ -20,13 +20,15 @@ __all__ = [
     "LOOPBACK",
     "PAUSE",
     "TRIES",
-    "fault_of",
+    "NotReceived",
     "http_client",
     "patiently",
     "reachable",
+    "theirs",
     "unreachable",
-    "was_not_received",
 ]
+
+T = TypeVar("T")
 
 LARGEST_REPLY = 4 * 1024 * 1024
 """Bytes; more than this in one reply is never held in memory."""
@@ -122,8 +124,24 @@ async def patiently(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Respo
     raise AssertionError("unreachable")
 
 
-def was_not_received(error: BaseException) -> bool:
-    """Whether the agent cannot have seen the message, so that it may be sent again."""
+class NotReceived(AgentFault):
+    """The agent cannot have seen the message, so that it may be sent again."""
+
+
+async def theirs(work: Awaitable[T]) -> T:
+    """Wait for the agent: whatever HTTP, the SDK or its parsers raise on its bytes is its doing."""
+    try:
+        return await work
+    except AgentFault:
+        raise
+    except Exception as error:
+        fault = _fault_of(error)
+        if _was_not_received(error):
+            raise NotReceived(fault.category, fault.detail) from None
+        raise fault from None
+
+
+def _was_not_received(error: BaseException) -> bool:
     import httpx
 
     cause = error.__cause__ or error
@@ -132,7 +150,7 @@ def was_not_received(error: BaseException) -> bool:
     return isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout))
 
 
-def fault_of(error: Exception) -> AgentFault:
+def _fault_of(error: Exception) -> AgentFault:
     """What a failed exchange means: unreachable, failing, or talking something else than A2A."""
     import httpx
     from a2a.utils.errors import A2AError
