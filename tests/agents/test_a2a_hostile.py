@@ -151,6 +151,7 @@ def test_a_large_reply_is_left_unread(serving: Serving, tmp_path: Path) -> None:
         for count in range(200):
             sent.append(count)
             yield b"x" * 1024 * 1024
+            await asyncio.sleep(0.001)  # so that the server can learn that nobody reads on
 
     (one,) = attempted(serving(hostile(lambda _: StreamingResponse(megabytes()))), tmp_path, n=1)
     assert one.judgement.why == "format_error"

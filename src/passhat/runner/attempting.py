@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
@@ -126,6 +127,9 @@ async def _played(
 async def _conversation(
     episode: Episode, agent: Agent, info: AttemptInfo, clock: _Clock, made: _Made
 ) -> None:
+    report_calls = getattr(episode, "report_calls", None)
+    if report_calls is not None:
+        report_calls(partial(_called, made, clock))
     session = await _started(agent, info, made)
     try:
         turn: Turn | None = await _ours(episode.open)
@@ -140,6 +144,15 @@ async def _conversation(
             turn = await _step(episode, session, turn, made)
     finally:
         await session.close()
+
+
+def _called(made: _Made, clock: _Clock, call: str, result: str) -> bool:
+    """A tool that the agent called by itself counts like one that it asked for in its answer."""
+    made.steps += 1
+    made.say("agent", call)
+    made.say("tool", result)
+    clock.next_step()
+    return made.steps < clock.limits.max_steps
 
 
 async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
