@@ -51,6 +51,13 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     default=None,
     help="Tell each conversation a reference, and look for it in others.",
 )
+@click.option(
+    "--tools",
+    type=click.Choice(["text", "mcp"]),
+    default="text",
+    show_default=True,
+    help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @store_option
@@ -69,6 +76,7 @@ def command(
     timeout: float,
     stop_when: tuple[str, ...],
     canary: bool | None,
+    tools: str,
     only_missing: bool,
     name: str,
     store_path: str,
@@ -91,6 +99,10 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     _import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    if tools == "mcp":
+        from passhat.runner.mcp_worlds import McpSuite
+
+        chosen_suite = McpSuite(chosen_suite)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     if temperature == 0 and attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
