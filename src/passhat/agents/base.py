@@ -41,7 +41,12 @@ class Session(Protocol):
 
 
 class Agent(Protocol):
-    """What is being evaluated."""
+    """What is being evaluated.
+
+    An agent may have ``async check()``, called once before the first attempt: what it raises ends
+    the run before it begins. One that holds something open for a whole run may have
+    ``async close()``, called when the run ends.
+    """
 
     @property
     def name(self) -> str: ...

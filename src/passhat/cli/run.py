@@ -40,6 +40,13 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
     default=None,
     help="Tell each conversation a reference, and look for it in others.",
 )
+@click.option(
+    "--tools",
+    type=click.Choice(["text", "mcp"]),
+    default="text",
+    show_default=True,
+    help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
@@ -65,6 +72,7 @@ def command(
     timeout: float,
     stop_when: tuple[str, ...],
     canary: bool | None,
+    tools: str,
     only_missing: bool,
     name: str,
     baseline: str | None,
@@ -89,6 +97,10 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    if tools == "mcp":
+        from passhat.runner.mcp_worlds import McpSuite
+
+        chosen_suite = McpSuite(chosen_suite)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     plan = plan_run(
         chosen_suite,

@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar, cast
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
@@ -108,6 +109,9 @@ class Attempter:
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""
         episode = await _ours(self.suite.episode, task, made.info.seed)
+        report_calls = getattr(episode, "report_calls", None)
+        if report_calls is not None:
+            report_calls(partial(self._called, made))
         try:
             session = await _started(self.agent, made)
             try:
@@ -148,6 +152,14 @@ class Attempter:
         if self.canary is not None and not made.leak:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
+
+    def _called(self, made: _Made, call: str, result: str) -> bool:
+        """A tool that the agent called by itself counts like one it asked for in its answer."""
+        made.steps += 1
+        made.transcript.append({"role": "agent", "text": self.redact(call)})
+        made.transcript.append({"role": "tool", "text": self.redact(result)})
+        made.clock.next_step()
+        return made.steps < self.limits.max_steps
 
 
 async def _started(agent: Agent, made: _Made) -> Session:

@@ -146,14 +146,28 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    rule = _stop_rule(plan)
-    store.wait_at_most(_LOCKED_SECONDS)
-    patience = Patience(_PATIENCE_SECONDS, plan.tell)
-    await patience(partial(store.begin, plan.record, plan.attempts))
+    try:
+        return await _run(plan, store, stop, seen)
+    finally:
+        # What the agent and the suite hold open for a whole run.
+        for one in (plan.agent, plan.suite):
+            close = getattr(one, "close", None)
+            if close is not None:
+                await close()
+
+
+async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+    rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
     made = store.made(plan.record.id)
     todo = (one for one in plan.wanted() if not made.get(one[0], 0) >> one[1] & 1)
     progress = Progress(total=_left(plan, made))
-    if rule is not None:
+    check = getattr(plan.agent, "check", None)
+    if check is not None and progress.total:
+        await check()  # a wrong address is no reason to fail attempts
+    store.wait_at_most(_LOCKED_SECONDS)
+    patience = Patience(_PATIENCE_SECONDS, plan.tell)
+    await patience(partial(store.begin, plan.record, plan.attempts))
+    if plan.stop_when:
         for verdict in store.verdicts(plan.record.id):
             rule.take(*verdict)
         if rule.ask():
@@ -172,9 +186,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         for record in records:
             progress.count(record)
             seen(record, progress)
-            if rule is not None:
-                rule.take(record.task, record.number, record.judgement.verdict)
-        if rule is not None and rule.ask():
+            rule.take(record.task, record.number, record.judgement.verdict)
+        if rule.ask():
             stop.enough()
 
     workers = asyncio.create_task(_work(plan, claims, outbox))
@@ -193,14 +206,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.wait_at_most(_RELEASE_SECONDS)
         store.release(plan.record.id)
-    progress.settled = None if rule is None else rule.look
+    progress.settled = rule.look
     return progress
-
-
-def _stop_rule(plan: RunPlan) -> StopRule | None:
-    """The run's own rules; one that cannot be asked is refused before anything is written."""
-    ids = [task.id for task in plan.tasks]
-    return StopRule(plan.stop_when, ids, plan.attempts, plan.seed) if plan.stop_when else None
 
 
 def _left(plan: RunPlan, made: dict[str, int]) -> int:

@@ -226,8 +226,8 @@ class Store:
         """The attempts that are finished or being made: bit i of a task's number is attempt i."""
         rows = self._db.execute(
             "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
-            "WHERE a.run = ?",
-            (self._key(run),),
+            "WHERE a.run = (SELECT key FROM runs WHERE id = ?)",
+            (run,),
         )
         made: dict[str, int] = {}
         for task, number in rows:

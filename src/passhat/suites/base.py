@@ -74,6 +74,9 @@ class Episode(Protocol):
 
     Each method may also be ``async``: a world that waits for a process or a model does not hold up
     other attempts. An episode that holds something open may have ``close()``; it is always called.
+    One whose tools the agent calls by itself, past the conversation, may have
+    ``report_calls(report)``: ``report(call, result)`` puts a call on record as a step, and says
+    whether there are steps left.
     """
 
     def open(self) -> Turn | Awaitable[Turn]:

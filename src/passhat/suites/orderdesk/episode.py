@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, Turn
-from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.judging import Goal, decide
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.tools import invoke, listed
+from passhat.suites.orderdesk.tools import Tool, invoke, listed
 
 __all__ = ["OrderdeskEpisode", "User"]
 
@@ -50,12 +50,29 @@ class OrderdeskEpisode:
         self._unreadable: list[str] = []
         self._user_fault: str | None = None
 
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """What the agent can do here."""
+        return self._domain.tools
+
     def open(self) -> Turn:
+        return self.opened(f"## Tools\n\n{listed(self.tools)}\n\n## How to answer\n\n{_FORM}")
+
+    def opened(self, how: str) -> Turn:
+        """The first words, with another way to reach the tools."""
         return Turn(
-            f"{self._domain.policy}\nToday is {self._domain.today}.\n\n## Tools\n\n"
-            f"{listed(self._domain.tools)}\n\n## How to answer\n\n{_FORM}\n\n"
+            f"{self._domain.policy}\nToday is {self._domain.today}.\n\n{how}\n\n"
             f"User: {self._user.first()}"
         )
+
+    def call(self, call: Call) -> str:
+        """Call a tool; its result as text, or what went wrong."""
+        return invoke(self.tools, self._desk, call)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the user has been handed over: nothing more can be done."""
+        return self._desk.closed
 
     def reply(self, answer: str) -> Turn | None:
         try:
@@ -64,8 +81,8 @@ class OrderdeskEpisode:
             return self._ask_again(str(error))
         if call.name == RESPOND:
             return self._hear(str(call.arguments["content"]))
-        result = invoke(self._domain.tools, self._desk, call)
-        return None if self._desk.closed else Turn(result)
+        result = self.call(call)
+        return None if self.closed else Turn(result)
 
     def judge(self) -> Judgement:
         if self._user_fault is not None:
