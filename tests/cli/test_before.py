@@ -60,3 +60,36 @@ def test_a_suite_that_changed_is_pointed_out_before_anything_is_made(
     write(here, "really?", answer="no")
     assert "it has another judge," in passhat(*RUN).err
     assert passhat(*RUN[:-1], "5", "--baseline", "zzz").code == 2
+
+
+PRICED = """
+from types import SimpleNamespace
+
+class Priced:
+    name = "priced"
+    price = SimpleNamespace(input=1.0, output=10.0)
+    async def session(self, attempt):
+        return self
+    async def answer(self, turn):
+        return "yes"
+    async def close(self):
+        return
+"""
+
+
+def test_a_price_makes_an_estimate_of_the_cost(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from passhat.cli.before import say_before
+    from passhat.runner.planning import plan_run
+    from passhat.store import Store
+    from passhat.suites import load_suite
+
+    names: dict[str, Any] = {}
+    exec(PRICED, names)
+    plan = plan_run(load_suite("jsonl:tasks.jsonl"), names["Priced"](), attempts=2)
+    with Store(str(here / "x.db")) as store:
+        say_before(plan, store)
+    # 6 calls of 500 and 50 tokens to 180 calls of 4,000 and 500
+    expected = "6 to 180 calls, $0.006 to $1.62 at 500 to 4,000 tokens a call"
+    assert expected in capsys.readouterr().err

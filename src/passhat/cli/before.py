@@ -9,6 +9,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from passhat.agents import Agent
     from passhat.protocol import Protocol
     from passhat.runner import RunPlan
     from passhat.runner.foreseeing import Foresight, Range
@@ -19,13 +20,12 @@ __all__ = ["say_before"]
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
 
 
-def say_before(
-    plan: RunPlan, store: Store, baseline: str | None = None, price_per_call: Range | None = None
-) -> None:
-    """Warnings, and what the run will need; on standard error.
+_FEW, _MANY = (500, 50), (4_000, 500)
+"""Tokens in and out of one call that are assumed while none was seen."""
 
-    ``price_per_call`` is what one call of the agent costs, where a price is known.
-    """
+
+def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
+    """Warnings, and what the run will need; on standard error."""
     runs = store.runs()
     left = _left(plan, store, runs)
     if not left:
@@ -37,9 +37,24 @@ def say_before(
     from passhat.runner.foreseeing import foresee
 
     pilot = store.measures(plan.agent.name, plan.suite.name)
-    needs = foresee(left, plan.jobs, plan.limits.max_steps, pilot, price_per_call)
+    price = _price_per_call(plan.agent)
+    needs = foresee(left, plan.jobs, plan.limits.max_steps, pilot, price)
     line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs))
     click.echo(f"up to {line}" if plan.stop_when else line, err=True)
+
+
+def _price_per_call(agent: Agent) -> Range | None:
+    """What a call may cost, for an agent that knows its ``price`` in dollars per million tokens."""
+    from passhat.runner.foreseeing import Range
+
+    price = getattr(agent, "price", None)
+    if price is None:
+        return None
+    low, high = (
+        (inputs * price.input + outputs * price.output) / 1_000_000
+        for inputs, outputs in (_FEW, _MANY)
+    )
+    return Range(low, high)
 
 
 def _left(plan: RunPlan, store: Store, runs: Sequence[StoredRun]) -> int:
@@ -95,7 +110,8 @@ def _needs_line(needs: Foresight, at_most: float) -> str:
     low, high = round(needs.calls.low), round(needs.calls.high)
     parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
     if needs.cost is not None:
-        parts.append(money_range(needs.cost.low, needs.cost.high))
+        assumed = f" at {_FEW[0]:,} to {_MANY[0]:,} tokens a call" if needs.by_price else ""
+        parts.append(f"{money_range(needs.cost.low, needs.cost.high)}{assumed}")
     if needs.pilot:
         parts.append(f"judging by {counted(needs.pilot, 'earlier attempt')}")
     return f"{what}: {', '.join(parts)}"

@@ -94,7 +94,8 @@ class Foresight:
     """What a run is expected to need before it starts.
 
     ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
-    it rests on limits and prices alone.
+    it rests on limits and prices alone. ``by_price`` says that the cost was not seen, but comes
+    from the price of a call.
     """
 
     attempts: int
@@ -102,6 +103,7 @@ class Foresight:
     seconds: Range | None
     calls: Range
     cost: Range | None
+    by_price: bool = False
 
 
 def foresee(
@@ -128,7 +130,8 @@ def foresee(
             spread.add(value)
     calls = sum_of(attempts, steps) or Range(float(attempts), float(attempts * max_steps))
     money = sum_of(attempts, cost)
-    if money is None and price_per_call is not None:
+    by_price = money is None and price_per_call is not None
+    if by_price and price_per_call is not None:
         money = Range(calls.low * price_per_call.low, calls.high * price_per_call.high)
     known = max(seconds.count, steps.count, cost.count)
-    return Foresight(attempts, known, time_left(attempts, jobs, seconds), calls, money)
+    return Foresight(attempts, known, time_left(attempts, jobs, seconds), calls, money, by_price)

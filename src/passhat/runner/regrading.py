@@ -81,14 +81,17 @@ async def regrade(
     """
     tasks = {task.id: task for task in suite.tasks}
     places = [(str(row[0]), int(str(row[1]))) for row in store.ended(run)]
-    for name, number in places:
-        ended = store.attempt(run, name, number)
-        if ended is None:  # removed meanwhile
-            continue
-        found = await _again(ended, tasks, suite, redact)
-        if found.outcome is Outcome.CHANGED and keep and found.now is not None:
-            store.add_judgement(run, name, number, found.now)
-        yield found
+    try:
+        for name, number in places:
+            ended = store.attempt(run, name, number)
+            if ended is None:  # removed meanwhile
+                continue
+            found = await _again(ended, tasks, suite, redact)
+            if found.outcome is Outcome.CHANGED and keep and found.now is not None:
+                store.add_judgement(run, name, number, found.now)
+            yield found
+    finally:
+        await _closed(suite)
 
 
 async def _again(
@@ -132,9 +135,7 @@ async def _judged(
             await _replayed(episode, turns, answers, ended, redact)
             said = await _settled(episode.judge())
         finally:
-            close = getattr(episode, "close", None)
-            if close is not None:
-                await _settled(close())
+            await _closed(episode)
     except (_Cannot, TimeoutError):
         raise
     except Exception as error:  # the suite's own code broke: that is no verdict
@@ -146,9 +147,11 @@ async def _judged(
 
 def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
     """What was said to the agent, and its answers."""
-    entries = [entry for entry in ended.transcript if entry["role"] in ("user", "agent")]
+    entries = ended.transcript
     if not entries:
         raise _Cannot("no conversation is stored")
+    if any(entry["role"] not in ("user", "agent") for entry in entries):
+        raise _Cannot("tools were called beside the conversation")
     turns = [entry["text"] for entry in entries if entry["role"] == "user"]
     turns[:1] = [Turn(turns[0]).without_reference().text]  # the runner's word, not the world's
     answers = [entry["text"] for entry in entries if entry["role"] == "agent"]
@@ -188,6 +191,13 @@ def _apart(text: str, other: str) -> str:
     """The text from where it differs from another."""
     same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
     return text[same if same is not None else min(len(text), len(other)) :]
+
+
+async def _closed(thing: object) -> None:
+    """Suites and episodes may hold something open."""
+    close = getattr(thing, "close", None)
+    if close is not None:
+        await _settled(close())
 
 
 async def _settled(value: T | Awaitable[T]) -> T:
