@@ -161,6 +161,21 @@ def test_several_words_in_one_variable(passhat: Passhat, monkeypatch: pytest.Mon
     assert settings(passhat, "--no-canary")["canary"] == (False, "flag --canary")
 
 
+def test_a_variable_that_is_no_setting_is_pointed_out(
+    passhat: Passhat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSHAT_JBOS", "3")
+    assert "variables that are no setting: PASSHAT_JBOS" in passhat("config").out
+
+
+def test_a_key_in_a_setting_is_not_shown(passhat: Passhat) -> None:
+    word = "command:./agent --key sk-abcdefghijklmnopqrst"
+    for form in ([], ["--json"]):
+        text = passhat("config", "-a", word, *form).out
+        assert "sk-abc" not in text
+        assert "[redacted]" in text
+
+
 def test_a_file_that_is_not_there(passhat: Passhat) -> None:
     ended = passhat("run", "--config", "nothing.toml")
     assert ended.code == 2

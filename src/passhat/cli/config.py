@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
-from passhat.cli.configuring import Configured, origins, same_options
+from passhat.cli.configuring import Configured, origins, same_options, strangers
 from passhat.cli.exits import ExitCode
 from passhat.cli.run import command as run
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_HEADER = ("setting", "value", "from")
 
 
 @click.pass_context
@@ -23,23 +31,30 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
 
     from passhat.cli.settings import Configuration
     from passhat.report.tables import captured, plain, plain_table
+    from passhat.runner.redaction import Redactor
 
+    redact = Redactor(os.environ)
     found = list(origins(ctx))
     configuration: Configuration = ctx.meta["config"]
+    unknown = strangers(ctx, os.environ)
     if as_json_text:
         data = {
             "file": configuration.path or None,
             "ignored": list(configuration.ignored),
+            "unknown_variables": unknown,
             "settings": [one.to_dict() for one in found],
         }
-        click.echo(json.dumps(data, indent=2))
+        click.echo(redact(json.dumps(data, indent=2, ensure_ascii=False)))
         return ExitCode.OK
-    rows = [[one.key, _word(one.value), f"{one.source} {one.where}".rstrip()] for one in found]
-    parts = [plain_table(("setting", "value", "from"), rows, left=(0, 1, 2))]
-    click.echo(captured(Console(), lambda: parts), nl=False)
+    rows = [
+        [one.key, redact(_word(one.value)), f"{one.source} {one.where}".rstrip()] for one in found
+    ]
+    parts: list[RenderableType] = [plain_table(_HEADER, rows, left=(0, 1, 2))]
     if configuration.ignored:
-        names = ", ".join(configuration.ignored)
-        click.echo(captured(Console(), lambda: [plain(f"not passhat's: {names}")]), nl=False)
+        parts.append(plain(f"not passhat's: {', '.join(configuration.ignored)}"))
+    if unknown:
+        parts.append(plain(f"variables that are no setting: {', '.join(unknown)}"))
+    click.echo(captured(Console(), lambda: parts), nl=False)
     return ExitCode.OK
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from passhat.cli.settings import Configuration, Setting
 
-__all__ = ["Configured", "Origin", "origins", "same_options", "store_option"]
+__all__ = ["Configured", "Origin", "origins", "same_options", "store_option", "strangers"]
 
 _PREFIX = "PASSHAT_"
 _FILE_OPTION = "config"
@@ -191,6 +191,12 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
             source, where = "default", ""
         value = ctx.params[name]
         yield Origin(key, list(value) if isinstance(value, tuple) else value, source, where)
+
+
+def strangers(ctx: click.Context, environment: Iterable[str]) -> list[str]:
+    """Variables that look like settings and are none: a slip would go unseen otherwise."""
+    known = {str(option.envvar) for option in _options_by_key(ctx.command).values()}
+    return sorted(name for name in environment if name.startswith(_PREFIX) and name not in known)
 
 
 def same_options(command: click.Command) -> list[click.Parameter]:
