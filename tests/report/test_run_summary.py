@@ -113,6 +113,21 @@ def test_many_tasks_have_a_row_each_and_the_rest_is_counted() -> None:
     assert "more" not in whole
 
 
+def test_the_totals_over_tasks() -> None:
+    marks = {"a": "✓✓✓✓", "b": "✗✓✓✗", "c": "✓✗✗✓", "d": "✓✓?✓"}
+    summary = summarise([row for task, row_of in marks.items() for row in rows(task, row_of)], 4)
+    assert summary.answers("first") == {True: 1, False: 2, None: 1}
+    assert summary.answers("in_a_row") == {True: 3, False: 1}
+    assert (summary.passed, summary.scored) == (11, 15)
+    assert (summary.steps_on_success, summary.total_steps) == (3.0, 48.0)
+    text = render_summary(summary, screen())
+    assert "first^4       on 1 of 4 tasks, open on 1" in text
+    assert "window^2      on 3 of 4 tasks" in text
+    assert "success rate  73% (11 of 15 judged attempts)" in text
+    assert "failures      wrong_answer 4" in text
+    assert "missing       judge_error 1" in text
+
+
 def test_what_an_agent_said_never_reaches_the_terminal_as_a_command() -> None:
     row: Row = ("a", 1, 0, "wrong_answer", "\x1b[2Jgone", 0.1, 1.0, None)
     text = render_summary(summarise([row], 1), screen())

@@ -20,11 +20,14 @@ _MOST_SHOWN = 50
 @click.command("regrade")
 @click.argument("run")
 @click.option("-s", "--suite", metavar="SUITE", help="The suite's word, if not the run's own.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=8, show_default=True, help="Judged at the same time."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would change; write nothing.")
 @store_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(
-    run: str, suite: str | None, dry_run: bool, store_path: str, as_json_text: bool
+    run: str, suite: str | None, jobs: int, dry_run: bool, store_path: str, as_json_text: bool
 ) -> ExitCode:
     """Judge the attempts of RUN again without making them again.
 
@@ -49,7 +52,7 @@ def command(
         redact = Redactor(os.environ)
 
         async def everything() -> list[Regraded]:
-            found = regrade(store, stored.id, chosen, redact, keep=not dry_run)
+            found = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
             return [one async for one in found]
 
         found = asyncio.run(everything())

@@ -157,6 +157,31 @@ class Summary:
     def attempts(self) -> int:
         return sum(len(task.verdicts) for task in self.tasks)
 
+    @property
+    def passed(self) -> int:
+        return sum(task.passed for task in self.tasks)
+
+    @property
+    def scored(self) -> int:
+        return sum(task.scored for task in self.tasks)
+
+    @property
+    def total_steps(self) -> float | None:
+        known = [task.total_steps for task in self.tasks if task.total_steps is not None]
+        return sum(known) if known else None
+
+    @property
+    def steps_on_success(self) -> float | None:
+        """Over all attempts that passed."""
+        known = [task for task in self.tasks if task.steps_on_success is not None]
+        passed = sum(task.passed for task in known)
+        steps = sum((task.steps_on_success or 0.0) * task.passed for task in known)
+        return steps / passed if passed else None
+
+    def answers(self, which: str) -> Counter[bool | None]:
+        """On how many tasks ``first`` or ``in_a_row`` is true, false, open."""
+        return Counter(getattr(task, which) for task in self.tasks)
+
     def to_dict(self) -> dict[str, object]:
         return {
             "k": self.k,

@@ -39,7 +39,7 @@ def _one(task: TaskSummary, details: Sequence[AttemptLine], full: bool) -> Itera
     yield Text.assemble(plain(task.task, "bold"), "  ", plain(_marks(task, full)))
     scored = counted(task.scored, "judged attempt")
     rate = "–" if task.rate is None else f"{task.rate:.0%} ({task.passed} of {scored})"
-    steps, total = _number(task.steps_on_success, ".1f"), _number(task.total_steps, "g")
+    steps, total = _number(task.steps_on_success, ".1f"), _number(task.total_steps, ",.0f")
     entries = [
         (f"first^{task.k}", f"{_WORDS[task.first]}   all of the first {task.k} passed"),
         (f"window^{task.half}", f"{_WORDS[task.in_a_row]}   some {task.half} in a row passed"),
@@ -81,7 +81,7 @@ def _many(summary: Summary, full: bool) -> Iterator[RenderableType]:
             (
                 *(task.task, _marks(task, full), _sign(task.first), _sign(task.in_a_row)),
                 "–" if task.rate is None else f"{task.rate:.0%}",
-                *(_number(task.steps_on_success, ".1f"), _number(task.total_steps, "g")),
+                *(_number(task.steps_on_success, ".1f"), _number(task.total_steps, ",.0f")),
                 _tally({**task.failures, **task.missing}),
             )
             for task in shown
@@ -91,8 +91,25 @@ def _many(summary: Summary, full: bool) -> Iterator[RenderableType]:
     if len(shown) < len(summary.tasks):
         hidden = counted(len(summary.tasks) - len(shown), "more task")
         yield Text(f"and {hidden}; --verbose lists them")
+    yield facts(_totals(summary, half))
     yield from _reasons(summary, full)
     yield Text("")
+
+
+def _totals(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
+    """The same over all tasks, as it was seen; what is to be expected stands in the report."""
+    of = f"of {counted(len(summary.tasks), 'task')}"
+    for name, which in ((f"first^{summary.k}", "first"), (f"window^{half}", "in_a_row")):
+        found = summary.answers(which)
+        still = f", open on {found[None]:,}" if found[None] else ""
+        yield name, f"on {found[True]:,} {of}{still}"
+    rate = f"{summary.passed / summary.scored:.0%}" if summary.scored else "–"
+    yield "success rate", f"{rate} ({summary.passed:,} of {summary.scored:,} judged attempts)"
+    steps, total = _number(summary.steps_on_success, ".1f"), _number(summary.total_steps, ",.0f")
+    yield "steps", f"{steps} on average on success, {total} in all"
+    for title, counts in (("failures", summary.failures), ("missing", summary.missing)):
+        if counts:
+            yield title, _tally(counts)
 
 
 def _reasons(summary: Summary, full: bool) -> Iterator[RenderableType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -161,15 +162,19 @@ def _store(path: str) -> Iterator[Finding]:
 
 
 def _disk(place: Path) -> Iterator[Finding]:
-    import os
-
-    folder = next((one for one in place.absolute().parents if one.is_dir()), Path.cwd())
-    writable = os.access(place if place.exists() else folder, os.W_OK) and os.access(
-        folder, os.W_OK
-    )
-    if not writable:
+    """Whether the store's folder takes a file, and how much more it would take."""
+    folder = next(one for one in place.absolute().parents if one.exists())
+    try:
+        # Asking for permission says too little: a file system may be read-only, full or not real.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        if place.exists():
+            with place.open("r+b"):
+                pass
+    except OSError as error:
         advice = "Name a place you may write to with --store PATH."
-        yield Finding("store", Level.PROBLEM, f"{folder} cannot be written to", advice)
+        found = f"{folder} cannot be written to ({error.strerror})"
+        yield Finding("store", Level.PROBLEM, found, advice)
         return
     free = shutil.disk_usage(folder).free
     low = free < _LITTLE_SPACE

@@ -73,23 +73,22 @@ class _Cannot(Exception):
 
 
 async def regrade(
-    store: Store, run: str, suite: Suite, redact: Redactor, *, keep: bool = True
+    store: Store, run: str, suite: Suite, redact: Redactor, *, keep: bool = True, jobs: int = 8
 ) -> AsyncIterator[Regraded]:
-    """Judge every finished attempt of a run again, one after the other.
+    """Judge every finished attempt of a run again, ``jobs`` at a time.
 
     A verdict or category that changed is written beside the earlier ones, unless ``keep`` is false.
     """
     tasks = {task.id: task for task in suite.tasks}
     places = [(str(row[0]), int(str(row[1]))) for row in store.ended(run)]
     try:
-        for name, number in places:
-            ended = store.attempt(run, name, number)
-            if ended is None:  # removed meanwhile
-                continue
-            found = await _again(ended, tasks, suite, redact)
-            if found.outcome is Outcome.CHANGED and keep and found.now is not None:
-                store.add_judgement(run, name, number, found.now)
-            yield found
+        for start in range(0, len(places), jobs):
+            block = [store.attempt(run, *place) for place in places[start : start + jobs]]
+            work = (_again(ended, tasks, suite, redact) for ended in block if ended is not None)
+            for found in await asyncio.gather(*work):
+                if found.outcome is Outcome.CHANGED and keep and found.now is not None:
+                    store.add_judgement(run, found.task, found.number, found.now)
+                yield found
     finally:
         await _closed(suite)
 
