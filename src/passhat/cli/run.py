@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.money import Money, money_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@money_options
 @store_option
 @click.option("--verbose", is_flag=True, help="A line for every attempt.")
 def command(
@@ -61,6 +63,7 @@ def command(
     timeout: float,
     only_missing: bool,
     name: str,
+    money: Money,
     store_path: str,
     verbose: bool,
 ) -> ExitCode:
@@ -81,6 +84,7 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     _import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     if temperature == 0 and attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
@@ -93,6 +97,7 @@ def command(
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=money.top_p,
         name=name,
         redact=Redactor(os.environ),
     )
@@ -100,10 +105,15 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
+        plan = money.capped(plan, models, store)
         progress, stopped = _run(plan, store, verbose=verbose)
         _report(plan, store)
+    left = progress.total - progress.done
+    money.say_spent(progress)
+    if plan.budget is not None and plan.budget.exhausted and not stopped:
+        money.say_capped(plan.budget, left)
+        return ExitCode.INCOMPLETE
     if stopped:
-        left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
+from passhat.errors import RunStopped
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.runner.redaction import Redactor
 from passhat.store.records import AttemptRecord
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
 __all__ = ["Limits", "attempt", "seed_of"]
 
@@ -55,24 +56,37 @@ class _Clock:
         self._end = self._now() + limits.attempt_seconds
         # Starting the agent counts towards its first step.
         self.timeout = asyncio.timeout_at(min(self._now() + limits.step_seconds, self._end))
+        self.paused = 0.0
+        self._pauses = 0
+        self._since = self._left = 0.0
 
     def next_step(self) -> None:
         """From now on the agent has the time for one step, within what is left of the whole."""
         self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
 
+    def pause(self) -> None:
+        """Stand still: what the attempt waits for now is not the agent's doing."""
+        self._pauses += 1
+        if self._pauses == 1:
+            self._since = self._now()
+            self._left = (self.timeout.when() or self._since) - self._since
+            self.timeout.reschedule(None)
+
+    def resume(self) -> None:
+        """Go on with as much time as was left."""
+        self._pauses -= 1
+        if self._pauses:
+            return
+        waited = self._now() - self._since
+        self.paused += waited
+        self._end += waited
+        if not self.timeout.expired():
+            self.timeout.reschedule(self._now() + self._left)
+
     def reason(self) -> str:
         if self._now() >= self._end:
             return f"wall clock: over {self.limits.attempt_seconds:g} s in all"
         return f"wall clock: no answer within {self.limits.step_seconds:g} s"
-
-
-class _OurFault(Exception):
-    """The world or the judge broke: the attempt is missing, not failed."""
-
-    def __init__(self, reason: MissingReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 def seed_of(base: int, task: str, number: int) -> int:
@@ -87,6 +101,7 @@ async def attempt(
     """Make one attempt. Whatever the agent does, this returns, within its limits."""
     made = _Made()
     clock = _Clock(limits)
+    info.meter.timed_by(clock)
     try:
         async with clock.timeout:
             judgement = await _played(suite, agent, task, info, clock, made)
@@ -94,17 +109,20 @@ async def attempt(
         judgement = Judgement.failed(FailureCategory.TIMEOUT, clock.reason())
     except AgentFault as fault:
         judgement = Judgement.failed(fault.category, fault.detail)
-    except _OurFault as fault:
+    except WorldFault as fault:
         judgement = Judgement.missing(fault.reason, fault.detail)
+    used = info.meter.usage
     answers = "\n".join(entry["text"] for entry in made.transcript if entry["role"] == "agent")
     return AttemptRecord(
         task=task.id,
         number=info.number,
         judgement=replace(judgement, detail=redact(judgement.detail)[:500]),
         seed=info.seed,
-        seconds=time.monotonic() - made.started,
+        seconds=time.monotonic() - made.started - clock.paused,
         steps=made.steps,
-        retries=made.retries,
+        tokens=used.tokens,
+        cost=used.cost,
+        retries=made.retries + info.meter.retries,
         answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
         transcript=[{**entry, "text": redact(entry["text"])} for entry in made.transcript],
     )
@@ -114,6 +132,9 @@ async def _played(
     suite: Suite, agent: Agent, task: Task, info: AttemptInfo, clock: _Clock, made: _Made
 ) -> Judgement:
     episode = await _ours(lambda: suite.episode(task, info.seed))
+    join = getattr(episode, "join", None)
+    if join is not None:
+        join(info)  # a world with a model in it uses this attempt's meter
     try:
         await _conversation(episode, agent, info, clock, made)
         return await _judged(episode, made)
@@ -139,6 +160,9 @@ async def _conversation(
                 clock.next_step()
             turn = await _step(episode, session, turn, made)
     finally:
+        usage = getattr(session, "usage", None)
+        if isinstance(usage, Usage):
+            info.meter.settle(usage)
         await session.close()
 
 
@@ -152,7 +176,7 @@ async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
             made.retries += 1
             await asyncio.sleep(_START_PAUSE)
-        except AgentFault:
+        except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
@@ -164,7 +188,7 @@ async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> 
     made.steps += 1
     try:
         answer = await session.answer(turn)
-    except AgentFault:
+    except (AgentFault, WorldFault, RunStopped):
         raise
     except Exception as error:
         raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
@@ -179,7 +203,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
             return await _settled(episode.judge())
         except Exception as error:
             if left == 0:
-                raise _OurFault(MissingReason.JUDGE_ERROR, _described(error)) from None
+                raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
             made.retries += 1
     raise AssertionError("unreachable")
 
@@ -188,8 +212,10 @@ async def _ours(work: Callable[[], T | Awaitable[T]]) -> T:
     """Run the suite's own code: what breaks there is not the agent's fault."""
     try:
         return await _settled(work())
+    except (WorldFault, RunStopped):
+        raise
     except Exception as error:
-        raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
+        raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:

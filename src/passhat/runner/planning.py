@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from passhat.agents.base import Agent
-from passhat.protocol import Protocol
+from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
 from passhat.runner.running import RunPlan
@@ -25,6 +25,7 @@ def plan_run(
     jobs: int = 8,
     seed: int = 0,
     temperature: float | None = None,
+    top_p: float | None = None,
     name: str = "",
     redact: Redactor | None = None,
 ) -> RunPlan:
@@ -39,7 +40,7 @@ def plan_run(
         suite=suite.name,
         suite_fingerprint=suite.fingerprint,
         tests_fingerprint=suite.judge_fingerprint,
-        decoding={} if temperature is None else {"temperature": temperature},
+        decoding=_decoding(agent, temperature=temperature, top_p=top_p),
         max_steps=limits.max_steps,
         step_seconds=limits.step_seconds,
         attempt_seconds=limits.attempt_seconds,
@@ -56,5 +57,12 @@ def plan_run(
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=top_p,
         redact=redact or Redactor(),
     )
+
+
+def _decoding(agent: Agent, **given: float | None) -> dict[str, Scalar]:
+    """How the agent samples: what its own word sets, and over it what the run sets."""
+    own: Mapping[str, Scalar] = getattr(agent, "decoding", {})
+    return {**own, **{name: value for name, value in given.items() if value is not None}}

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.errors import PasshatError
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Limits, attempt, seed_of
+from passhat.runner.budget import Account, Budget
 from passhat.runner.redaction import Redactor
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
@@ -41,6 +43,8 @@ class RunPlan:
     seed: int = 0
     temperature: float | None = None
     redact: Redactor = field(default_factory=Redactor)
+    top_p: float | None = None
+    budget: Budget | None = None
 
     def wanted(self) -> Iterator[tuple[str, int]]:
         """Every attempt: all tasks once, then all of them again, so that a stop stays fair."""
@@ -60,10 +64,16 @@ class Progress:
     failed: int = 0
     missing: int = 0
     retries: int = 0
+    tokens: float = 0.0
+    cost: float = 0.0
+    costed: int = 0
 
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
+        self.tokens += record.tokens or 0.0
+        self.cost += record.cost or 0.0
+        self.costed += record.cost is not None
         verdict = record.judgement.verdict
         self.passed += verdict is Verdict.PASSED
         self.failed += verdict is Verdict.FAILED
@@ -109,8 +119,9 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         await asyncio.wait({workers})
         await writer
         if not workers.cancelled():
-            workers.result()
+            _raise_plainly(workers)
     finally:
+        await _close(plan)
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.release(plan.record.id)
     return progress
@@ -137,18 +148,46 @@ async def _work(
 
     async def worker() -> None:
         while (one := following()) is not None:
-            task, number = one
-            seed = seed_of(plan.seed, task, number)
-            info = AttemptInfo(task, number, seed, plan.temperature)
-            record = await attempt(
-                plan.suite, plan.agent, tasks[task], info, plan.limits, plan.redact
-            )
+            account = Account() if plan.budget is None else await plan.budget.admit()
+            if account is None:
+                return  # the cap is reached
+            with account:
+                if stop.asked:
+                    return  # asked to while it waited for its share of the cap
+                task, number = one
+                seed = seed_of(plan.seed, task, number)
+                info = AttemptInfo(task, number, seed, plan.temperature, plan.top_p, account)
+                record = await attempt(
+                    plan.suite, plan.agent, tasks[task], info, plan.limits, plan.redact
+                )
             await finished.put(record)
             await asyncio.sleep(0)  # an agent that never waits must not starve the writer
 
     async with asyncio.TaskGroup() as group:
         for _ in range(plan.jobs):
             group.create_task(worker())
+
+
+def _raise_plainly(workers: asyncio.Task[None]) -> None:
+    """A run that cannot go on says so in one error, however many workers met it."""
+    try:
+        workers.result()
+    except BaseExceptionGroup as group:
+        found = group.subgroup(PasshatError)
+        if found is None:
+            raise
+        first: BaseException = found
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+
+
+async def _close(plan: RunPlan) -> None:
+    """What agent and suite hold open for all attempts."""
+    for one in (plan.agent, plan.suite):
+        close = getattr(one, "close", None)
+        if close is not None:
+            await close()
 
 
 async def _write(

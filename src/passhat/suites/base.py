@@ -16,7 +16,16 @@ from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 
-__all__ = ["Episode", "Judgement", "Suite", "Task", "Turn", "fingerprint"]
+__all__ = [
+    "Episode",
+    "Judgement",
+    "Suite",
+    "Task",
+    "ToolSpec",
+    "Turn",
+    "WorldFault",
+    "fingerprint",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +38,48 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as models with tool calling want it: a name, a sentence, a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """What the agent hears: the user's words, or what a tool gave back."""
+    """What the agent hears: the user's words, or what a tool gave back.
+
+    Parameters
+    ----------
+    text : str
+        Everything, for agents that read plain text.
+    system : str, optional
+        For agents with native tool calling, in the first turn: policy and instructions, without
+        the rules of the text form.
+    said : str, optional
+        The user's words alone.
+    result : str, optional
+        What a tool gave back, alone.
+    tools : tuple of ToolSpec
+        In the first turn: what can be called. A suite that offers tools reads calls in the form of
+        ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
+    """
 
     text: str
+    system: str | None = None
+    said: str | None = None
+    result: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
+
+
+class WorldFault(Exception):
+    """Something of ours broke, and a suite or an agent knows which: the attempt is missing."""
+
+    def __init__(self, reason: MissingReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
