@@ -33,6 +33,9 @@ class AnthropicAgent(ChatAgent):
             f"{self.name}@http://127.0.0.1:8000",
         )
 
+    def warm(self, client: Any) -> None:
+        _ = client.messages
+
     def body(self, request: Request) -> dict[str, Any]:
         settings = dict(request.settings)
         body: dict[str, Any] = {

@@ -93,6 +93,11 @@ class ChatAgent(ABC):
                 f"{self.kind}:{rest} names no model.",
                 hint=f"Write {self.kind}:MODEL or {self.kind}:MODEL@http://HOST:PORT/v1",
             )
+        if found["url"] and "@" in found["url"]:
+            raise InvalidValue(
+                f"the address of {self.kind}:{found['model']} holds a name or a key.",
+                hint="Addresses are written down with the run; keys belong into the environment.",
+            )
         self.model = found["model"]
         self.base_url: str | None = found["url"]
         self.decoding = _settings(found["query"] or "")
@@ -102,12 +107,18 @@ class ChatAgent(ABC):
             self.sdk: ModuleType = import_module(self.kind)
         except ImportError:
             raise MissingExtra(f"The agent {self.name}", extra=self.kind) from None
-        self._client: Any = self.open_client()  # a key that is absent is missed before the run
+        # A key that is absent is missed, and what the SDK loads late is loaded, before the run.
+        self._client: Any = self.open_client()
+        self.warm(self._client)
         self.provider = Provider(self.kind, self.base_url or "its usual address", self.sdk)
 
     @abstractmethod
     def open_client(self) -> Any:
         """The SDK's client, configured by the SDK; without retries of its own."""
+
+    @abstractmethod
+    def warm(self, client: Any) -> None:
+        """Touch what the SDK imports only when it is used, so that no attempt pays for it."""
 
     @abstractmethod
     def body(self, request: Request) -> dict[str, Any]:

@@ -28,6 +28,9 @@ class OpenAiAgent(ChatAgent):
                 f"{self.name}@http://127.0.0.1:8000/v1",
             ) from None
 
+    def warm(self, client: Any) -> None:
+        _ = client.chat.completions
+
     def body(self, request: Request) -> dict[str, Any]:
         settings = dict(request.settings)
         most = settings.pop("max_output_tokens")

@@ -89,7 +89,7 @@ class Money:
         if progress.costed:
             missing = progress.done - progress.costed
             rest = f" (not known for {missing:,} attempts)" if missing else ""
-            parts.append(f"${progress.cost:,.4f}{rest}")
+            parts.append(f"{_dollars(progress.cost)}{rest}")
         if progress.retries:
             parts.append(f"{progress.retries:,} retries")
         click.echo(f"used: {', '.join(parts)}", err=True)
@@ -97,17 +97,34 @@ class Money:
     def say_capped(self, budget: Budget, left: int) -> None:
         """How far the cap reached, and what the rest would take."""
         expected, spent = budget.expected(left), budget.spent
+        about = "about" if budget.made else "up to"
         if self.budget is not None:
-            used, cap = f"${spent.cost:,.4f}", f"${self.budget:,.2f}"
-            rest, option = f"about ${expected.cost:,.2f}", "--budget"
+            used, cap = _dollars(spent.cost), _dollars(self.budget)
+            rest, option = f"{about} {_dollars(expected.cost)}", "--budget"
         else:
             used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
-            rest, option = f"about {expected.tokens:,.0f} tokens", "--max-tokens"
+            rest, option = f"{about} {expected.tokens:,.0f} tokens", "--max-tokens"
         click.echo(
             f"the cap is reached: {used} of {cap} used by this run, {left:,} attempts not made; "
             f"they would take {rest} more. The same command with a larger {option} goes on.",
             err=True,
         )
+        if budget.cut_off:
+            click.echo(
+                f"{budget.cut_off:,} attempts were cut off by it and are missing (budget); "
+                "--only-missing makes them again.",
+                err=True,
+            )
+        if not budget.made:
+            click.echo(
+                "Not one call was sure to fit. A smaller answer makes calls cheaper: "
+                "MODEL?max_output_tokens=500",
+                err=True,
+            )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:,.4f}"
 
 
 def money_options(function: Callable[..., Any]) -> Callable[..., Any]:

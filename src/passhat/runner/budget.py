@@ -95,6 +95,7 @@ class Budget:
         self.spent = spent or Sum()
         self.made = made
         self.exhausted = False
+        self.cut_off = 0
         self.overrun = 1.0
         self._first = first
         self._largest = largest or Sum()
@@ -176,6 +177,11 @@ class Account(Meter):
 
     __slots__ = ()
 
+    @property
+    def refused_at_once(self) -> bool:
+        """Whether the cap left no room for a single call of the attempt."""
+        return False
+
     def __enter__(self) -> Self:
         return self
 
@@ -191,7 +197,7 @@ class Account(Meter):
 class _Capped(Account):
     """An attempt's meter under a cap, with the reservation that it draws on."""
 
-    __slots__ = ("_budget", "_pending", "_reserved", "_spent")
+    __slots__ = ("_budget", "_pending", "_refused", "_reserved", "_spent")
 
     def __init__(self, budget: Budget, reserved: Sum) -> None:
         super().__init__()
@@ -199,6 +205,11 @@ class _Capped(Account):
         self._reserved = reserved
         self._spent = Sum()
         self._pending = Sum()
+        self._refused = False
+
+    @property
+    def refused_at_once(self) -> bool:
+        return self._refused and self._spent == Sum()
 
     async def reserve(self, worst: Usage) -> None:
         most = Sum(worst.tokens or 0.0, worst.cost or 0.0)
@@ -210,6 +221,9 @@ class _Capped(Account):
             granted = await self._budget.grow(more)
         if not granted:
             self._pending = Sum()
+            self._refused = True
+            self._budget.exhausted = True
+            self._budget.cut_off += self._spent != Sum()
             raise ProviderFault(MissingReason.BUDGET, "the next call could pass the cap")
         self._reserved += more
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from passhat.agents.base import Agent, AttemptInfo
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, RunStopped
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Limits, attempt, seed_of
 from passhat.runner.budget import Account, Budget
@@ -119,7 +119,7 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         await asyncio.wait({workers})
         await writer
         if not workers.cancelled():
-            _raise_plainly(workers)
+            _raise_plainly(workers, plan.redact)
     finally:
         await _close(plan)
         # Claims without a result, after a second Ctrl-C: free for the next runner.
@@ -160,6 +160,8 @@ async def _work(
                 record = await attempt(
                     plan.suite, plan.agent, tasks[task], info, plan.limits, plan.redact
                 )
+            if account.refused_at_once:
+                return  # not one call of it fitted under the cap: it was not made
             await finished.put(record)
             await asyncio.sleep(0)  # an agent that never waits must not starve the writer
 
@@ -168,7 +170,7 @@ async def _work(
             group.create_task(worker())
 
 
-def _raise_plainly(workers: asyncio.Task[None]) -> None:
+def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
     """A run that cannot go on says so in one error, however many workers met it."""
     try:
         workers.result()
@@ -179,6 +181,8 @@ def _raise_plainly(workers: asyncio.Task[None]) -> None:
         first: BaseException = found
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
+        if isinstance(first, RunStopped):  # it quotes what a server said
+            first = RunStopped(redact(first.message), hint=first.hint)
         raise first from None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from passhat.errors import RunStopped
 from passhat.outcomes import MissingReason
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.orderdesk.episode import AtTheDesk
@@ -71,7 +72,7 @@ class SimulatedEpisode(AtTheDesk):
             self._speaker = await self._start(self._attempt)
             opening = "The desk picks up. Say your first words."
             words = await self._spoken(Turn(f"{self._role}\n\n{opening}", self._role, opening))
-        except WorldFault:
+        except (WorldFault, RunStopped):
             raise
         except Exception as error:
             raise _broken(error) from None
@@ -85,7 +86,7 @@ class SimulatedEpisode(AtTheDesk):
             return done
         try:
             return self.heard(await self._spoken(Turn(done, said=done)))
-        except WorldFault:
+        except (WorldFault, RunStopped):
             raise
         except Exception as error:
             raise _broken(error) from None
