@@ -42,14 +42,14 @@ def stored() -> list[Any]:
         return [row for run in store.runs() for block in store.rows(run.id) for row in block]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.usefixtures("questions")
 def test_what_is_spent_never_passes_the_budget(
     passhat: Passhat, serve: Serve, answer: Any, seed: int
 ) -> None:
-    cap = random.Random(seed).uniform(0.005, 0.02)
+    cap = random.Random(seed).uniform(0.005, 0.012)
     with serve(dice(answer, seed)) as (url, server):
-        command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "60", "--jobs", "40")
+        command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "30", "--jobs", "40")
         ended = passhat(*command, "--budget", str(cap), "--max-steps", "2")
         spent = dollars(server.served)
         assert 0 < spent <= cap
@@ -60,14 +60,14 @@ def test_what_is_spent_never_passes_the_budget(
         # What was not made is not in the store, and what was made is there with its cost.
         rows = stored()
         assert sum(row[7] for row in rows) == pytest.approx(spent)
-        assert f"{300 - len(rows):,} attempts not made" in ended.err
+        assert f"{150 - len(rows):,} attempts not made" in ended.err
         # The same command spends nothing more: the cap is the run's, not the command's.
         again = passhat(*command, "--budget", str(cap), "--max-steps", "2")
         assert again.code == ExitCode.INCOMPLETE
         assert dollars(server.served) <= cap
         # A larger one goes on to the end.
         assert passhat(*command, "--budget", "1", "--max-steps", "2").code == ExitCode.OK
-    assert len(stored()) == 300
+    assert len(stored()) == 150
 
 
 @pytest.mark.usefixtures("questions")

@@ -21,12 +21,14 @@ class AnthropicAgent(ChatAgent):
     kind = "anthropic"
 
     def open_client(self) -> Any:
-        client = self.sdk.AsyncAnthropic(base_url=self.base_url, max_retries=0)
+        # The SDK adds /v1 itself; addresses of compatible servers are often given with it.
+        base_url = self.base_url and self.base_url.rstrip("/").removesuffix("/v1")
+        client = self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0)
         known = (client.api_key, client.auth_token, getattr(client, "credentials", None))
         if any(known):
             return client
-        if self.base_url is not None:  # a server of one's own rarely wants a key
-            return self.sdk.AsyncAnthropic(base_url=self.base_url, max_retries=0, api_key="no-key")
+        if base_url is not None:  # a server of one's own rarely wants a key
+            return self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0, api_key="no-key")
         raise InvalidValue(
             f"{self.name} needs a key.",
             hint="Set ANTHROPIC_API_KEY, or give the address of your own server: "
@@ -52,7 +54,7 @@ class AnthropicAgent(ChatAgent):
                 {
                     "name": tool.name,
                     "description": tool.description,
-                    "input_schema": tool.parameters,
+                    "input_schema": dict(tool.parameters),
                 }
                 for tool in request.tools
             ]

@@ -51,7 +51,7 @@ class OpenAiAgent(ChatAgent):
                     "function": {
                         "name": tool.name,
                         "description": tool.description,
-                        "parameters": tool.parameters,
+                        "parameters": dict(tool.parameters),
                     },
                 }
                 for tool in request.tools

@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
+_SOON, _LONGEST_SOON = 0.05, 5.0
+_SPREAD = 0.1
+"""Part of a pause over which attempts come back one after the other."""
 _LONGEST_ASKED = 300.0
 """A provider that asks for a longer wait than this is not waited for."""
 
@@ -52,6 +55,7 @@ class Provider:
         self._sdk = sdk
         self._bucket: Bucket | None = None
         self._resume = 0.0
+        self._spread = 0.0
         self._answered = False
         self._dice = random.Random()
 
@@ -128,11 +132,14 @@ class Provider:
 
         A busy provider makes every attempt wait; a broken call only its own.
         """
-        pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (tried - 1)) * self._dice.uniform(0.5, 1)
-        asked = trouble.wait
-        pause = pause if asked is None else asked * self._dice.uniform(1.0, 1.1)
+        grown = 2.0 ** (tried - 1)
+        if trouble.wait is None:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * grown) * self._dice.uniform(0.5, 1)
+        else:  # "at once" is taken for soon: a provider that says so may say so for long
+            pause = max(trouble.wait, min(_LONGEST_SOON, _SOON * grown))
         if trouble.kind is Kind.BUSY:
             self._resume = max(self._resume, time.monotonic() + pause)
+            self._spread = _SPREAD * pause
         else:
             with meter.off_the_clock():
                 await asyncio.sleep(pause)
@@ -144,4 +151,4 @@ class Provider:
             turn = time.monotonic() + self._bucket.take(time.monotonic())
         while (left := max(turn, self._resume) - time.monotonic()) > 0:
             with meter.off_the_clock():
-                await asyncio.sleep(left)
+                await asyncio.sleep(left + self._dice.uniform(0.0, self._spread))

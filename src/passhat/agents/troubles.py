@@ -99,10 +99,13 @@ def retry_after(headers: Any, now: datetime | None = None) -> float | None:
     30.0
     >>> retry_after({"retry-after": "soon"}) is None
     True
+    >>> retry_after({"retry-after-ms": "250"})
+    0.25
     """
     word = headers.get("retry-after")
     if word is None:
-        return None
+        exact = headers.get("retry-after-ms", "")
+        return float(exact) / 1000 if exact.isdecimal() else None
     try:
         seconds = float(word)
     except ValueError:

@@ -67,7 +67,7 @@ class _Clock:
     def pause(self) -> None:
         """Stand still: what the attempt waits for now is not the agent's doing."""
         self._pauses += 1
-        if self._pauses == 1:
+        if self._pauses == 1 and not self.timeout.expired():
             self._since = self._now()
             self._left = (self.timeout.when() or self._since) - self._since
             self.timeout.reschedule(None)

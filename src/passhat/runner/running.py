@@ -7,6 +7,7 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -121,9 +122,9 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         if not workers.cancelled():
             _raise_plainly(workers, plan.redact)
     finally:
-        await _close(plan)
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.release(plan.record.id)
+        await _close(plan)
     return progress
 
 
@@ -190,8 +191,8 @@ async def _close(plan: RunPlan) -> None:
     """What agent and suite hold open for all attempts."""
     for one in (plan.agent, plan.suite):
         close = getattr(one, "close", None)
-        if close is not None:
-            await close()
+        if close is not None and inspect.isawaitable(closing := close()):
+            await closing
 
 
 async def _write(
