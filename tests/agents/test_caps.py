@@ -47,7 +47,7 @@ def stored() -> list[Any]:
 def test_what_is_spent_never_passes_the_budget(
     passhat: Passhat, serve: Serve, answer: Any, seed: int
 ) -> None:
-    cap = random.Random(seed).uniform(0.005, 0.012)
+    cap = random.Random(seed).uniform(0.008, 0.015)
     with serve(dice(answer, seed)) as (url, server):
         command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "30", "--jobs", "40")
         ended = passhat(*command, "--budget", str(cap), "--max-steps", "2")

@@ -101,12 +101,15 @@ class Money:
         if self.budget is not None:
             used, cap = _dollars(spent.cost), _dollars(self.budget)
             rest, option = f"{about} {_dollars(expected.cost)}", "--budget"
+            need = _dollars(budget.need.cost)
         else:
             used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
             rest, option = f"{about} {expected.tokens:,.0f} tokens", "--max-tokens"
+            need = f"{budget.need.tokens:,.0f} tokens"
         click.echo(
-            f"the cap is reached: {used} of {cap} used by this run, {left:,} attempts not made; "
-            f"they would take {rest} more. The same command with a larger {option} goes on.",
+            f"the cap is reached: {used} of {cap} used by this run, and another attempt could need "
+            f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
+            f"with a larger {option} goes on.",
             err=True,
         )
         if budget.cut_off:

@@ -3,9 +3,10 @@
 At every moment: what was spent, plus what attempts in flight may still spend, is within the cap.
 
 - **An attempt starts** only when its reservation fits. Once attempts were seen, that is one and a
-  half times the largest of them. Before, it is ``max_steps`` calls of ``max_output_tokens`` each,
-  at the model's price, with 4,000 tokens of input; while nothing is known and not even that fits,
-  one attempt alone may use what is left.
+  half times the largest of them, and the most that one more call can use, so that its last call
+  still fits. Before, it is ``max_steps`` calls of ``max_output_tokens`` each, at the model's price,
+  with 4,000 tokens of input; while nothing is known and not even that fits, one attempt alone may
+  use what is left.
 - **A call starts** only when the most it can use fits into its attempt's reservation: one token of
   input for every byte of the request, and ``max_output_tokens`` of output. Otherwise the
   reservation grows, if the cap allows it, or waits for other attempts to end. When all of them
@@ -98,16 +99,26 @@ class Budget:
         self.cut_off = 0
         self.overrun = 1.0
         self._first = first
+        self._call = Sum()
         self._largest = largest or Sum()
         self._reserved = Sum()
         self._in_flight = 0
         self._waiting = 0
         self._changed: asyncio.Future[None] | None = None
 
+    @property
+    def need(self) -> Sum:
+        """What has to be free for another attempt to start."""
+        return self._largest.times(_HEADROOM) + self._call if self.made else self._first
+
+    def call_of(self, most: Sum) -> None:
+        """A call that can use so much is about to be made."""
+        self._call = self._call.larger(most)
+
     async def admit(self) -> _Capped | None:
         """Room for another attempt, as soon as there is; ``None`` when there will not be."""
         while not self.exhausted:
-            need = self._largest.times(_HEADROOM) if self.made else self._first
+            need = self.need
             if self._fits(need) and not self._waiting:  # who has begun comes first
                 return self._opened(need)
             if self._in_flight == 0:
@@ -214,6 +225,7 @@ class _Capped(Account):
     async def reserve(self, worst: Usage) -> None:
         most = Sum(worst.tokens or 0.0, worst.cost or 0.0)
         self._pending = most.times(self._budget.overrun)
+        self._budget.call_of(self._pending)
         more = self._pending.beyond(self._reserved)
         if more == Sum():
             return
