@@ -112,15 +112,17 @@ def test_a_finished_attempts_path_is_gone() -> None:
         suite = McpSuite(load_suite("orderdesk/retail"))
         first = await suite.episode(suite.tasks[0], 1)
         second = await suite.episode(suite.tasks[0], 2)
-        ends = [re.findall(r"http://\S+/mcp", one.open().text)[0] for one in (first, second)]
+        ends = [
+            re.findall(r"http://\S+/mcp", (await one.open()).text)[0] for one in (first, second)
+        ]
         assert ends[0] != ends[1]
         assert len(ends[0].split("/")[-2]) >= 32
-        first.close()
+        await first.close()
         async with Client(ends[1]) as client:
             assert (await client.list_tools()).tools
         for url in (ends[0], ends[1].replace("/mcp", "x/mcp"), f"{ends[1]}/more"):
             assert await refused(url)
-        second.close()
+        await second.close()
         await suite.close()
         assert await refused(ends[1])
 

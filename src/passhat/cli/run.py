@@ -9,6 +9,7 @@ import click
 
 from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
+from passhat.cli.money import Money, money_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,7 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
+@money_options
 @store_option
 @click.option(
     "--config",
@@ -76,6 +78,7 @@ def command(
     only_missing: bool,
     name: str,
     baseline: str | None,
+    money: Money,
     store_path: str,
     verbose: bool,
 ) -> ExitCode:
@@ -97,6 +100,7 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
     if tools == "mcp":
         from passhat.runner.mcp_worlds import McpSuite
 
@@ -111,6 +115,7 @@ def command(
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=money.top_p,
         name=name,
         stop_when=stop_when,
         canary=canary,
@@ -121,13 +126,18 @@ def command(
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
         say_before(plan, store, baseline)
+        plan = money.capped(plan, models, store)
         progress, stopped = _run(plan, store, verbose=verbose)
         _report(plan, store, verbose=verbose)
+    left = progress.total - progress.done
+    money.say_spent(progress)
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
         return ExitCode.OK
+    if plan.budget is not None and plan.budget.exhausted and not stopped:
+        money.say_capped(plan.budget, left)
+        return ExitCode.INCOMPLETE
     if stopped:
-        left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, cast
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
+from passhat.errors import RunStopped
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Clock, Limits
 from passhat.store.records import AttemptRecord
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
 __all__ = ["Attempter", "Limits", "seed_of"]
 
@@ -26,15 +27,6 @@ _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2
 _DETAIL = 500
-
-
-class _OurFault(Exception):
-    """The world or the judge broke: the attempt is missing, not failed."""
-
-    def __init__(self, reason: MissingReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(slots=True)
@@ -73,6 +65,7 @@ class Attempter:
         """Make one attempt. Whatever the agent does, this returns, within its limits."""
         made = _Made(info, clock)
         clock.start()
+        info.meter.timed_by(clock)
         try:
             judgement = await self._played(task, made)
             clock.verdict()  # an agent that answered all the same when its time was over
@@ -83,7 +76,7 @@ class Attempter:
             judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
-        except _OurFault as fault:
+        except WorldFault as fault:
             judgement = Judgement.missing(fault.reason, fault.detail)
         finally:
             clock.stop()
@@ -92,15 +85,18 @@ class Attempter:
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
         if judgement.detail:
             judgement = replace(judgement, detail=self.redact(judgement.detail)[:_DETAIL])
+        used = made.info.meter.usage
         answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
         return AttemptRecord(
             task=task.id,
             number=made.info.number,
             judgement=judgement,
             seed=made.info.seed,
-            seconds=time.monotonic() - made.started,
+            seconds=time.monotonic() - made.started - made.clock.paused,
             steps=made.steps,
-            retries=made.retries,
+            tokens=used.tokens,
+            cost=used.cost,
+            retries=made.retries + made.info.meter.retries,
             answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
             leak=made.leak,
             transcript=made.transcript,
@@ -112,11 +108,17 @@ class Attempter:
         report_calls = getattr(episode, "report_calls", None)
         if report_calls is not None:
             report_calls(partial(self._called, made))
+        join = getattr(episode, "join", None)
+        if join is not None:
+            join(made.info)  # a world with a model in it uses this attempt's meter
         try:
             session = await _started(self.agent, made)
             try:
                 await self._conversation(episode, session, made)
             finally:
+                usage = getattr(session, "usage", None)
+                if isinstance(usage, Usage):
+                    made.info.meter.settle(usage)
                 await session.close()
             return await _judged(episode, made)
         finally:
@@ -144,7 +146,7 @@ class Attempter:
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
             answer = await session.answer(turn)
-        except AgentFault:
+        except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
@@ -172,7 +174,7 @@ async def _started(agent: Agent, made: _Made) -> Session:
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
             made.retries += 1
             await asyncio.sleep(_START_PAUSE)
-        except AgentFault:
+        except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
@@ -186,7 +188,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
             return await _settled(episode.judge())
         except Exception as error:
             if left == 0:
-                raise _OurFault(MissingReason.JUDGE_ERROR, _described(error)) from None
+                raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
             made.retries += 1
     raise AssertionError("unreachable")
 
@@ -197,8 +199,10 @@ async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
         value = work(*given)
         # Asking the abstract class would be slower, and this is asked several times an attempt.
         return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
+    except (WorldFault, RunStopped):
+        raise
     except Exception as error:
-        raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
+        raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:

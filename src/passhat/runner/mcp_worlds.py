@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from passhat.runner.serving import Listening
 from passhat.suites.base import Judgement, Suite, Task, Turn, fingerprint
 from passhat.suites.orderdesk.calls import RESPOND, Call, write_call
 from passhat.suites.orderdesk.episode import OrderdeskEpisode
+from passhat.suites.orderdesk.simulated import SimulatedEpisode
 from passhat.suites.orderdesk.tools import Tool
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class McpSuite:
             if self._listening is None:
                 self._listening = await Listening(_application(self._worlds)).__aenter__()
         world = self._suite.episode(task, seed)
-        assert isinstance(world, OrderdeskEpisode)
+        assert isinstance(world, OrderdeskEpisode | SimulatedEpisode)
         secret = secrets.token_urlsafe(24)
         episode = McpEpisode(
             world,
@@ -98,7 +99,12 @@ class McpSuite:
 class McpEpisode:
     """One attempt: the conversation with the user here, the tools at an endpoint."""
 
-    def __init__(self, world: OrderdeskEpisode, url: str, forget: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        world: OrderdeskEpisode | SimulatedEpisode,
+        url: str,
+        forget: Callable[[], object],
+    ) -> None:
         self._world = world
         self._url = url
         self._forget = forget
@@ -108,8 +114,8 @@ class McpEpisode:
     def report_calls(self, report: Report) -> None:
         self._report = report
 
-    def open(self) -> Turn:
-        return self._world.opened(
+    async def open(self) -> Turn:
+        self._world.reached_by(
             "## Tools\n\n"
             f"The desk's tools are at this MCP endpoint (streamable HTTP): {self._url}\n"
             "It is yours alone, and gone when the conversation ends. Call the tools there yourself."
@@ -118,19 +124,30 @@ class McpEpisode:
             f"\n{write_call(RESPOND, {'content': 'What you say.'})}\n"
             "The conversation is over when the user leaves or you hand over."
         )
+        turn = self._world.open()
+        return turn if isinstance(turn, Turn) else await turn
 
-    def reply(self, answer: str) -> Turn | None:
+    def join(self, attempt: object) -> None:
+        """A user who is played by a model belongs to an attempt."""
+        join = getattr(self._world, "join", None)
+        if join is not None:
+            join(attempt)
+
+    async def reply(self, answer: str) -> Turn | None:
         if self._world.closed:
             return None
         if not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
             answer = write_call(RESPOND, {"content": answer})
-        return self._world.reply(answer)
+        turn = self._world.reply(answer)
+        return await turn if isinstance(turn, Awaitable) else turn
 
     def judge(self) -> Judgement:
         return self._world.judge()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._forget()
+        if isinstance(self._world, SimulatedEpisode):
+            await self._world.close()
 
     @property
     def tools(self) -> Mapping[str, Tool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from passhat.agents.base import Agent
 from passhat.protocol import Protocol, Scalar
@@ -25,6 +25,7 @@ def plan_run(
     jobs: int = 8,
     seed: int = 0,
     temperature: float | None = None,
+    top_p: float | None = None,
     name: str = "",
     stop_when: Sequence[str] = (),
     canary: bool | None = None,
@@ -40,7 +41,7 @@ def plan_run(
     limits = limits or Limits()
     chosen = tuple(suite.tasks if tasks is None else tasks)
     referenced = getattr(suite, "takes_reference", False) if canary is None else canary
-    decoding: dict[str, Scalar] = {} if temperature is None else {"temperature": temperature}
+    decoding = _decoding(agent, temperature=temperature, top_p=top_p)
     if canary is not None:
         decoding["reference"] = canary
     protocol = Protocol(
@@ -64,6 +65,7 @@ def plan_run(
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=top_p,
         redact=redact or Redactor(),
         stop_when=tuple(stop_when),
         canary=referenced,
@@ -75,3 +77,9 @@ def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
     """Tells a run of some tasks from one of all of them; empty for all."""
     ids = sorted(task.id for task in chosen)
     return "" if len(ids) == len(suite.tasks) else fingerprint(ids)
+
+
+def _decoding(agent: Agent, **given: float | None) -> dict[str, Scalar]:
+    """How the agent samples: what its own word sets, and over it what the run sets."""
+    own: Mapping[str, Scalar] = getattr(agent, "decoding", {})
+    return {**own, **{name: value for name, value in given.items() if value is not None}}

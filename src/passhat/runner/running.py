@@ -7,15 +7,18 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.errors import PasshatError, RunStopped
 from passhat.gates.watching import Look
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Attempter, seed_of
+from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
 from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
@@ -62,6 +65,8 @@ class RunPlan:
     seed: int = 0
     temperature: float | None = None
     redact: Redactor = field(default_factory=Redactor)
+    top_p: float | None = None
+    budget: Budget | None = None
     stop_when: tuple[str, ...] = ()
     canary: bool = False
     tell: Callable[[str], None] = silent
@@ -106,6 +111,9 @@ class Progress:
     failed: int = 0
     missing: int = 0
     retries: int = 0
+    tokens: float = 0.0
+    cost: float = 0.0
+    costed: int = 0
     leaks: int = 0
     settled: Look | None = None
     """What was found when the run's own rules were looked at last, if it has any."""
@@ -113,6 +121,9 @@ class Progress:
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
+        self.tokens += record.tokens or 0.0
+        self.cost += record.cost or 0.0
+        self.costed += record.cost is not None
         self.leaks += bool(record.leak)
         verdict = record.judgement.verdict
         self.passed += verdict is Verdict.PASSED
@@ -152,8 +163,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         # What the agent and the suite hold open for a whole run.
         for one in (plan.agent, plan.suite):
             close = getattr(one, "close", None)
-            if close is not None:
-                await close()
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
 
 
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
@@ -201,7 +212,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
         outbox.close()
         await writer
         if not workers.cancelled():
-            workers.result()
+            _raise_plainly(workers, plan.redact)
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.wait_at_most(_RELEASE_SECONDS)
@@ -225,10 +236,19 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     async def worker() -> None:
         clock = watch.clock()
         while (one := await claims.following()) is not None:
-            task, number = one
-            seed = seed_of(plan.seed, task, number)
-            info = AttemptInfo(task, number, seed, plan.temperature)
-            outbox.put(await attempter.attempt(tasks[task], info, clock))
+            account = Account() if plan.budget is None else await plan.budget.admit()
+            if account is None:
+                return  # the cap is reached
+            with account:
+                if not claims.more_wanted():
+                    return  # no longer, while it waited for its share of the cap
+                task, number = one
+                seed = seed_of(plan.seed, task, number)
+                info = AttemptInfo(task, number, seed, plan.temperature, plan.top_p, account)
+                record = await attempter.attempt(tasks[task], info, clock)
+            if account.refused_at_once:
+                return  # not one call of it fitted under the cap: it was not made
+            outbox.put(record)
             await outbox.room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -238,6 +258,22 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 group.create_task(worker())
     finally:
         watching.cancel()
+
+
+def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
+    """A run that cannot go on says so in one error, however many workers met it."""
+    try:
+        workers.result()
+    except BaseExceptionGroup as group:
+        found = group.subgroup(PasshatError)
+        if found is None:
+            raise
+        first: BaseException = found
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        if isinstance(first, RunStopped):  # it quotes what a server said
+            first = RunStopped(redact(first.message), hint=first.hint)
+        raise first from None
 
 
 async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:

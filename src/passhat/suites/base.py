@@ -16,7 +16,16 @@ from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 
-__all__ = ["Episode", "Judgement", "Suite", "Task", "Turn", "fingerprint"]
+__all__ = [
+    "Episode",
+    "Judgement",
+    "Suite",
+    "Task",
+    "ToolSpec",
+    "Turn",
+    "WorldFault",
+    "fingerprint",
+]
 
 
 _REFERENCE = "Reference of this conversation: "
@@ -32,20 +41,60 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as models with tool calling want it: a name, a sentence, a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """What the agent hears: the user's words, or what a tool gave back."""
+    """What the agent hears: the user's words, or what a tool gave back.
+
+    Parameters
+    ----------
+    text : str
+        Everything, for agents that read plain text.
+    system : str, optional
+        For agents with native tool calling, in the first turn: policy and instructions, without
+        the rules of the text form.
+    said : str, optional
+        The user's words alone.
+    result : str, optional
+        What a tool gave back, alone.
+    tools : tuple of ToolSpec
+        In the first turn: what can be called. A suite that offers tools reads calls in the form of
+        ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
+    """
 
     text: str
+    system: str | None = None
+    said: str | None = None
+    result: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
 
     def with_reference(self, reference: str) -> Turn:
         """The same words under a reference, as a desk's tickets have one."""
-        return replace(self, text=f"{_REFERENCE}{reference}\n\n{self.text}")
+        line = f"{_REFERENCE}{reference}\n\n"
+        system = None if self.system is None else line + self.system
+        return replace(self, text=line + self.text, system=system)
 
     def without_reference(self) -> Turn:
         """The words as the episode said them, if a reference stands above them."""
         if not self.text.startswith(_REFERENCE):
             return self
         return replace(self, text=self.text.partition("\n\n")[2])
+
+
+class WorldFault(Exception):
+    """Something of ours broke, and a suite or an agent knows which: the attempt is missing."""
+
+    def __init__(self, reason: MissingReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ class _OneAnswer:
         self._answer: str | None = None
 
     def open(self) -> Turn:
-        return Turn(self._question.task.prompt)
+        prompt = self._question.task.prompt
+        return Turn(prompt, said=prompt)
 
     def reply(self, answer: str) -> Turn | None:
         self._answer = answer
