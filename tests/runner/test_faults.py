@@ -9,7 +9,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -86,14 +85,18 @@ def test_a_locked_store_is_waited_for() -> None:
     told: list[str] = []
     with Store("store.db") as store, contextlib.closing(_other("store.db")) as other:
         other.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.6, lambda: other.execute("ROLLBACK")).start()
-        progress = _run(_plan(tell=told.append), store)
+
+        def unlock(reason: str) -> None:
+            told.append(reason)
+            other.execute("ROLLBACK")
+
+        progress = _run(_plan(tell=unlock), store)
     assert (progress.passed, progress.missing) == (20, 0)
     assert "locked" in told[0]
 
 
 def _other(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, isolation_level=None)
 
 
 @pytest.mark.usefixtures("folder")
