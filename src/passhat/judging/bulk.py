@@ -13,14 +13,17 @@ from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
 from passhat.judging.results import Results, Row, row_of
 from passhat.judging.samples import Sample
-from passhat.judging.sandbox import SandboxKind
 from passhat.judging.tasks import CodeSuite
+from passhat.judging.walls import Container, SandboxKind, Walls
 from passhat.outcomes import Run
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
 from passhat.protocol import Protocol
 
-__all__ = ["Bench", "Judged", "judge_samples"]
+__all__ = ["SPLIT_JUDGE", "Bench", "Judged", "judge_samples"]
+
+SPLIT_JUDGE = "split judge"
+"""How the name of this judge begins, in every protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Bench:
     """With what programs are judged: the suite's tests, the sandbox, the interpreter, limits."""
 
     suite: CodeSuite
-    kind: SandboxKind
+    kind: Walls
     interpreter: Interpreter
     limits: Limits
     jobs: int = 1
@@ -37,7 +40,20 @@ class Bench:
     def judge(self) -> str:
         """The judge by name, for the protocol; an absent sandbox is part of it."""
         walls = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
-        return f"split judge ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
+        return (
+            f"{SPLIT_JUDGE} ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
+            f"{self._python}"
+        )
+
+    @property
+    def _python(self) -> str:
+        """Which Python the programs run on, and what they may import."""
+        if isinstance(self.kind, Container):
+            return f", {self.kind.python} of the image"
+        named = self.interpreter.named
+        everything = ", with all that is installed there" if self.interpreter.packages else ""
+        granted = f", with {', '.join(named)}" if named else everything
+        return f", Python {self.interpreter.version}{granted}"
 
     @property
     def _limits(self) -> str:
