@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.judging import Chooser, judging_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @store_option
+@judging_options("--program-seconds", "--program-memory")
 @click.option("--verbose", is_flag=True, help="A line for every attempt.")
 def command(
     agent: str,
@@ -62,6 +64,7 @@ def command(
     only_missing: bool,
     name: str,
     store_path: str,
+    choose: Chooser,
     verbose: bool,
 ) -> ExitCode:
     """Make fresh attempts of AGENT at every task of SUITE, and report.
@@ -81,6 +84,7 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     _import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    _choose_judge(chosen_suite, choose)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     if temperature == 0 and attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
@@ -100,13 +104,38 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
-        progress, stopped = _run(plan, store, verbose=verbose)
+        try:
+            progress, stopped = _run(plan, store, verbose=verbose)
+        finally:
+            _close(chosen_suite)
         _report(plan, store)
     if stopped:
         left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK
+
+
+def _choose_judge(suite: Suite, choose: Chooser) -> None:
+    """Tell a suite of programs how to judge them; the others have no use for it."""
+    from passhat.errors import InvalidValue
+
+    judge_with = getattr(suite, "judge_with", None)
+    if judge_with is not None:
+        judge_with(choose())
+    elif choose.given:
+        raise InvalidValue(
+            f"{suite.name} has no programs to judge, so --sandbox, --python, --with and the limits "
+            "of programs mean nothing there.",
+            hint="They go with code suites, as in -s code:ordercode.",
+        )
+
+
+def _close(suite: Suite) -> None:
+    """End what a suite keeps open over a whole run, such as sandboxes."""
+    close = getattr(suite, "close", None)
+    if close is not None:
+        close()
 
 
 def choose_tasks(

@@ -40,6 +40,7 @@ class _Made:
     started: float = field(default_factory=time.monotonic)
     steps: int = 0
     retries: int = 0
+    answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
     def say(self, who: str, text: str) -> None:
@@ -59,6 +60,10 @@ class _Clock:
     def next_step(self) -> None:
         """From now on the agent has the time for one step, within what is left of the whole."""
         self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
+
+    def stop(self) -> None:
+        """The agent is done; a judge that takes its time is not the agent's fault."""
+        self.timeout.reschedule(None)
 
     def reason(self) -> str:
         if self._now() >= self._end:
@@ -105,7 +110,7 @@ async def attempt(
         seconds=time.monotonic() - made.started,
         steps=made.steps,
         retries=made.retries,
-        answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
+        answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
         transcript=[{**entry, "text": redact(entry["text"])} for entry in made.transcript],
     )
 
@@ -116,8 +121,11 @@ async def _played(
     episode = await _ours(lambda: suite.episode(task, info.seed))
     try:
         await _conversation(episode, agent, info, clock, made)
+        clock.stop()
         return await _judged(episode, made)
     finally:
+        # A suite may know better than the letters which answers are the same.
+        made.answer_hash = getattr(episode, "answer_hash", "")
         close = getattr(episode, "close", None)
         if close is not None:
             await _settled(close())
@@ -195,6 +203,10 @@ async def _ours(work: Callable[[], T | Awaitable[T]]) -> T:
 async def _settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
     return await value if isinstance(value, Awaitable) else value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _described(error: BaseException) -> str:
