@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import tarfile
 import tempfile
@@ -9,18 +10,20 @@ from pathlib import Path
 
 from passhat.judging.interpreters import Interpreter
 
-IMAGE = "localhost/passhat-tests:1"
 _LEFT_OUT = ("site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter")
 
 
-def build_image(engine: str, interpreter: Interpreter) -> None:
-    """Import the image, unless it is there."""
-    if subprocess.run([engine, "image", "inspect", IMAGE], capture_output=True).returncode == 0:
-        return
+def build_image(engine: str, interpreter: Interpreter) -> str:
+    """Import the image, unless it is there; its name."""
+    known = hashlib.sha256(repr(interpreter).encode()).hexdigest()[:12]
+    image = f"localhost/passhat-tests:{known}"
+    if subprocess.run([engine, "image", "inspect", image], capture_output=True).returncode == 0:
+        return image
     with tempfile.TemporaryDirectory(prefix="passhat-") as folder:
         packed = Path(folder) / "root.tar"
         _pack(packed, interpreter)
-        subprocess.run([engine, "import", packed, IMAGE], check=True, capture_output=True)
+        subprocess.run([engine, "import", packed, image], check=True, capture_output=True)
+    return image
 
 
 def _pack(packed: Path, interpreter: Interpreter) -> None:

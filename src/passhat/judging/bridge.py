@@ -68,6 +68,8 @@ class Bridge:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._discarding = True
+        if self._stream >= 0:
+            self._end_stream()  # nor may the tests wait for a program that has gone
 
     # -- to the container ------------------------------------------------------------------------
 

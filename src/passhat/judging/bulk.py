@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat._display import counted
-from passhat.judging.diversity import diversity_notes
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
@@ -55,6 +54,17 @@ class Bench:
         granted = f", with {', '.join(named)}" if named else everything
         return f", Python {self.interpreter.version}{granted}"
 
+    def protocol(self, attempts: int | None = None) -> Protocol:
+        """What a run judged here promises."""
+        return Protocol(
+            suite=self.suite.name,
+            suite_fingerprint=self.suite.fingerprint,
+            tests_fingerprint=self.suite.tests_fingerprint,
+            attempts=attempts,
+            attempt_seconds=self.limits.cpu_seconds,
+            judge=self.judge,
+        )
+
     @property
     def _limits(self) -> str:
         return f"{self.limits.cpu_seconds:g} s cpu, {self.limits.memory >> 20} MiB"
@@ -62,10 +72,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of it: the run, what to say about diversity, and how many rows were there."""
+    """What came of it: the run, and how many rows were there."""
 
     run: Run
-    notes: tuple[str, ...]
     resumed: int
 
 
@@ -91,7 +100,7 @@ def judge_samples(
         results.add(row)
         tell(row)
     rows = [results.rows[sample.key] for sample in samples]
-    return Judged(_run(bench, samples, rows, source), diversity_notes(rows), resumed)
+    return Judged(_run(bench, samples, rows, source), resumed)
 
 
 def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> Run:
@@ -106,14 +115,7 @@ def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> R
         name=stem,
         agent=stem,
         outcomes=found.outcomes,
-        protocol=Protocol(
-            suite=bench.suite.name,
-            suite_fingerprint=bench.suite.fingerprint,
-            tests_fingerprint=bench.suite.tests_fingerprint,
-            attempts=planned,
-            attempt_seconds=bench.limits.cpu_seconds,
-            judge=bench.judge,
-        ),
+        protocol=bench.protocol(planned),
         attempts=found.attempts,
         source=source,
         reading=(

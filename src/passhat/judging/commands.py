@@ -92,9 +92,12 @@ def container_command(container: Container, limits: Limits, name: str) -> list[s
     words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
     words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
     words += [f"--user={_NOBODY}:{_NOBODY}", "--read-only", "--workdir=/tmp"]
+    scratch = f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777"
     if container.engine == "podman":
-        words.append("--read-only-tmpfs=false")  # else /run and others could be written
-    words.append(f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777")
+        # Else /run and others could be written, and the image's own /tmp would be copied in.
+        words += ["--read-only-tmpfs=false", f"{scratch},notmpcopyup"]
+    else:
+        words.append(scratch)
     words += [f"--memory={memory}", f"--memory-swap={memory}", "--cpus=1"]
     words += [f"--pids-limit={_MOST_PROCESSES}", "--ulimit=core=0:0"]
     words += [f"--ulimit=nofile={_MOST_FILES}:{_MOST_FILES}", "--ulimit=nproc=4096:4096"]

@@ -109,7 +109,7 @@ class Sandbox:
 
     def _launch_container(self, theirs: socket.socket) -> None:
         """The engine's command keeps our environment: it says where the engine is."""
-        self._name = f"passhat-{secrets.token_hex(8)}"
+        self._name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}"
         inner, outer = os.pipe(), os.pipe()
         self._process = subprocess.Popen(
             self._command(),
@@ -196,11 +196,11 @@ class Sandbox:
             self.kill()
             self._process.kill()
             self._process.wait()
-        if self._bridge is not None:
-            self._bridge.close()
         if isinstance(self.kind, Container) and self._name:
             remove_container(self.kind, self._name)
             self._name = ""
+        if self._bridge is not None:
+            self._bridge.close()
         if self._complaints is not None:
             self._complaints.close()
         if self._folder is not None:
@@ -244,6 +244,7 @@ class Sandbox:
             "confined": self.kind is not SandboxKind.NONE,
             "private": contained,
             "scratch": self._folder or ("/tmp" if contained else ""),
+            "scratch_bytes": self._limits.scratch,
             "packages": ([PACKAGES] if contained else list(granted)) if granted else [],
         }
 

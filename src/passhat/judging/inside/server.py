@@ -78,6 +78,8 @@ def main() -> None:
 def _prepare(setup: dict[str, Any]) -> dict[str, Any]:
     for name in _WARM:
         __import__(name)
+    if setup["private"]:
+        require_private(setup["scratch"], setup["scratch_bytes"])
     if setup["landlock"]:
         landlock.restrict(setup["listable"], setup["readable"])
     if setup["container"]:
@@ -90,6 +92,24 @@ def _prepare(setup: dict[str, Any]) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     return setup
+
+
+def require_private(folder: str, most: int) -> None:
+    """Refuse a scratch folder that is not ours alone: it is emptied after every program.
+
+    It must be a mount of its own, no larger than the limit, and empty. An engine that shows the
+    host's /tmp instead, for whatever reason, must not cost anybody a file.
+    """
+    space = os.statvfs(folder)
+    if not os.path.ismount(folder):
+        why = "is not a mount of its own"
+    elif space.f_blocks * space.f_frsize > most:
+        why = "is larger than was asked for"
+    elif os.listdir(folder):  # noqa: PTH208 - pathlib is slow to import
+        why = "is not empty"
+    else:
+        return
+    raise seccomp.Unavailable(f"{folder} {why}, so it may be somebody's; nothing was run")
 
 
 def _restrict_container(devices: list[str], scratch: str) -> None:
