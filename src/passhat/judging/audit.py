@@ -72,13 +72,13 @@ class Agreement:
 
     def interval(self, word: str) -> tuple[float, float]:
         """Bounds on the agreement about what the judge called ``passed`` or ``failed``."""
-        from scipy.stats import binomtest
+        from scipy.special import betaincinv
 
         agreed, looked = self.passed if word == "passed" else self.failed
-        if not looked:
-            return 0.0, 1.0
-        found = binomtest(agreed, looked).proportion_ci(self.level, method="exact")
-        return float(found.low), float(found.high)
+        tail, other = (1 - self.level) / 2, looked - agreed
+        low = float(betaincinv(agreed, other + 1, tail)) if agreed else 0.0
+        high = float(betaincinv(agreed + 1, other, 1 - tail)) if other else 1.0
+        return low, high
 
     def sentences(self) -> tuple[str, ...]:
         said = []

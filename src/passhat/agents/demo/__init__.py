@@ -41,11 +41,12 @@ class DemoAgent:
             raise InvalidValue(f"there is no demo agent {kind!r}.", hint=f"There are {names}.")
         self.name = f"demo:{kind}"
         self._kind = kind
+        self._habits = HABITS.get(kind)
 
     async def session(self, attempt: AttemptInfo) -> Session:
-        if self._kind in CODERS:
+        if self._habits is None:
             return CoderSession(self._kind, attempt)
-        return _DemoSession(Mind(HABITS[self._kind], attempt))
+        return _DemoSession(Mind(self._habits, attempt))
 
 
 class _DemoSession:
