@@ -163,7 +163,6 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
         kept = keep_strengths(folder, bench.suite.tests_fingerprint, found)
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}.") from None
-    click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
     if as_json_text:
         click.echo(json.dumps([one.to_dict() for one in found], indent=2))
         return ExitCode.OK
@@ -171,4 +170,5 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
         click.echo(str(one))
     weak = sum(one.weak for one in found)
     click.echo(f"{weak} of {len(found)} tasks have tests that kill under {WEAK_BELOW:.0%}")
+    click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK
