@@ -16,7 +16,7 @@ from passhat.errors import InvalidValue, SandboxUnavailable
 from passhat.judging.choosing import JudgingChoice
 from passhat.judging.commands import container_command
 from passhat.judging.examination import Examiner
-from passhat.judging.inside import seccomp
+from passhat.judging.inside import seccomp, server
 from passhat.judging.inside.server import require_private
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
@@ -37,7 +37,7 @@ WORK = [
     (TASK, "def f(x): return -x", "wrong_answer"),
     (TASK, "import os\ndef f(x): os._exit(0)", "exception"),
     (TASK, "def f(x):\n    while True: pass", "timeout"),
-    (TASK, "def f(x): return 'y' * 2**22 if x else x", "wrong_answer"),
+    (TASK, "def f(x): return 'y' * 2**20 if x else x", "wrong_answer"),
     (SCRIPT, "print(sum(map(int, input().split())))", ""),
     (SCRIPT, "while True: print('x' * 1000)", "wrong_answer"),
     (SCRIPT, "print(1 / 0)", "exception"),
@@ -107,11 +107,13 @@ def test_a_scratch_folder_that_may_be_somebodys_is_refused(tmp_path: Path) -> No
         require_private("/", 1 << 20)
     with pytest.raises(seccomp.Unavailable, match="not empty"):
         require_private("/", 1 << 60)
+    with pytest.raises(seccomp.Unavailable, match="nothing was run"):
+        server._prepare({"private": True, "scratch": str(tmp_path), "scratch_bytes": 1 << 20})
 
 
 def test_podman_judges_and_leaves_nothing(podman: Container, interpreter: Interpreter) -> None:
     work = [(task, program) for task, program, _ in WORK]
-    limits = Limits(cpu_seconds=0.5)
+    limits = Limits(cpu_seconds=2)
     found = dict(judge_all(work, kind=podman, interpreter=interpreter, limits=limits, jobs=2))
     assert [found[i].category for i in range(len(WORK))] == [why for *_, why in WORK]
     assert _containers() == []

@@ -28,6 +28,8 @@ _MOMENT_MS = 1000
 _TICK_MS = 50
 _MOST_FILES = 2000
 _MOST_REPORT = 64 * 1024
+_PAGE = 1 << 16
+"""The kernel rounds sizes up to pages, which are no larger than this anywhere."""
 _ENGINES_OWN = ("proc", "sys", "dev", "run", "tmp")
 # Not threading, nor what imports it: it has work to do after every fork.
 _WARM = (
@@ -103,7 +105,7 @@ def require_private(folder: str, most: int) -> None:
     space = os.statvfs(folder)
     if not os.path.ismount(folder):
         why = "is not a mount of its own"
-    elif space.f_blocks * space.f_frsize > most:
+    elif space.f_blocks * space.f_frsize > most + _PAGE:
         why = "is larger than was asked for"
     elif os.listdir(folder):  # noqa: PTH208 - pathlib is slow to import
         why = "is not empty"
