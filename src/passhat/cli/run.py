@@ -9,6 +9,7 @@ import click
 
 from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
+from passhat.cli.judging import Chooser, judging_options
 from passhat.cli.money import Money, money_options
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @money_options
 @store_option
+@judging_options("--program-seconds", "--program-memory")
 @click.option(
     "--config",
     expose_value=False,  # Configured reads it before anything else
@@ -80,6 +82,7 @@ def command(
     baseline: str | None,
     money: Money,
     store_path: str,
+    choose: Chooser,
     verbose: bool,
 ) -> ExitCode:
     """Make fresh attempts of AGENT at every task of SUITE, and report.
@@ -100,6 +103,7 @@ def command(
         raise InvalidValue("-n and --jobs must be at least 1.")
     import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    _choose_judge(chosen_suite, choose)
     chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
     if tools == "mcp":
         from passhat.runner.mcp_worlds import McpSuite
@@ -154,6 +158,21 @@ def _say_settled(progress: Progress) -> None:
         f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
         err=True,
     )
+
+
+def _choose_judge(suite: Suite, choose: Chooser) -> None:
+    """Tell a suite of programs how to judge them; the others have no use for it."""
+    from passhat.errors import InvalidValue
+
+    judge_with = getattr(suite, "judge_with", None)
+    if judge_with is not None:
+        judge_with(choose())
+    elif choose.given:
+        raise InvalidValue(
+            f"{suite.name} has no programs to judge, so --sandbox, --python, --with and the limits "
+            "of programs mean nothing there.",
+            hint="They go with code suites, as in -s code:ordercode.",
+        )
 
 
 def choose_tasks(

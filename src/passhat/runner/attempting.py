@@ -39,6 +39,7 @@ class _Made:
     steps: int = 0
     retries: int = 0
     leak: str = ""
+    answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -97,7 +98,7 @@ class Attempter:
             tokens=used.tokens,
             cost=used.cost,
             retries=made.retries + made.info.meter.retries,
-            answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
+            answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
             leak=made.leak,
             transcript=made.transcript,
         )
@@ -120,8 +121,11 @@ class Attempter:
                 if isinstance(usage, Usage):
                     made.info.meter.settle(usage)
                 await session.close()
+            made.clock.stop()  # a judge that takes its time is not the agent's fault
             return await _judged(episode, made)
         finally:
+            # A suite may know better than the letters which answers are the same.
+            made.answer_hash = getattr(episode, "answer_hash", "")
             close = getattr(episode, "close", None)
             if close is not None:
                 await _settled(close())
@@ -208,6 +212,10 @@ async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
 async def _settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
     return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _described(error: BaseException) -> str:

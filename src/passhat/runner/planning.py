@@ -53,7 +53,7 @@ def plan_run(
         step_seconds=limits.step_seconds,
         attempt_seconds=limits.attempt_seconds,
         user_simulator=getattr(suite, "user_simulator", None),
-        judge=suite.name,
+        judge=getattr(suite, "judge", suite.name),
     )
     return RunPlan(
         suite=suite,
