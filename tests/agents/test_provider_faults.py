@@ -53,11 +53,11 @@ def storm(
 def test_a_storm_of_429_is_waited_out_off_the_agents_clock(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any, kind: str
 ) -> None:
-    with serve(storm(8, {"retry-after": "2.2"}, answer, refusal)) as (url, server):
+    with serve(storm(8, {"retry-after": "3.2"}, answer, refusal)) as (url, server):
         base = f"{url}/v1" if kind == "openai" else url
         ended = passhat(
             *(*TASKS, "-a", f"{kind}:small@{base}", "-n", "4", "--jobs", "8"),
-            *("--step-timeout", "2", "--timeout", "2.1"),
+            *("--step-timeout", "3", "--timeout", "3.1"),
         )
     assert ended.code == 0
     assert ended_as() == {(1, ""): 20}
