@@ -16,12 +16,19 @@ from passhat.runner.running import Stop
 from passhat.server.assessments import Assessment
 from passhat.store import AttemptRecord, Store
 
-__all__ = ["EVALUATOR", "Result", "evaluate", "told"]
+__all__ = ["EVALUATOR", "Result", "Stopped", "evaluate", "told"]
 
 EVALUATOR = "green_agent"
 _MARKS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.MISSING: "missing"}
 
 Seen = Callable[[str], None]
+
+
+class Stopped(Exception):
+    """Somebody asked for the evaluation to end before its time."""
+
+    def __init__(self) -> None:
+        super().__init__("the evaluation was stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,8 @@ async def evaluate(
             seen(told(role, record, progress, asked.attempts))
 
         await run_attempts(plan, store, stop, one)
+        if stop.asked:
+            raise Stopped
         runs[role] = run_from_store(store, store.find(plan.record.id))
     options = ReportOptions(ks=tuple(sorted({1, asked.k})), with_tasks=True)
     report = build_report(list(runs.values()), options)

@@ -29,7 +29,7 @@ from passhat.server.assessments import (
     read_request,
 )
 from passhat.server.backends import BackendReports
-from passhat.server.evaluating import EVALUATOR, Result, evaluate
+from passhat.server.evaluating import EVALUATOR, Result, Stopped, evaluate
 from passhat.store import Store
 
 __all__ = ["GreenAgent", "Settings"]
@@ -122,13 +122,14 @@ class GreenAgent(AgentExecutor):
         telling = asyncio.create_task(_tell(lines, updater))
         try:
             result = await self._result(asked, task_id, stop, seen)
-        except PasshatError as error:
-            result = _failed(f"the evaluation failed: {error}")
+        except Stopped as error:
+            result = _failed(str(error))
+        except Exception as error:  # whoever waits for the result must hear of it
+            known = str(error) if isinstance(error, PasshatError) else repr(error)
+            result = _failed(self._settings.redact(f"the evaluation failed: {known}"))
         finally:
             lines.put_nowait(None)
             await telling
-        if stop.asked:
-            result = _failed("the evaluation was stopped")
         self._say(result.text)
         if reports is not None:
             reports.result(result.winner, result.text, result.data)
