@@ -44,6 +44,7 @@ def test_a_scenario_from_start_to_end(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     green, white = free_ports(2)
+    program = Path(sys.executable).parent / "passhat"
     note = tmp_path / "white.pid"
     wrapper = tmp_path / "white.sh"
     wrapper.write_text(
@@ -53,7 +54,7 @@ def test_a_scenario_from_start_to_end(
     path = scenario(
         tmp_path,
         green=f"endpoint = 'http://127.0.0.1:{green}'\n"
-        f"cmd = '{Path(sys.executable).parent}/passhat serve --port {green} --store {tmp_path}/green.db'",
+        f"cmd = '{program} serve --port {green} --store {tmp_path}/green.db'",
         white=f"endpoint = 'http://127.0.0.1:{white}'\ncmd = 'sh {wrapper}'",
         config="k = 2\nnum_battles = 2",
     )
