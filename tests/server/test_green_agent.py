@@ -260,16 +260,22 @@ def _hanging(url: str) -> Starlette:
 
 
 def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
-    serving: Serving, start_green: Any
+    serving: Serving, start_green: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("passhat.server.green_agent._HEARTBEAT_SECONDS", 0.05)
     green = start_green(most_at_once=1)
     hanging = serving(_hanging)
 
     async def whole() -> tuple[Answered, Answered, dict[str, Any], dict[str, Any]]:
-        begun = asyncio.Event()
+        alive = asyncio.Event()
+
+        def hear(line: str) -> None:
+            if line.startswith("still working"):  # said where attempts take long
+                alive.set()
+
         text = asked_of(hanging, k=1, task_id=0, step_timeout=60)
-        first = asyncio.create_task(request_assessment(green.url, text, lambda _: begun.set()))
-        await begun.wait()
+        first = asyncio.create_task(request_assessment(green.url, text, hear))
+        await alive.wait()
         second = await request_assessment(green.url, text, lambda _: None)
         async with httpx.AsyncClient() as http:
             status = (await http.get(f"{green.launcher}/status")).json()

@@ -48,6 +48,7 @@ async def evaluate(
     ``name`` tells this evaluation from earlier ones of the same agent: its attempts are fresh.
     """
     runs: dict[str, Run] = {}
+    made: list[dict[str, object]] = []
     for role, url in asked.participants.items():
         plan = plan_run(
             asked.suite,
@@ -67,6 +68,7 @@ async def evaluate(
         )
 
         def one(record: AttemptRecord, progress: Progress, role: str = role) -> None:
+            made.append(_row(record))
             seen(told(role, record, progress, asked.attempts))
 
         await run_attempts(plan, store, stop, one)
@@ -77,9 +79,23 @@ async def evaluate(
     report = build_report(list(runs.values()), options)
     return Result(
         text=_summary(asked, dict(zip(runs, report.runs, strict=True))),
-        data=report.to_dict(),
+        # Attempts of several participants would be taken for those of one.
+        data=report.to_dict() | ({"results": made} if len(runs) == 1 else {}),
         winner=_winner(asked, runs, report),
     )
+
+
+def _row(record: AttemptRecord) -> dict[str, object]:
+    """One attempt as evaluators on AgentBeats write it, and as ``passhat report`` reads it."""
+    ended = record.judgement
+    return {
+        "task_id": record.task,
+        "attempt": record.number,
+        "passed": None if ended.verdict is Verdict.MISSING else bool(ended.verdict),
+        "failure_category": ended.why or None,
+        "time_used": record.seconds,
+        "steps": record.steps,
+    }
 
 
 def told(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
