@@ -119,19 +119,20 @@ class A2AAgent:
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
             ) from None
-        for interface in card.supported_interfaces:
+        offered = list(card.supported_interfaces)
+        spoken = [one for one in offered if one.protocol_binding == "JSONRPC"]
+        for interface in spoken:
             interface.url = reachable(interface.url, self.url)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(spoken)
         try:
             return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
         except ValueError:
-            offered = ", ".join(
-                f"{one.protocol_binding} {one.protocol_version}"
-                for one in card.supported_interfaces
-            )
+            named = ", ".join(f"{one.protocol_binding} {one.protocol_version}" for one in offered)
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
-                f"the card offers no JSONRPC interface of version 1.0 or 0.3 "
-                f"(it offers {offered or 'none'})",
+                "the card offers no JSONRPC interface of version 1.0 or 0.3 "
+                f"(it offers {named or 'none'})",
             ) from None
 
     async def _card(self, http: httpx.AsyncClient) -> AgentCard:
