@@ -39,8 +39,11 @@ class WhiteAgent(AgentExecutor):
         self.started = seed
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        session = await self.session(str(context.context_id))
-        text = await session.answer(Turn(context.get_user_input()))
+        text = context.get_user_input()
+        if '"battle_info"' in text:  # a backend of AgentBeats 1 says hello
+            text = "ready"
+        else:
+            text = await (await self.session(str(context.context_id))).answer(Turn(text))
         await event_queue.enqueue_event(new_text_message(text, context_id=context.context_id))
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:

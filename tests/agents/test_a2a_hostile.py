@@ -164,6 +164,19 @@ def test_one_context_for_all_attempts_is_a_leak(serving: Serving, tmp_path: Path
     assert "not fresh" in max(one.judgement.detail for one in made)
 
 
+def test_an_answer_in_another_conversation_is_an_error(
+    serving: Serving, passhat: Any, tmp_path: Path
+) -> None:
+    words = '<json>{"name": "respond", "arguments": {"content": "May I have your name?"}}</json>'
+    url = serving(hostile(lambda asked: message(words, asked)(asked)))  # a new id every time
+    store = tmp_path / "store.db"
+    ended = passhat(
+        *("run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "-n", 1, "--task", 0),
+        *("--store", store, "--verbose"),
+    )
+    assert "agent_error: the agent answered in another conversation" in ended.err
+
+
 def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> None:
     """The card was read; then the agent is gone: attempts fail by name, the run goes on."""
 
@@ -191,7 +204,7 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
         ({"supportedInterfaces": []}, "names no address"),
         ({"supportedInterfaces": "what"}, "no agent card"),
         (
-            {"supportedInterfaces": [{"protocolBinding": "GRPC", "url": "http://127.0.0.1:1"}]},
+            {"supportedInterfaces": [{"protocolBinding": "GRPC", "url": "grpc.example:50051"}]},
             "offers no JSONRPC",
         ),
         (

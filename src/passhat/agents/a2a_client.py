@@ -11,15 +11,16 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
 
 from passhat.agents.a2a_replies import Reply
 from passhat.agents.a2a_wire import (
     BUSY,
+    LARGEST_REPLY,
     PAUSE,
     TRIES,
     NotReceived,
     http_client,
+    is_address,
     patiently,
     reachable,
     theirs,
@@ -43,9 +44,10 @@ _CARD_SECONDS = 5.0
 class A2AAgent:
     """An agent behind an A2A endpoint: a2a:http://localhost:9210; protocol versions 1.0 and 0.3."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+    def __init__(
+        self, url: str, *, largest_reply: int = LARGEST_REPLY, token: str | None = None
+    ) -> None:
+        if not is_address(url):
             raise InvalidValue(
                 f"a2a: takes the address of an agent, not {shorten(url)}.",
                 hint="Write it as in a2a:http://localhost:9210",
@@ -56,6 +58,8 @@ class A2AAgent:
             raise MissingExtra("a2a:URL", extra="a2a") from None
         self.url = url
         self.name = f"a2a:{url}"
+        self._largest = largest_reply
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._http: httpx.AsyncClient | None = None
         self._client: Client | None = None
         self._starting = asyncio.Lock()
@@ -64,7 +68,7 @@ class A2AAgent:
     async def check(self) -> None:
         """Read the agent's card before anything is run; what is wrong with it is said here."""
         try:
-            await self._connected()
+            await self.connected()
         except AgentFault as fault:
             raise InvalidValue(
                 f"{self.name}: {fault.detail}.",
@@ -73,7 +77,7 @@ class A2AAgent:
             ) from None
 
     async def session(self, attempt: AttemptInfo) -> _A2ASession:  # noqa: ARG002
-        return _A2ASession(self, await self._connected())
+        return _A2ASession(self, await self.connected())
 
     async def close(self) -> None:
         """Give connections back; the next session makes new ones."""
@@ -97,7 +101,8 @@ class A2AAgent:
             )
         self._given.add(context_id)
 
-    async def _connected(self) -> Client:
+    async def connected(self) -> Client:
+        """The SDK's client for this agent, once its card has been read and found right."""
         async with self._starting:
             if self._client is None:
                 self._client = await self._connect()
@@ -107,26 +112,27 @@ class A2AAgent:
         from a2a.client import ClientConfig, ClientFactory
 
         if self._http is None:
-            self._http = http_client()
+            self._http = http_client(self._largest, self._headers)
         try:
             card = await asyncio.wait_for(self._card(self._http), _CARD_SECONDS)
         except TimeoutError:
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
             ) from None
-        for interface in card.supported_interfaces:
+        offered = list(card.supported_interfaces)
+        spoken = [one for one in offered if one.protocol_binding == "JSONRPC"]
+        for interface in spoken:
             interface.url = reachable(interface.url, self.url)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(spoken)
         try:
             return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
         except ValueError:
-            offered = ", ".join(
-                f"{one.protocol_binding} {one.protocol_version}"
-                for one in card.supported_interfaces
-            )
+            named = ", ".join(f"{one.protocol_binding} {one.protocol_version}" for one in offered)
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
-                f"the card offers no JSONRPC interface of version 1.0 or 0.3 "
-                f"(it offers {offered or 'none'})",
+                "the card offers no JSONRPC interface of version 1.0 or 0.3 "
+                f"(it offers {named or 'none'})",
             ) from None
 
     async def _card(self, http: httpx.AsyncClient) -> AgentCard:

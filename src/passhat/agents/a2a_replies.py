@@ -12,7 +12,7 @@ from passhat.outcomes import FailureCategory
 if TYPE_CHECKING:
     from a2a.types import Message, Part, StreamResponse, Task, TaskStatus
 
-__all__ = ["Reply"]
+__all__ = ["Reply", "whole_numbers"]
 
 _REFUSED = ("FAILED", "REJECTED", "CANCELED", "AUTH_REQUIRED")
 _CLOSED = ("COMPLETED", *_REFUSED)
@@ -124,14 +124,14 @@ def _text(parts: Iterable[Part], between: str = "\n") -> str:
         if kind == "text":
             found.append(part.text)
         elif kind == "data":
-            found.append(json.dumps(_whole(get_data_parts([part])[0]), ensure_ascii=False))
+            found.append(json.dumps(whole_numbers(get_data_parts([part])[0]), ensure_ascii=False))
     return between.join(found)
 
 
-def _whole(value: Any) -> Any:
+def whole_numbers(value: Any) -> Any:
     """Numbers as they were sent: the wire makes 2 a 2.0."""
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: whole_numbers(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_whole(one) for one in value]
+        return [whole_numbers(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
@@ -22,6 +22,7 @@ __all__ = [
     "TRIES",
     "NotReceived",
     "http_client",
+    "is_address",
     "patiently",
     "reachable",
     "theirs",
@@ -44,21 +45,28 @@ _READ_SECONDS = 600.0
 """No byte for so long is a dead agent, whatever limits the runner sets on top."""
 
 
-def http_client() -> httpx.AsyncClient:
+def http_client(
+    largest: int = LARGEST_REPLY, headers: Mapping[str, str] | None = None
+) -> httpx.AsyncClient:
+    """A client that follows no redirects and reads no more than ``largest`` bytes of a reply."""
     import httpx
+
+    async def guarded(response: httpx.Response) -> None:
+        _not_elsewhere(response)
+        response.stream = _bounded(response.stream, largest)
 
     return httpx.AsyncClient(
         timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS, write=30.0, pool=None),
         # Connections are given up before servers do it: a message is not sent into a closing door.
         limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
         follow_redirects=False,
-        headers={"accept-encoding": "identity"},
-        event_hooks={"response": [_guarded]},
+        headers={"accept-encoding": "identity", **(headers or {})},
+        event_hooks={"response": [guarded]},
     )
 
 
-async def _guarded(response: httpx.Response) -> None:
-    """Refuse what leads elsewhere, and count what comes in."""
+def _not_elsewhere(response: httpx.Response) -> None:
+    """Refuse what leads to another place, or unfolds to another size."""
     if response.is_redirect:
         raise AgentFault(
             FailureCategory.AGENT_ERROR,
@@ -67,10 +75,9 @@ async def _guarded(response: httpx.Response) -> None:
         )
     if response.headers.get("content-encoding", "identity") != "identity":
         raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply is compressed, unasked")
-    response.stream = _bounded(response.stream)
 
 
-def _bounded(stream: Any) -> httpx.AsyncByteStream:
+def _bounded(stream: Any, largest: int) -> httpx.AsyncByteStream:
     """The same bytes, up to the largest reply."""
     import httpx
 
@@ -79,9 +86,9 @@ def _bounded(stream: Any) -> httpx.AsyncByteStream:
             size = 0
             async for chunk in stream:
                 size += len(chunk)
-                if size > LARGEST_REPLY:
+                if size > largest:
                     raise AgentFault(
-                        FailureCategory.FORMAT_ERROR, f"a reply of over {LARGEST_REPLY:,} bytes"
+                        FailureCategory.FORMAT_ERROR, f"a reply of over {largest:,} bytes"
                     )
                 yield chunk
 
@@ -91,13 +98,29 @@ def _bounded(stream: Any) -> httpx.AsyncByteStream:
     return Bounded()
 
 
+def is_address(url: str) -> bool:
+    """Whether this is an ``http`` address with a host."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def reachable(named: str, given: str) -> str:
     """The address on the card as seen from here; only the host that the user named is talked to."""
-    there, here = urlsplit(urljoin(given, named)), urlsplit(given)
+    here = urlsplit(given)
+    try:
+        there = urlsplit(urljoin(given, named))
+        port = f":{there.port}" if there.port else ""
+    except ValueError:
+        raise AgentFault(
+            FailureCategory.AGENT_ERROR, f"the card names {shorten(named, 80)}, which is no address"
+        ) from None
     if there.hostname == here.hostname:
         return urlunsplit(there)
     if there.hostname in LOOPBACK and here.hostname in LOOPBACK:
-        port = f":{there.port}" if there.port else ""
         host = f"[{here.hostname}]" if ":" in str(here.hostname) else here.hostname
         return urlunsplit(there._replace(netloc=f"{host}{port}"))
     raise AgentFault(

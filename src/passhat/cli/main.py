@@ -19,7 +19,7 @@ COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
     *("config", "doctor"),
     *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
-    *("judge", "sandbox", "read", "import", "export", "completion"),
+    *("judge", "sandbox", "read", "import", "export", "serve", "battle", "completion"),
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
 

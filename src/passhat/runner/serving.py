@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Listening", "open_socket"]
 
-_GRACE_SECONDS = 2
+_GRACE_SECONDS = 1
 
 
 def open_socket(host: str, port: int) -> socket.socket:
