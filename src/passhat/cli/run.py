@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.suite_options import suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passhat.runner import Progress, RunPlan
     from passhat.suites import Suite, Task
+    from passhat.suites.settings import Settings
 
 _DEFAULT_STORE = ".passhat/passhat.db"
 
@@ -40,11 +42,12 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
 @click.option("--jobs", default=8, show_default=True, help="Attempts at the same time.")
 @click.option("--temperature", type=float, help="Handed to the agent, recorded in the protocol.")
-@click.option("--max-steps", default=30, show_default=True, help="Turns of the agent.")
+@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite says more.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
+@click.option("--timeout", type=float, help="Seconds for one attempt; 600, unless said.")
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@suite_options
 @store_option
 @click.option("--verbose", is_flag=True, help="A line for every attempt.")
 def command(
@@ -56,11 +59,12 @@ def command(
     seed: int,
     jobs: int,
     temperature: float | None,
-    max_steps: int,
+    max_steps: int | None,
     step_timeout: float,
-    timeout: float,
+    timeout: float | None,
     only_missing: bool,
     name: str,
+    asked: Settings,
     store_path: str,
     verbose: bool,
 ) -> ExitCode:
@@ -69,6 +73,8 @@ def command(
     The same command again goes on where it stopped; a larger -n adds attempts. Ctrl-C lets what is
     in flight finish, a second one stops at once.
     """
+    from dataclasses import replace
+
     from passhat.agents import load_agent
     from passhat.errors import InvalidValue
     from passhat.runner import Limits
@@ -80,7 +86,8 @@ def command(
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
     _import_from_here()
-    chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    asked = replace(asked, max_steps=max_steps, attempt_seconds=timeout, temperature=temperature)
+    chosen_suite, chosen_agent = load_suite(suite, asked), load_agent(agent)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     if temperature == 0 and attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
@@ -89,7 +96,9 @@ def command(
         chosen_agent,
         attempts=attempts,
         tasks=chosen,
-        limits=Limits(max_steps, step_timeout, timeout),
+        limits=Limits(
+            max_steps or int(getattr(chosen_suite, "max_steps", 30)), step_timeout, timeout or 600.0
+        ),
         jobs=jobs,
         seed=seed,
         temperature=temperature,

@@ -52,18 +52,29 @@ class _Clock:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._now = asyncio.get_running_loop().time
+        self._ours: MissingReason | None = MissingReason.INFRASTRUCTURE
         self._end = self._now() + limits.attempt_seconds
         # Starting the agent counts towards its first step.
         self.timeout = asyncio.timeout_at(min(self._now() + limits.step_seconds, self._end))
 
     def next_step(self) -> None:
         """From now on the agent has the time for one step, within what is left of the whole."""
+        self._ours = None
         self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
 
-    def reason(self) -> str:
-        if self._now() >= self._end:
-            return f"wall clock: over {self.limits.attempt_seconds:g} s in all"
-        return f"wall clock: no answer within {self.limits.step_seconds:g} s"
+    def next_reply(self, whose: MissingReason) -> None:
+        """From now on the world or the judge has it: a delay is not the agent's."""
+        self.next_step()
+        self._ours = whose
+
+    def judgement(self) -> Judgement:
+        """What a limit that was reached comes to, for whoever had the floor."""
+        over = f"wall clock: over {self.limits.attempt_seconds:g} s in all"
+        silent = f"wall clock: no answer within {self.limits.step_seconds:g} s"
+        reason = over if self._now() >= self._end else silent
+        if self._ours is not None:
+            return Judgement.missing(self._ours, f"{reason}, and not from the agent")
+        return Judgement.failed(FailureCategory.TIMEOUT, reason)
 
 
 class _OurFault(Exception):
@@ -91,7 +102,7 @@ async def attempt(
         async with clock.timeout:
             judgement = await _played(suite, agent, task, info, clock, made)
     except TimeoutError:
-        judgement = Judgement.failed(FailureCategory.TIMEOUT, clock.reason())
+        judgement = clock.judgement()
     except AgentFault as fault:
         judgement = Judgement.failed(fault.category, fault.detail)
     except _OurFault as fault:
@@ -114,8 +125,10 @@ async def _played(
     suite: Suite, agent: Agent, task: Task, info: AttemptInfo, clock: _Clock, made: _Made
 ) -> Judgement:
     episode = await _ours(lambda: suite.episode(task, info.seed))
+    clock.next_step()
     try:
         await _conversation(episode, agent, info, clock, made)
+        clock.next_reply(MissingReason.JUDGE_ERROR)
         return await _judged(episode, made)
     finally:
         close = getattr(episode, "close", None)
@@ -137,7 +150,7 @@ async def _conversation(
                 )
             if made.steps:
                 clock.next_step()
-            turn = await _step(episode, session, turn, made)
+            turn = await _step(episode, session, turn, clock, made)
     finally:
         await session.close()
 
@@ -159,7 +172,9 @@ async def _started(agent: Agent, info: AttemptInfo, made: _Made) -> Session:
     raise AssertionError("unreachable")
 
 
-async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> Turn | None:
+async def _step(
+    episode: Episode, session: Session, turn: Turn, clock: _Clock, made: _Made
+) -> Turn | None:
     made.say("user", turn.text)
     made.steps += 1
     try:
@@ -169,6 +184,7 @@ async def _step(episode: Episode, session: Session, turn: Turn, made: _Made) -> 
     except Exception as error:
         raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
     made.say("agent", answer)
+    clock.next_reply(getattr(episode, "slow", MissingReason.INFRASTRUCTURE))
     return await _ours(lambda: episode.reply(answer))
 
 

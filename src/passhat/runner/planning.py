@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.agents.base import Agent
+from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
@@ -34,8 +35,9 @@ def plan_run(
     by itself.
     """
     limits = limits or Limits()
+    _check_pair(suite, agent)
     chosen = tuple(suite.tasks if tasks is None else tasks)
-    protocol = Protocol(
+    protocol = getattr(suite, "protocol", None) or Protocol(
         suite=suite.name,
         suite_fingerprint=suite.fingerprint,
         tests_fingerprint=suite.judge_fingerprint,
@@ -57,4 +59,20 @@ def plan_run(
         seed=seed,
         temperature=temperature,
         redact=redact or Redactor(),
+    )
+
+
+def _check_pair(suite: Suite, agent: Agent) -> None:
+    """A suite that runs itself brings its own agents; neither goes with anything else."""
+    needs, is_for = getattr(suite, "harness", ""), getattr(agent, "harness", "")
+    if needs == is_for:
+        return
+    if needs:
+        raise InvalidValue(
+            f"{suite.name} is run by {needs} itself, so {agent.name!r} cannot attempt it.",
+            hint=f"Name a model of {needs}, as in -a {needs}:PROVIDER/MODEL.",
+        )
+    raise InvalidValue(
+        f"{agent.name!r} is a model inside {is_for}, so it cannot attempt {suite.name}.",
+        hint=f"Give it a suite that {is_for} runs, as in -s {is_for}:tasks.py@my_task.",
     )

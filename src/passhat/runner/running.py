@@ -92,6 +92,10 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
+    runs_itself = getattr(plan.suite, "run", None)
+    if runs_itself is not None:  # a harness of its own, such as inspect
+        own: Progress = await runs_itself(plan, store, stop, seen)
+        return own
     store.begin(plan.record, plan.attempts)
     made = store.made(plan.record.id)
     todo = [one for one in plan.wanted() if one not in made]
@@ -113,6 +117,9 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.release(plan.record.id)
+        close = getattr(plan.suite, "close", None)
+        if close is not None:
+            await close()
     return progress
 
 
