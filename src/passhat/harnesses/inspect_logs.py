@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passhat.outcomes import Attempt
+from passhat.outcomes import Attempt, MissingReason
 from passhat.readers.importing import attempt_record
 from passhat.readers.inspect_ai import InspectReader
 from passhat.readers.registry import ReadOptions
@@ -55,6 +55,8 @@ class Batch:
 
     def _numbered(self, attempts: Iterable[Attempt]) -> Iterator[AttemptRecord]:
         for attempt in attempts:
+            if attempt.why == MissingReason.STOPPED:
+                continue  # it was in flight when inspect was told to stop: to be made again
             epoch = _EPOCH.search(attempt.extras.get("transcript", ""))
             if epoch is not None and attempt.task in self.numbers:
                 number = self.number_of(attempt.task, int(epoch[1]))

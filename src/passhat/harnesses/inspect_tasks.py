@@ -208,7 +208,7 @@ class InspectSuite:
         said = process.answer()
         if "trouble" in said:
             raise InvalidValue(
-                f"inspect:{self._spec} cannot be run: {said['trouble']}.",
+                f"inspect:{self._spec} cannot be run: {said['trouble'].rstrip('.')}.",
                 hint="A suite reads inspect:FILE.py@TASK or inspect:PACKAGE/TASK.",
             )
         found: dict[str, Any] = said["described"]

@@ -153,7 +153,7 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
     )
     reducers = [one for one in task.epochs_reducer or () if _k(one) <= job["epochs"]]
     try:
-        (log,) = inspect_eval(
+        logs = inspect_eval(
             task,
             model=_model(job["model"]),
             epochs=Epochs(job["epochs"], reducers or "mean"),
@@ -167,8 +167,9 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
         )
     except (PrerequisiteError, ValueError) as error:
         raise Trouble(_plain(error)) from None
-    message = log.error.message if log.error else ""
-    return {"status": log.status, "error": message}
+    if not logs:
+        return {"status": "cancelled", "error": ""}
+    return {"status": logs[0].status, "error": logs[0].error.message if logs[0].error else ""}
 
 
 def _k(reducer: Any) -> int:
@@ -228,6 +229,7 @@ def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: _Busy) -> None:
 
 def main() -> None:
     """Answer until standard input closes."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what tasks print must not be taken for an answer
     lock = threading.Lock()

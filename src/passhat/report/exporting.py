@@ -87,9 +87,7 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
                         "llm_args": dict(told.decoding),
                     },
                     "user_info": {"implementation": told.user_simulator},
-                    "environment_info": {
-                        "domain_name": (told.suite or "").removeprefix("tau2-bench/")
-                    },
+                    "environment_info": {"domain_name": _domain(told.suite or "")},
                 },
                 "tasks": [{"id": task} for task in run.outcomes.tasks],
                 "simulations": simulations,
@@ -138,6 +136,11 @@ def _attempts(run: Run) -> Iterator[Attempt]:
         for number, verdict in enumerate(verdicts, 1):
             why = {Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE), Verdict.PASSED: None}
             yield Attempt(task, number, verdict, why.get(verdict, "not_recorded"))
+
+
+def _domain(suite: str) -> str:
+    """tau2-bench/retail as a log of it is called, tau2:retail@env as a suite is."""
+    return suite.removeprefix("tau2-bench/").removeprefix("tau2:").partition("@")[0]
 
 
 def _simulation(attempt: Attempt) -> dict[str, object]:

@@ -49,10 +49,12 @@ class _Made:
 class _Clock:
     """One timer for both limits, set anew for every step: half the cost of two timers."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, suite: Suite) -> None:
         self.limits = limits
         self._now = asyncio.get_running_loop().time
-        self._ours: MissingReason | None = MissingReason.INFRASTRUCTURE
+        # Whose delay it is while the world has it; a suite with a user says that it is theirs.
+        self._slow: MissingReason = getattr(suite, "slow", MissingReason.INFRASTRUCTURE)
+        self._ours: MissingReason | None = self._slow
         self._end = self._now() + limits.attempt_seconds
         # Starting the agent counts towards its first step.
         self.timeout = asyncio.timeout_at(min(self._now() + limits.step_seconds, self._end))
@@ -62,10 +64,10 @@ class _Clock:
         self._ours = None
         self.timeout.reschedule(min(self._now() + self.limits.step_seconds, self._end))
 
-    def next_reply(self, whose: MissingReason) -> None:
+    def next_reply(self, whose: MissingReason | None = None) -> None:
         """From now on the world or the judge has it: a delay is not the agent's."""
         self.next_step()
-        self._ours = whose
+        self._ours = whose or self._slow
 
     def judgement(self) -> Judgement:
         """What a limit that was reached comes to, for whoever had the floor."""
@@ -97,7 +99,7 @@ async def attempt(
 ) -> AttemptRecord:
     """Make one attempt. Whatever the agent does, this returns, within its limits."""
     made = _Made()
-    clock = _Clock(limits)
+    clock = _Clock(limits, suite)
     try:
         async with clock.timeout:
             judgement = await _played(suite, agent, task, info, clock, made)
@@ -184,7 +186,7 @@ async def _step(
     except Exception as error:
         raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
     made.say("agent", answer)
-    clock.next_reply(getattr(episode, "slow", MissingReason.INFRASTRUCTURE))
+    clock.next_reply()
     return await _ours(lambda: episode.reply(answer))
 
 

@@ -32,9 +32,6 @@ _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}
 class Tau2Episode:
     """A conversation that tau2's orchestrator leads."""
 
-    slow = MissingReason.USER_ERROR
-    """Whose delay it is when no turn comes: tools answer at once, a user may be a model."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._first: Turn | None = None

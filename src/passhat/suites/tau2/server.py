@@ -92,7 +92,7 @@ class Server:
         errors = (Path(folder) / "stderr").open("w+b")
         try:
             process = subprocess.Popen(
-                [python, "-u", str(_WORKER), str(checkout), self._socket],
+                [python, "-P", str(_WORKER), str(checkout), self._socket],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from passhat.errors import InvalidValue
+from passhat.outcomes import MissingReason
 from passhat.suites.base import Task
 from passhat.suites.settings import Settings
 from passhat.suites.tau2.episode import Tau2Episode
@@ -25,6 +26,9 @@ _MAX_STEPS = 200
 
 class Tau2Suite:
     """tau2-bench in a checkout of yours: tau2:retail, or tau2:retail@env for one kind of check."""
+
+    slow = MissingReason.USER_ERROR
+    """Whose delay it is when no turn comes: tools answer at once, a user may be a model."""
 
     max_steps = 100
     """Turns of the agent; tau2's own limit of 200 messages is never reached later."""
