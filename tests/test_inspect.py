@@ -86,6 +86,6 @@ def test_the_interval_of_reduced_scores_is_that_of_the_estimate() -> None:
     assert found["low"] == pytest.approx(expected.low, abs=1e-9)
     assert found["high"] == pytest.approx(expected.high, abs=1e-9)
     with pytest.raises(InvalidValue, match="between 0 and 1"):
-        interval()([SampleScore(score=Score(value=3.0), sample_id=1)])  # type: ignore[arg-type]
+        interval()([SampleScore(score=Score(value=3.0), sample_id=1)])  # type: ignore[list-item]
     with pytest.raises(InvalidValue, match="level"):
         interval(level=95)
