@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -100,7 +101,7 @@ class InspectSuite:
         store.begin(plan.record, plan.attempts)
         folder = Path(store.path).parent / "inspect" / run
         for batch in left_behind(folder):
-            self._take_in(batch, run, store, store.claim(run, list(_attempts(batch))))
+            self._take_in(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
         made = store.made(run)
         claimed = store.claim(run, [one for one in plan.wanted() if one not in made])
@@ -147,19 +148,22 @@ class InspectSuite:
                 progress.count(record)
                 seen(record, progress)
             ended, failed = said.get("done", {}), said.get("trouble", "")
-        claimed = [*_attempts(batch)]
-        self._take_in(batch, plan.record.id, store, claimed)
+        self._take_in(batch, plan, store, _attempts(batch))
         problem = failed or (ended.get("error", "") if ended.get("status") == "error" else "")
         if problem:
             raise InvalidValue(f"inspect could not run {self.name}: {problem.rstrip('.')}.")
 
     def _take_in(
-        self, batch: Batch, run: str, store: Store, claimed: Sequence[tuple[str, int]]
+        self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
     ) -> None:
         """Read the log into the store; what is not in it stays to be made."""
         ours = set(claimed)
-        records = list(batch.records(self._scorer))
-        store.finish(run, [one for one in records if (one.task, one.number) in ours])
+        records = [
+            replace(one, judgement=replace(one.judgement, detail=plan.redact(one.judgement.detail)))
+            for one in batch.records(self._scorer)
+            if (one.task, one.number) in ours
+        ]
+        store.finish(plan.record.id, records)
         batch.taken()
 
     def _job(self, batch: Batch, model: str, jobs: int) -> dict[str, object]:

@@ -11,10 +11,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import cast
 
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Limits, attempt, seed_of
+from passhat.runner.harness import Harness
 from passhat.runner.redaction import Redactor
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
@@ -92,10 +94,8 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    runs_itself = getattr(plan.suite, "run", None)
-    if runs_itself is not None:  # a harness of its own, such as inspect
-        own: Progress = await runs_itself(plan, store, stop, seen)
-        return own
+    if hasattr(plan.suite, "harness"):
+        return await cast("Harness", plan.suite).run(plan, store, stop, seen)
     store.begin(plan.record, plan.attempts)
     made = store.made(plan.record.id)
     todo = [one for one in plan.wanted() if one not in made]

@@ -74,7 +74,12 @@ class Episode(Protocol):
 
 
 class Suite(Protocol):
-    """A set of tasks with their world and their judge."""
+    """A set of tasks with their world and their judge.
+
+    It may also have ``settle(settings)``, to be told what was asked for; ``max_steps``, its usual
+    limit; ``slow``, the missing reason when its world gives no answer in time; and an async
+    ``close()``, called when a run ends.
+    """
 
     @property
     def name(self) -> str: ...

@@ -14,10 +14,10 @@ from passhat.store import Store
 REAL = Path(os.environ.get("PASSHAT_TAU2", "no checkout is named"))
 
 GOLD = """
-import json, os
+import json, os, pathlib
 
-PATH = os.path.join(os.environ["PASSHAT_TAU2"], "data/tau2/domains/mock/tasks.json")
-CRITERIA = {task["id"]: task["evaluation_criteria"] for task in json.load(open(PATH))}
+PATH = pathlib.Path(os.environ["PASSHAT_TAU2"], "data/tau2/domains/mock/tasks.json")
+CRITERIA = {task["id"]: task["evaluation_criteria"] for task in json.loads(PATH.read_text())}
 
 class Gold:
     def __init__(self):
