@@ -27,7 +27,7 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
     """Warnings, and what the run will need; on standard error."""
     runs = store.runs()
-    left = _left(plan, store, runs)
+    left = _left(plan, store)
     if not left:
         return
     if plan.temperature == 0 and plan.attempts > 1:
@@ -57,11 +57,8 @@ def _price_per_call(agent: Agent) -> Range | None:
     return Range(low, high)
 
 
-def _left(plan: RunPlan, store: Store, runs: Sequence[StoredRun]) -> int:
-    known = {run.id for run in runs}
-    made = store.made(plan.record.id) if plan.record.id in known else {}
-    planned = (1 << plan.attempts + 1) - 2  # one bit for each of the attempts 1 to n
-    return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
+def _left(plan: RunPlan, store: Store) -> int:
+    return store.made(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
 
 
 def _changes(

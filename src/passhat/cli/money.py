@@ -60,7 +60,8 @@ class Money:
         from passhat.runner.users import with_user
 
         models = [agent]
-        if self.user is not None and self.user != "scripted":
+        takes_user = getattr(suite, "takes_user", False)  # and has been told already
+        if self.user is not None and self.user != "scripted" and not takes_user:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
         prepare(models, self._spending(), read_prices(self.prices))

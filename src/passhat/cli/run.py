@@ -11,6 +11,7 @@ from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
 from passhat.cli.judging import Chooser, judging_options
 from passhat.cli.money import Money, money_options
+from passhat.cli.suite_options import suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from passhat.runner import Progress, RunPlan
     from passhat.store import Store
     from passhat.suites import Suite, Task
+    from passhat.suites.settings import Settings
 
 __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 
@@ -31,9 +33,9 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
 @click.option("--jobs", default=8, show_default=True, help="Attempts at the same time.")
 @click.option("--temperature", type=float, help="Handed to the agent, recorded in the protocol.")
-@click.option("--max-steps", default=30, show_default=True, help="Turns of the agent.")
+@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite says more.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
+@click.option("--timeout", type=float, help="Seconds for one attempt; 600, unless said.")
 @click.option(
     "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
 )
@@ -53,6 +55,7 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @money_options
+@suite_options
 @store_option
 @judging_options("--program-seconds", "--program-memory")
 @click.option(
@@ -71,9 +74,9 @@ def command(
     seed: int,
     jobs: int,
     temperature: float | None,
-    max_steps: int,
+    max_steps: int | None,
     step_timeout: float,
-    timeout: float,
+    timeout: float | None,
     stop_when: tuple[str, ...],
     canary: bool | None,
     tools: str,
@@ -81,6 +84,7 @@ def command(
     name: str,
     baseline: str | None,
     money: Money,
+    asked: Settings,
     store_path: str,
     choose: Chooser,
     verbose: bool,
@@ -90,6 +94,8 @@ def command(
     The same command again goes on where it stopped; a larger -n adds attempts. Ctrl-C lets what is
     in flight finish, a second one stops at once.
     """
+    from dataclasses import replace
+
     from passhat.agents import load_agent
     from passhat.cli.before import say_before
     from passhat.errors import InvalidValue
@@ -102,7 +108,14 @@ def command(
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
     import_from_here()
-    chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    asked = replace(
+        asked,
+        user=money.user,
+        max_steps=max_steps,
+        attempt_seconds=timeout,
+        temperature=temperature,
+    )
+    chosen_suite, chosen_agent = load_suite(suite, asked), load_agent(agent)
     _choose_judge(chosen_suite, choose)
     chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
     if tools == "mcp":
@@ -115,7 +128,9 @@ def command(
         chosen_agent,
         attempts=attempts,
         tasks=chosen,
-        limits=Limits(max_steps, step_timeout, timeout),
+        limits=Limits(
+            max_steps or int(getattr(chosen_suite, "max_steps", 30)), step_timeout, timeout or 600.0
+        ),
         jobs=jobs,
         seed=seed,
         temperature=temperature,

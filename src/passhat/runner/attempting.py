@@ -74,7 +74,11 @@ class Attempter:
             reason = clock.verdict()
             if reason is None:
                 raise
-            judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
+            judgement = (
+                Judgement.failed(FailureCategory.TIMEOUT, reason)
+                if clock.whose is None
+                else Judgement.missing(clock.whose, f"{reason}, and not from the agent")
+            )
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
         except WorldFault as fault:
@@ -105,6 +109,9 @@ class Attempter:
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""
+        # Whose delay it is while the world has it; a suite with a user says that it is theirs.
+        slow: MissingReason = getattr(self.suite, "slow", MissingReason.INFRASTRUCTURE)
+        made.clock.next_reply(slow)
         episode = await _ours(self.suite.episode, task, made.info.seed)
         report_calls = getattr(episode, "report_calls", None)
         if report_calls is not None:
@@ -113,15 +120,16 @@ class Attempter:
         if join is not None:
             join(made.info)  # a world with a model in it uses this attempt's meter
         try:
+            made.clock.next_step()  # starting the agent counts towards its first step
             session = await _started(self.agent, made)
             try:
-                await self._conversation(episode, session, made)
+                await self._conversation(episode, session, made, slow)
             finally:
                 usage = getattr(session, "usage", None)
                 if isinstance(usage, Usage):
                     made.info.meter.settle(usage)
                 await session.close()
-            made.clock.stop()  # a judge that takes its time is not the agent's fault
+            made.clock.judging()
             return await _judged(episode, made)
         finally:
             # A suite may know better than the letters which answers are the same.
@@ -130,7 +138,9 @@ class Attempter:
             if close is not None:
                 await _settled(close())
 
-    async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
+    async def _conversation(
+        self, episode: Episode, session: Session, made: _Made, slow: MissingReason
+    ) -> None:
         turn: Turn | None = await _ours(episode.open)
         if self.canary is not None and turn is not None:
             turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
@@ -145,6 +155,7 @@ class Attempter:
             made.transcript.append({"role": "user", "text": self.redact(turn.text)})
             made.steps += 1
             answer = await self._answer(session, turn, made)
+            made.clock.next_reply(slow)
             turn = await _ours(episode.reply, answer)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:

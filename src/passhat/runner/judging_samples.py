@@ -32,7 +32,7 @@ def judge_into_store(
     by_place = {_place(sample): sample for sample in samples}
     resumed = _resumed(store, record.id, by_place, source)
     made = store.made(record.id)
-    left = [(task, number) for task, number in by_place if not made.get(task, 0) >> number & 1]
+    left = [place for place in by_place if place not in made]
     claimed = store.claim(record.id, left)
     try:
         for position, found in judge_all(

@@ -12,6 +12,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.errors import PasshatError, RunStopped
@@ -20,6 +21,7 @@ from passhat.outcomes import Verdict
 from passhat.runner.attempting import Attempter, seed_of
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
+from passhat.runner.harness import Harness
 from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
 from passhat.runner.stopping import StopRule
@@ -157,6 +159,8 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
+    if hasattr(plan.suite, "harness"):
+        return await cast("Harness", plan.suite).run(plan, store, stop, seen)
     try:
         return await _run(plan, store, stop, seen)
     finally:
@@ -170,8 +174,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
     made = store.made(plan.record.id)
-    todo = (one for one in plan.wanted() if not made.get(one[0], 0) >> one[1] & 1)
-    progress = Progress(total=_left(plan, made))
+    todo = (one for one in plan.wanted() if one not in made)
+    progress = Progress(total=made.left([task.id for task in plan.tasks], plan.attempts))
     check = getattr(plan.agent, "check", None)
     if check is not None and progress.total:
         await check()  # a wrong address is no reason to fail attempts
@@ -219,12 +223,6 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
         store.release(plan.record.id)
     progress.settled = rule.look
     return progress
-
-
-def _left(plan: RunPlan, made: dict[str, int]) -> int:
-    """How many attempts are to be made; bit i of ``made`` says that attempt i is there."""
-    planned = (1 << plan.attempts + 1) - 2
-    return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
 
 
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:

@@ -11,6 +11,8 @@ import asyncio
 import math
 from dataclasses import dataclass
 
+from passhat.outcomes import MissingReason
+
 __all__ = ["Clock", "Limits", "Watch"]
 
 _FINEST, _COARSEST = 0.005, 0.25
@@ -32,17 +34,8 @@ class Clock:
     """The time of the attempt that a worker is making; one attempt after the other."""
 
     __slots__ = (
-        "_cancels",
-        "_end",
-        "_left",
-        "_limits",
-        "_now",
-        "_pauses",
-        "_reason",
-        "_since",
-        "_task",
-        "due",
-        "paused",
+        *("_cancels", "_end", "_left", "_limits", "_now", "_pauses", "_reason", "_since", "_task"),
+        *("due", "paused", "whose"),
     )
 
     def __init__(self, limits: Limits, task: asyncio.Task[object]) -> None:
@@ -53,9 +46,10 @@ class Clock:
         self._cancels = self._pauses = 0
         self._reason = ""
         self._since = self._left = self.paused = 0.0
+        self.whose: MissingReason | None = None
 
     def start(self) -> None:
-        """An attempt begins. Starting the agent counts towards its first step."""
+        """An attempt begins."""
         self._end = self._now() + self._limits.attempt_seconds
         self._reason = ""
         self._pauses = 0
@@ -68,12 +62,23 @@ class Clock:
 
     def next_step(self) -> None:
         """From now on the agent has the time for one step, within what is left of the whole."""
+        self.whose = None
         now = self._now()
         due = min(now + self._limits.step_seconds, self._end)
         if self._pauses:
             self._left = due - now
         else:
             self.due = due
+
+    def next_reply(self, whose: MissingReason) -> None:
+        """From now on the world has it: a delay is not the agent's, but a missing attempt."""
+        self.next_step()
+        self.whose = whose
+
+    def judging(self) -> None:
+        """From now on the judge has it, with as much time as a whole attempt."""
+        self._end = self.due = self._now() + self._limits.attempt_seconds
+        self.whose = MissingReason.JUDGE_ERROR
 
     def pause(self) -> None:
         """Stand still: what the attempt waits for now is not the agent's doing."""

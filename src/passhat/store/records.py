@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +14,7 @@ __all__ = [
     "AttemptRecord",
     "Ended",
     "JudgementSource",
+    "Made",
     "RunRecord",
     "StoredJudgement",
     "StoredRun",
@@ -40,6 +41,30 @@ class RunRecord:
     def id(self) -> str:
         parts = [self.agent, self.protocol.digest, self.name]
         return fingerprint(parts + [self.selection] * bool(self.selection))[:10]
+
+
+class Made:
+    """Which attempts there are; a bit for each, so that a million of them stay small."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, attempts: Iterable[tuple[str, int]] = ()) -> None:
+        numbers: dict[str, int] = {}
+        for task, number in attempts:
+            numbers[task] = numbers.get(task, 0) | 1 << number
+        self._numbers = numbers
+
+    def __contains__(self, attempt: tuple[str, int]) -> bool:
+        task, number = attempt
+        return bool(self._numbers.get(task, 0) >> number & 1)
+
+    def __len__(self) -> int:
+        return sum(numbers.bit_count() for numbers in self._numbers.values())
+
+    def left(self, tasks: Iterable[str], attempts: int) -> int:
+        """How many of so many attempts at each of these tasks are not there."""
+        planned = (1 << attempts + 1) - 2
+        return sum((planned & ~self._numbers.get(task, 0)).bit_count() for task in tasks)
 
 
 @dataclass(frozen=True, slots=True)

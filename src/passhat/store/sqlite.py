@@ -23,6 +23,7 @@ from passhat.store.owners import is_gone, this_owner
 from passhat.store.records import (
     AttemptRecord,
     Ended,
+    Made,
     RunRecord,
     StoredJudgement,
     StoredRun,
@@ -222,17 +223,14 @@ class Store:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def made(self, run: str) -> dict[str, int]:
-        """The attempts that are finished or being made: bit i of a task's number is attempt i."""
+    def made(self, run: str) -> Made:
+        """The attempts that are finished or being made."""
         rows = self._db.execute(
             "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
             "WHERE a.run = (SELECT key FROM runs WHERE id = ?)",
             (run,),
         )
-        made: dict[str, int] = {}
-        for task, number in rows:
-            made[task] = made.get(task, 0) | 1 << number
-        return made
+        return Made(rows)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""

@@ -143,6 +143,9 @@ class Suite(Protocol):
 
     A suite whose tasks are conversations may set ``takes_reference``: its first turns then carry a
     reference by which a leak between attempts is found out.
+    It may also have ``settle(settings)``, to be told what was asked for; ``max_steps``, its usual
+    limit; ``slow``, the missing reason when its world gives no answer in time; and an async
+    ``close()``, called when a run ends.
     """
 
     @property
