@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -19,7 +20,8 @@ COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
     *("config", "doctor"),
     *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
-    *("judge", "sandbox", "read", "import", "export", "serve", "battle", "completion"),
+    *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),
+    "completion",
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
 
@@ -51,7 +53,8 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
     try:
-        code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False)
+        said = tuple(sys.argv[1:] if arguments is None else arguments)
+        code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=said)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()

@@ -13,6 +13,7 @@ from passhat._display import counted, number
 from passhat.estimates import Diagnosis, Estimate
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
+from passhat.report.details import Details
 from passhat.report.source_check import SourceCheck, check_source
 
 __all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
@@ -69,6 +70,7 @@ class RunReport:
     tasks: tuple[TaskRow, ...]
     notes: tuple[str, ...]
     weak_tests: Mapping[str, float] = field(default_factory=dict)
+    details: Details | None = None
 
     @property
     def name(self) -> str:
@@ -200,6 +202,8 @@ class RunReport:
         }
         if self.weak_tests:
             data["weak_tests"] = dict(self.weak_tests)
+        if self.details is not None:
+            data |= self.details.to_dict()
         if self.tasks:
             data["task_table"] = [row.to_dict() for row in self.tasks]
         return data
