@@ -17,7 +17,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
-    *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
+    *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
     *("judge", "sandbox", "read", "import", "export", "completion"),
 )
 """Every command, one module of the same name each, in the order in which help lists them."""

@@ -38,6 +38,10 @@ _MIGRATIONS = (
     """
     ALTER TABLE attempts ADD COLUMN leak TEXT;
     """,
+    # What finished last, and whether anything is open: pages ask that of every run at every look.
+    """
+    CREATE INDEX attempts_finished ON attempts (run, finished);
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
