@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import settings
 
 from passhat.cli import main
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 # The machines that run this are shared and noisy: an example is never too slow to be right.
 settings.register_profile("passhat", deadline=None, derandomize=True, max_examples=60)
@@ -75,3 +80,68 @@ def table(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass
+class Watched:
+    """A page in a browser, what its console complained of, and every address it asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def external(self) -> list[str]:
+        """Requests that leave this machine."""
+        inside = ("file:", "data:", "blob:", "http://127.0.0.1", "http://localhost")
+        return [address for address in self.requests if not address.startswith(inside)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, one for all tests of a module.
+
+    Not of the session: while Playwright is up its event loop runs in this thread, and tests of
+    other modules that call ``asyncio.run`` could not.
+    """
+    from playwright.sync_api import sync_playwright
+
+    found = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"no Chromium is installed ({', '.join(_BROWSERS)})")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
+    """Open a page and watch it: ``browser_page(address, scheme="dark", width=420)``."""
+    opened: list[Watched] = []
+
+    def open_(address: str, *, scheme: str = "light", width: int = 1400) -> Watched:
+        dark_or_light: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=dark_or_light
+        )
+        own = Watched(context.new_page())
+        opened.append(own)
+        own.page.on(
+            "console",
+            lambda said: (
+                own.complaints.append(said.text) if said.type in ("error", "warning") else None
+            ),
+        )
+        own.page.on("pageerror", lambda error: own.complaints.append(str(error)))
+        own.page.on("request", lambda request: own.requests.append(request.url))
+        own.page.goto(address)
+        return own
+
+    yield open_
+    for own in opened:
+        own.page.context.close()

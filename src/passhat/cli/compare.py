@@ -11,15 +11,19 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import (
     HowToRead,
     KList,
+    chosen_runs,
     exit_code,
+    html_options,
     reading_options,
     sources_argument,
+    this_command,
     write_text,
 )
 
 if TYPE_CHECKING:
     from passhat.outcomes import Run
     from passhat.protocol import Alternative
+    from passhat.report.changes import TaskChange
 
 
 @click.command("compare")
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
+@html_options
 def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
@@ -64,6 +69,8 @@ def command(
     level: float,
     as_json_text: bool,
     md: str | None,
+    html: str | None,
+    transcripts: bool | None,
 ) -> ExitCode:
     """Compare the runs in SOURCE on the tasks they share: is B better than A?
 
@@ -101,9 +108,24 @@ def command(
         )
     if md is not None:
         write_text(md, comparison_markdown(found))
+    changes: tuple[TaskChange, ...] = ()
+    if len(runs) == 2 and (as_json_text or html is not None):
+        from passhat.report.changes import task_changes
+
+        changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
+    if html is not None:
+        from passhat.report import ReportOptions, build_report
+        from passhat.report.html import HtmlOptions, html_report
+
+        options = ReportOptions(
+            missing=missing, level=level, drop_short=drop_short, with_details=True
+        )
+        told = HtmlOptions(this_command(), transcripts, missing, level)
+        write_text(html, html_report(build_report(runs, options), told, found, changes))
     if as_json_text:
-        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    elif md != "-":
+        data = found.to_dict() | {"changes": [one.to_dict() for one in changes]}
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    elif "-" not in (md, html):
         click.echo(render_comparison(found, Console()), nl=False)
     return exit_code(runs)
 
@@ -112,12 +134,7 @@ def _chosen(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
     """The runs by these names and in this order, or all of them; two are needed."""
     from passhat.errors import InvalidValue
 
-    known = {run.name: run for run in runs}
-    listed = ", ".join(list(known)[:20])
-    for name in names:
-        if name not in known:
-            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {listed}")
-    chosen = [known[name] for name in dict.fromkeys(names)] or list(runs)
+    chosen = chosen_runs(runs, names)
     if len(chosen) < 2:
         raise InvalidValue(
             f"two runs are needed to compare, and there is one: {chosen[0].name}.",

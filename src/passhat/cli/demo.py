@@ -11,6 +11,7 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
+    from passhat.comparison import Comparison
     from passhat.outcomes import Run
     from passhat.runner import RunPlan
     from passhat.store import Store
@@ -57,9 +58,10 @@ def command(attempts: int, store_path: str) -> ExitCode:
             plan = plan_run(load_suite(_SUITE), load_agent(word), attempts=attempts)
             asyncio.run(_made(plan, store))
             runs.append(run_from_store(store, store.find(plan.record.id)))
-    click.echo(render_comparison(compare(runs[0], runs[1], _METRICS), Console()), nl=False)
+    found = compare(runs[0], runs[1], _METRICS)
+    click.echo(render_comparison(found, Console()), nl=False)
     click.echo()
-    _report(runs, store_path)
+    _report(runs, found, store_path)
     return ExitCode.OK
 
 
@@ -74,23 +76,28 @@ async def _made(plan: RunPlan, store: Store) -> None:
     click.echo(f"{plan.agent.name}: {what}; {made}", err=True)
 
 
-def _report(runs: Sequence[Run], store_path: str) -> None:
+def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     """The sentence about each run, why its attempts failed, and where to read the rest."""
     from rich.console import Console
 
-    from passhat.cli.options import write_text
+    from passhat.cli.options import this_command, write_text
     from passhat.report import ReportOptions, build_report
+    from passhat.report.changes import task_changes
+    from passhat.report.html import HtmlOptions, html_report
     from passhat.report.markdown import as_markdown
     from passhat.report.tables import captured, facts
 
-    report = build_report(runs, ReportOptions(by="band", with_tasks=True))
-    path = Path(store_path).with_suffix(".md")
-    write_text(str(path), as_markdown(report))
+    report = build_report(runs, ReportOptions(by="band", with_tasks=True, with_details=True))
+    write_text(str(Path(store_path).with_suffix(".md")), as_markdown(report))
+    page = Path(store_path).with_suffix(".html")
+    changes = task_changes(runs[0], runs[1], _METRICS[0])
+    write_text(str(page), html_report(report, HtmlOptions(this_command()), found, changes))
     entries = []
     for one in report.runs:
         failures = one.run.failures_by_category.items()
         entries += [(one.run.agent or one.name, one.headline)]
         entries += [(one.run.agent or one.name, f"failed by {why}: {n}") for why, n in failures]
     example = f"passhat show {runs[0].name.split()[-1]} retail/001#1 --store {store_path}"
-    entries += [("The report", str(path)), ("Attempts", store_path), ("Read one", example)]
+    entries += [("Attempts", store_path), ("Read one", example)]
+    entries += [("The report", f"{page} (open it in a browser)")]
     click.echo(captured(Console(), lambda: [facts(entries)]), nl=False)

@@ -13,7 +13,7 @@ class ExitCode(IntEnum):
     OK = 0
     """Done; for a gate: every rule is shown."""
     REFUTED = 1
-    """A gate's rule is refuted by the data."""
+    """A gate's rule is refuted by the data; a review found something."""
     USAGE = 2
     """The command or its input cannot be used as it is."""
     NOT_SETTLED = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -18,7 +19,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
     *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
-    *("judge", "sandbox", "read", "import", "export", "completion"),
+    *("figure", "review", "judge", "sandbox", "read", "import", "export", "completion"),
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
 
@@ -50,7 +51,8 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
     try:
-        code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False)
+        said = tuple(sys.argv[1:] if arguments is None else arguments)
+        code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=said)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()

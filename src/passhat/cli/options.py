@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 __all__ = [
     "HowToRead",
     "KList",
+    "chosen_runs",
     "column_map",
     "exit_code",
     "forget_standard_output",
+    "html_options",
     "missing_option",
     "reading_options",
     "source_options",
     "sources_argument",
+    "this_command",
     "write_text",
 ]
 
@@ -175,6 +178,39 @@ def source_options(function: F) -> F:
     ):
         with_how = option(with_how)
     return cast("F", with_how)
+
+
+def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
+    """The runs by these names and in this order, or all of them."""
+    from passhat.errors import InvalidValue
+
+    known = {run.name: run for run in runs}
+    for name in names:
+        if name not in known:
+            listed = ", ".join(list(known)[:20])
+            raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {listed}")
+    return [known[name] for name in dict.fromkeys(names)] or list(runs)
+
+
+def html_options(function: F) -> F:
+    """One HTML file, and whether conversations are in it."""
+    function = click.option(
+        "--with-transcripts/--without-transcripts",
+        "transcripts",
+        default=None,
+        help="Put the conversations of stored runs into the HTML.  [default: when below 1 MB]",
+    )(function)
+    return click.option(
+        "--html", metavar="FILE", help="Write one HTML file (- is standard output)."
+    )(function)
+
+
+def this_command() -> str:
+    """The command line as it was given, to stand in what it made."""
+    import shlex
+
+    said = click.get_current_context().find_root().obj
+    return shlex.join(["passhat", *said]) if isinstance(said, tuple) else "passhat"
 
 
 def exit_code(runs: Iterable[Run]) -> ExitCode:

@@ -9,8 +9,10 @@ from passhat.cli.options import (
     HowToRead,
     KList,
     exit_code,
+    html_options,
     reading_options,
     sources_argument,
+    this_command,
     write_text,
 )
 
@@ -39,6 +41,7 @@ from passhat.cli.options import (
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @click.option("--csv", metavar="FILE", help="Write CSV to FILE (- is standard output).")
+@html_options
 def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
@@ -53,6 +56,8 @@ def command(
     as_json_text: bool,
     md: str | None,
     csv: str | None,
+    html: str | None,
+    transcripts: bool | None,
 ) -> ExitCode:
     """Report pass^k, pass@k and delta^k of the runs in SOURCE.
 
@@ -67,14 +72,22 @@ def command(
     from passhat.report.terminal import render_report
 
     runs = how.read(sources, labels=(by, cluster))
-    options = ReportOptions(ks, metrics, missing, level, by, cluster, drop_short, with_tasks)
+    detailed = as_json_text or html is not None
+    options = ReportOptions(
+        ks, metrics, missing, level, by, cluster, drop_short, with_tasks, detailed
+    )
     report = build_report(runs, options)
     if md is not None:
         write_text(md, as_markdown(report))
     if csv is not None:
         write_text(csv, as_csv(report))
+    if html is not None:
+        from passhat.report.html import HtmlOptions, html_report
+
+        told = HtmlOptions(this_command(), transcripts, missing, level)
+        write_text(html, html_report(report, told))
     if as_json_text:
         click.echo(as_json(report), nl=False)
-    elif "-" not in (md, csv):
+    elif "-" not in (md, csv, html):
         click.echo(render_report(report, Console()), nl=False)
     return exit_code(runs)

@@ -17,6 +17,8 @@ from passhat.estimates import (
     missing_effect,
 )
 from passhat.outcomes import MissingPolicy, Outcomes, Run, Verdict
+from passhat.report.curves import Asked
+from passhat.report.details import Details, build_details
 from passhat.report.view import CurvePoint, Report, RunReport, TaskRow
 
 __all__ = ["ReportOptions", "build_report"]
@@ -31,7 +33,7 @@ class ReportOptions:
 
     Without ``ks`` and ``metrics`` the recommended set is reported: pass^k, pass@k and delta^k at
     1, 2, 4, 8 ... up to the smallest n. ``metrics`` alone replaces that set; with ``ks`` they are
-    added to it.
+    added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures.
     """
 
     ks: tuple[int, ...] = ()
@@ -42,6 +44,7 @@ class ReportOptions:
     cluster: str | None = None
     drop_short: bool = False
     with_tasks: bool = False
+    with_details: bool = False
 
 
 def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> Report:
@@ -54,6 +57,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
     diagnosis = diagnose(run.outcomes, run.attempts)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
+    curve = _curve(run.outcomes, words, options)
     return RunReport(
         run=run,
         protocol=replace(run.protocol, missing=options.missing),
@@ -63,12 +67,20 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
             for value, part in slices.items()
         },
         slice_label=options.by,
-        curve=_curve(run.outcomes, words, options),
+        curve=curve,
         diagnosis=diagnosis,
         missing_effect=_missing_effects(run.outcomes, words),
         tasks=_task_rows(run.outcomes) if options.with_tasks else (),
         notes=(*run.notes, *diagnosis.notes, *_slice_notes(len(slices), options.by)),
+        details=_details(run, words, curve, options) if options.with_details else None,
     )
+
+
+def _details(
+    run: Run, words: list[str], curve: tuple[CurvePoint, ...], options: ReportOptions
+) -> Details:
+    asked = Asked(options.missing, options.level, options.cluster, options.drop_short)
+    return build_details(run, words, [point.k for point in curve], asked)
 
 
 def _estimates(

@@ -13,6 +13,7 @@ from passhat._display import counted, number
 from passhat.estimates import Diagnosis, Estimate
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
+from passhat.report.details import Details
 from passhat.report.source_check import SourceCheck, check_source
 
 __all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
@@ -65,6 +66,7 @@ class RunReport:
     missing_effect: Mapping[str, Mapping[str, float | None]]
     tasks: tuple[TaskRow, ...]
     notes: tuple[str, ...]
+    details: Details | None = None
 
     @property
     def name(self) -> str:
@@ -190,6 +192,8 @@ class RunReport:
             "notes": list(self.notes),
             "reading": list(self.run.reading),
         }
+        if self.details is not None:
+            data |= self.details.to_dict()
         if self.tasks:
             data["task_table"] = [row.to_dict() for row in self.tasks]
         return data

@@ -15,7 +15,7 @@ import numpy as np
 
 from passhat.errors import PasshatError
 from passhat.estimates import Estimate, estimate_all
-from passhat.outcomes import Run
+from passhat.outcomes import Run, Verdict
 from passhat.readers.store import run_from_store
 from passhat.readers.stored_counts import run_from_counts
 from passhat.report import ReportOptions, build_report
@@ -55,17 +55,9 @@ class Known:
     def run(self) -> Run:
         return self.report.run
 
-    def categories(self, verdict: int) -> dict[str, int]:
+    def categories(self, verdict: Verdict) -> dict[str, int]:
         """How many attempts ended so, by word."""
-        return {one.why: one.attempts for one in self.groups if one.verdict == verdict}
-
-    def to_dict(self) -> dict[str, object]:
-        """As ``passhat report --json`` prints it."""
-        own = self.report.to_dict()
-        if self.run.attempts is None:
-            own["failures_by_category"] = self.categories(0)
-            own["missing_by_reason"] = self.categories(-1)
-        return {"schema": SCHEMA, "runs": [own]}
+        return {one.why: one.attempts for one in self.groups if one.verdict is verdict}
 
 
 class Reports:
@@ -104,6 +96,16 @@ class Reports:
         """Everything, however long it takes."""
         self._refuse_empty(summary)
         return self._future(self._whole, summary, partial(self._build, summary)).result()
+
+    def data(self, summary: Summary) -> dict[str, object]:
+        """As ``passhat report --json`` prints it, with all that its charts show."""
+        known = self.whole(summary)
+        (report,) = build_report([known.run], ReportOptions(with_details=True)).runs
+        own = report.to_dict()
+        if known.run.attempts is None:
+            own["failures_by_category"] = known.categories(Verdict.FAILED)
+            own["missing_by_reason"] = known.categories(Verdict.MISSING)
+        return {"schema": SCHEMA, "runs": [own]}
 
     def soon(self, summary: Summary) -> Known | None:
         """Everything if it is there in a moment; meanwhile nothing, and the page asks again.

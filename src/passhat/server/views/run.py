@@ -48,7 +48,7 @@ def run(site: Site, ask: Ask) -> Answer:
     """The run: progress, numbers, curve, what happens, and its tasks."""
     summary = site.summaries.one(ask.path["run"])
     if ask.form == "json":
-        return Json(site.reports.whole(summary).to_dict())
+        return Json(site.reports.data(summary))
     if ask.form == "csv":
         return Csv(text=as_csv(Report((site.reports.whole(summary).report,))))
     known, trouble = _known(site, summary)

@@ -1,0 +1,128 @@
+"""passhat figure"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import HowToRead, chosen_runs, exit_code, reading_options
+
+if TYPE_CHECKING:
+    from passhat.outcomes import Run
+    from passhat.report import ReportOptions
+    from passhat.report.figures import Material
+
+
+@click.command("figure")
+@click.argument("name", required=False)
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1)
+@click.option("-o", "--output", metavar="FILE", help="fig.svg, fig.png or fig.pdf.")
+@click.option("--list", "listed", is_flag=True, help="Say which figures there are.")
+@click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
+@click.option(
+    "--metric",
+    metavar="M",
+    default="pass^1",
+    show_default=True,
+    help="What flips and lift are about.",
+)
+@click.option("--allow", is_flag=True, help="Draw flips and lift although the protocols differ.")
+@reading_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+)
+def command(
+    name: str | None,
+    sources: tuple[str, ...],
+    output: str | None,
+    listed: bool,
+    names: tuple[str, ...],
+    metric: str,
+    allow: bool,
+    how: HowToRead,
+    missing: str,
+    drop_short: bool,
+    level: float,
+) -> ExitCode:
+    """Draw the figure NAME of the runs in SOURCE for a paper: curves, delta, forecast, flips ...
+
+    article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE.
+    """
+    from passhat.errors import InvalidValue
+    from passhat.report import ReportOptions
+    from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
+    from passhat.report.figures.making import needs
+
+    if listed:
+        for known, what in FIGURES.items():
+            click.echo(f"{known:14} {what}")
+        return ExitCode.OK
+    if name is None or output is None:
+        raise InvalidValue(
+            "a figure needs a name and a file to be written to.",
+            hint="passhat figure curves runs.csv -o fig.svg; passhat figure --list names them all.",
+        )
+    form = FORMS.get(Path(output).suffix.lower())
+    if form is None:
+        raise InvalidValue(
+            f"{output}: a figure is written as {', '.join(FORMS)}.", hint="Choose by the ending."
+        )
+    material: Material | None = None
+    ended = ExitCode.OK
+    if sources and not name.startswith("article-"):
+        runs = how.read(sources)
+        ended = exit_code(runs)
+        options = ReportOptions(
+            missing=missing, level=level, drop_short=drop_short, with_details=True
+        )
+        compared = metric if name in ("flips", "lift") else None
+        material = _material(chosen_runs(runs, names), options, compared, allow=allow)
+    figure = make_figure(name, material)
+    if figure is None:
+        raise InvalidValue(
+            f"{' '.join(sources)}: nothing to draw as {name!r}.", hint=f"It needs {needs(name)}."
+        )
+    try:
+        Path(output).write_bytes(figure_bytes(figure, form))
+    except OSError as error:
+        raise InvalidValue(f"{output} cannot be written: {error.strerror}.") from None
+    click.echo(f"{figure.title}. {figure.sentence}")
+    click.echo(f"wrote {output}", err=True)
+    return ended
+
+
+def _material(
+    runs: Sequence[Run], options: ReportOptions, metric: str | None, *, allow: bool
+) -> Material:
+    """A report with details; for figures about two runs, their comparison as well."""
+    from passhat.comparison import compare
+    from passhat.errors import InvalidValue
+    from passhat.report import build_report
+    from passhat.report.changes import task_changes
+    from passhat.report.figures import Material
+
+    report = build_report(runs, options)
+    if metric is None:
+        return Material(report, missing=options.missing, level=options.level)
+    if len(runs) != 2:
+        raise InvalidValue(
+            f"this figure is about two runs, and there are {len(runs)}.",
+            hint="Choose them with --run NAME --run NAME: "
+            + ", ".join(run.name for run in runs[:9]),
+        )
+    missing, drop_short = options.missing, options.drop_short
+    found = compare(
+        runs[0],
+        runs[1],
+        metric,
+        level=options.level,
+        missing=missing,
+        drop_short=drop_short,
+        allow=allow,
+    )
+    changes = task_changes(runs[0], runs[1], metric, missing=missing, drop_short=drop_short)
+    return Material(report, found, changes, options.missing, options.level)

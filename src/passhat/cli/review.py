@@ -1,0 +1,102 @@
+"""passhat review"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.options import HowToRead, missing_option, source_options
+
+if TYPE_CHECKING:
+    from passhat.report.reviewing import Review
+
+
+@click.command("review")
+@click.argument("claim", metavar="CLAIM|FILE.md|-")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="SOURCE",
+    help="Runs the claim is about, A first; may be repeated. Offers what they would support.",
+)
+@missing_option
+@source_options
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+)
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    claim: str,
+    sources: tuple[str, ...],
+    missing: str,
+    how: HowToRead,
+    level: float,
+    as_json_text: bool,
+) -> ExitCode:
+    """Say what a claim about pass rates leaves out: k, n, interval, pairing, protocol ...
+
+    By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
+    """
+    import json
+
+    from passhat.report.reviewing import review
+
+    text = _text(claim)
+    runs = how.read(sources) if sources else []
+    found = review(text, runs, missing=missing, level=level)
+    if as_json_text:
+        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _print(found)
+    return ExitCode.REFUTED if found.findings else ExitCode.OK
+
+
+def _text(claim: str) -> str:
+    """The claim itself, or the text of a file."""
+    from passhat.errors import InvalidValue
+
+    if claim == "-":
+        return sys.stdin.read()
+    try:
+        is_file = Path(claim).is_file()
+    except (OSError, ValueError):  # a sentence may be too long for a path
+        is_file = False
+    if is_file:
+        try:
+            return Path(claim).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidValue(f"{claim} cannot be read as text: {error}.") from None
+    if claim.endswith((".md", ".txt")) and " " not in claim:
+        raise InvalidValue(f"{claim}: there is no such file.", hint="Or give the claim itself.")
+    return claim
+
+
+def _print(found: Review) -> None:
+    from rich.console import Console
+
+    from passhat.report.tables import captured, facts, plain
+
+    def parts() -> list[object]:
+        shown: list[object] = []
+        for claim in found.claims:
+            shown.append(plain(f"line {claim.line}: {claim.text}", "italic"))
+            entries = [(one.rule, f"{one.message}. {one.fix}") for one in claim.findings]
+            entries += [
+                ("supported" if one.supported else "not supported", one.sentence)
+                for one in claim.offers
+            ]
+            shown += [facts(entries or [("clean", "nothing found")]), plain("")]
+        return shown
+
+    if not found.claims:
+        click.echo("no claim about pass rates was found: no metric, share or comparison.")
+        return
+    click.echo(captured(Console(), parts), nl=False)  # type: ignore[arg-type]
+    claims = f"{len(found.claims)} claim{'s' if len(found.claims) != 1 else ''}"
+    what = f"{found.findings} finding{'s' if found.findings != 1 else ''}"
+    click.echo(f"{claims}, {what}")

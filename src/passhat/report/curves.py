@@ -1,0 +1,114 @@
+"""Curves over k, within the attempts that were made and beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from passhat.errors import PasshatError
+from passhat.estimates import Estimate, estimate_all, metric
+from passhat.forecasts import Forecast, forecast_curve
+from passhat.outcomes import Outcomes
+
+__all__ = ["Asked", "Curves", "build_curves", "k_of"]
+
+_FAR_AT, _FAR_HAT = 10, 4
+"""How many times n a forecast reaches: what one good attempt needs, what a streak allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How the estimates of a report were asked for; its curves are asked for in the same way."""
+
+    missing: str = "bound"
+    level: float = 0.95
+    cluster: str | None = None
+    drop_short: bool = False
+
+    def estimates(self, outcomes: Outcomes, words: Sequence[str]) -> tuple[Estimate, ...]:
+        """About new tasks."""
+        return estimate_all(
+            outcomes,
+            words,
+            missing=self.missing,
+            level=self.level,
+            drop_short=self.drop_short,
+            cluster=self.cluster,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What the charts over k show: estimates at every k, and bands beyond n.
+
+    Attributes
+    ----------
+    pass_hat, pass_at, delta : tuple of Estimate
+        At every k that is drawn, about new tasks; ``delta`` starts at k = 2.
+    forecast_at, forecast_hat : tuple of Forecast
+        pass@k up to ten times n, pass^k up to four times n.
+    """
+
+    pass_hat: tuple[Estimate, ...] = ()
+    pass_at: tuple[Estimate, ...] = ()
+    delta: tuple[Estimate, ...] = ()
+    forecast_at: tuple[Forecast, ...] = ()
+    forecast_hat: tuple[Forecast, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "pass^k": [_point(found) for found in self.pass_hat],
+            "pass@k": [_point(found) for found in self.pass_at],
+            "delta^k": [_point(found) for found in self.delta],
+            "forecast pass@k": [_band(found) for found in self.forecast_at],
+            "forecast pass^k": [_band(found) for found in self.forecast_hat],
+        }
+
+
+def build_curves(outcomes: Outcomes, ks: Sequence[int], asked: Asked) -> Curves:
+    """Every curve over these k; without two of them there is only the forecast."""
+    hats, ats, deltas = (
+        asked.estimates(outcomes, [f"{family}{k}" for k in ks if k >= first])
+        for family, first in (("pass^", 1), ("pass@", 1), ("delta^", 2))
+    )
+    n = max(1, int(outcomes.n.max()))
+    return Curves(
+        hats,
+        ats,
+        deltas,
+        _forecast(outcomes, f"pass@{_FAR_AT * n}", asked),
+        _forecast(outcomes, f"pass^{_FAR_HAT * n}", asked),
+    )
+
+
+def k_of(found: Estimate | Forecast) -> int:
+    """The k of an estimate's metric."""
+    return metric(found.metric).k
+
+
+def _forecast(outcomes: Outcomes, word: str, asked: Asked) -> tuple[Forecast, ...]:
+    try:
+        return forecast_curve(outcomes, word, level=asked.level, missing=asked.missing)
+    except PasshatError:  # nothing has a verdict, so nothing can be said beyond n either
+        return ()
+
+
+def _point(found: Estimate) -> dict[str, object]:
+    data: dict[str, object] = {
+        "k": k_of(found),
+        "value": found.value,
+        "value_if_passed": found.value_if_passed,
+        "low": found.low,
+        "high": found.high,
+    }
+    return data if found.bounds is None else data | {"bounds": list(found.bounds)}
+
+
+def _band(found: Forecast) -> Mapping[str, object]:
+    return {
+        "k": k_of(found),
+        "low": found.low,
+        "high": found.high,
+        "observed": found.observed,
+        "lines": dict(found.lines),
+    }

@@ -1,0 +1,141 @@
+"""What charts and pages show of a run besides its estimates, computed once like the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.errors import PasshatError
+from passhat.estimates import Estimate, metric
+from passhat.estimates.metrics import CountMetric
+from passhat.outcomes import Outcomes, Run
+from passhat.planning import Plan, plan
+from passhat.planning.difficulty import Difficulty
+from passhat.planning.goals import HalfWidth
+from passhat.report.curves import Asked, Curves, build_curves
+from passhat.report.measures import Measure, measures_of
+
+__all__ = ["HALF_WIDTH", "POLICIES", "Details", "Width", "build_details"]
+
+HALF_WIDTH = 0.05
+"""The precision a plan is made for unless somebody asks for another: five points either way."""
+POLICIES = ("bound", "fail", "exclude")
+_TASK_STEPS = (0.5, 1, 2, 4, 8)
+_ATTEMPT_STEPS = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How wide the interval of a metric would be with this many tasks and attempts each."""
+
+    tasks: int
+    attempts: int
+    width: float
+
+    def to_dict(self) -> dict[str, object]:
+        return {"tasks": self.tasks, "attempts": self.attempts, "width": self.width}
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Curves, measures, policies, and what more data would bring.
+
+    Attributes
+    ----------
+    policies : mapping
+        For every headline metric and policy for missing attempts the estimate, or ``None`` where
+        the policy leaves too few attempts; empty when nothing is missing.
+    plan : Plan or None
+        Tasks and attempts that would give the most demanding metric within five points.
+    widths : tuple of Width
+        The interval of that metric against tasks and attempts, by normal theory.
+    """
+
+    curves: Curves
+    measures: tuple[Measure, ...]
+    policies: Mapping[str, Mapping[str, Estimate | None]]
+    plan: Plan | None
+    widths: tuple[Width, ...]
+
+    def measure(self, name: str) -> Measure | None:
+        return next((found for found in self.measures if found.name == name), None)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "curves": self.curves.to_dict(),
+            "measures": {found.name: found.to_dict() for found in self.measures},
+            "missing_policies": {
+                word: {
+                    way: None if found is None else found.to_dict() for way, found in ways.items()
+                }
+                for word, ways in self.policies.items()
+            },
+            "plan": None if self.plan is None else self.plan.to_dict(),
+            "widths": [found.to_dict() for found in self.widths],
+        }
+
+
+def build_details(run: Run, words: Sequence[str], ks: Sequence[int], asked: Asked) -> Details:
+    """Everything above for one run; ``words`` are the metrics its report is about."""
+    demanding = _demanding(words)
+    return Details(
+        build_curves(run.outcomes, ks, asked),
+        measures_of(run.attempts, asked.level),
+        _policies(run.outcomes, words, asked),
+        _plan(run, demanding, asked.level),
+        _widths(run.outcomes, demanding, asked.level),
+    )
+
+
+def _demanding(words: Sequence[str]) -> str:
+    """The pass^k with the largest k, the hardest to know."""
+    return max((w for w in words if w.startswith("pass^")), key=lambda w: metric(w).k, default="")
+
+
+def _policies(
+    outcomes: Outcomes, words: Sequence[str], asked: Asked
+) -> dict[str, dict[str, Estimate | None]]:
+    if outcomes.total_missing == 0:
+        return {}
+    largest = [
+        max(same, key=lambda word: metric(word).k)
+        for sign in "^@"
+        if (same := [word for word in words if word.startswith(f"pass{sign}")])
+    ]
+    chosen = dict.fromkeys([words[0], *largest])
+    return {word: {way: _under(outcomes, word, way, asked) for way in POLICIES} for word in chosen}
+
+
+def _under(outcomes: Outcomes, word: str, policy: str, asked: Asked) -> Estimate | None:
+    own = Asked(policy, asked.level, asked.cluster, asked.drop_short)
+    try:
+        return own.estimates(outcomes, [word])[0]
+    except PasshatError:  # with the missing left out some task has fewer than k attempts
+        return None
+
+
+def _plan(run: Run, word: str, level: float) -> Plan | None:
+    try:
+        return plan(run, metric=word, half_width=HALF_WIDTH, level=level) if word else None
+    except PasshatError:  # one attempt per task does not tell tasks from chance
+        return None
+
+
+def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
+    chosen = metric(word) if word else None
+    if not isinstance(chosen, CountMetric):
+        return ()
+    try:
+        difficulty = Difficulty.from_outcomes(outcomes)
+    except PasshatError:
+        return ()
+    goal = HalfWidth(HALF_WIDTH, level)
+    made = max(chosen.k, int(np.median(outcomes.n)))
+    return tuple(
+        Width(tasks, n, min(1.0, 2 * goal.reached(variance, tasks, n)))
+        for n in dict.fromkeys([chosen.k, *(made * step for step in _ATTEMPT_STEPS)])
+        for variance in (difficulty.components(chosen, n).total,)
+        for tasks in dict.fromkeys(max(4, round(len(outcomes) * step)) for step in _TASK_STEPS)
+    )

@@ -1,0 +1,249 @@
+"""Figures about where attempts go wrong, what they take, and what more of them would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from passhat.report.details import Width
+from passhat.report.figures.base import (
+    MOST_RUNS,
+    WIDTH,
+    Figure,
+    Row,
+    chart_of,
+    coloured,
+    joined,
+    labels_of,
+)
+from passhat.report.figures.lines import Panel, Scale, panel
+from passhat.report.measures import Measure, Quantiles
+from passhat.report.view import RunReport
+
+__all__ = ["distributions", "failures", "figure_text", "width"]
+
+_ROW_HEIGHT = 22
+
+
+def width(runs: Sequence[RunReport]) -> Figure | None:
+    """How wide the interval would be with other numbers of tasks and attempts; the first run's."""
+    details = runs[0].details
+    if details is None or not details.widths or details.plan is None:
+        return None
+    word, made = details.plan.metric, len(runs[0].run.outcomes)
+    by_n: dict[int, list[Width]] = {}
+    for one in details.widths:
+        by_n.setdefault(one.attempts, []).append(one)
+    series = [f"n = {n:,}" for n in by_n][:MOST_RUNS]
+    rows: list[Row] = [
+        {
+            "x": one.tasks,
+            "series": f"n = {n:,}",
+            "value": 100 * one.width,
+            "tip": f"{one.tasks:,} tasks x {n:,} attempts: {100 * one.width:.1f} points wide",
+        }
+        for n, own in by_n.items()
+        for one in own
+    ]
+    ticks = tuple(float(one.tasks) for one in next(iter(by_n.values())))
+    x = Scale("tasks", min(ticks) * 0.95, max(ticks) * 1.05, log=True, ticks=ticks, form=",d")
+    top = max(float(str(row["value"])) for row in rows)
+    y = Scale("width of the interval in points", 0, top * 1.08, form="d")
+    who = f" ({labels_of(runs)[0]})" if len(runs) > 1 else ""
+    return Figure(
+        "width",
+        f"More tasks or more attempts? {word}{who}",
+        f"With the {made:,} tasks of this run, {details.plan.attempts_text}.",
+        f"Lines of the width of the interval of {word} over the number of tasks, on a doubling "
+        "scale, one for each number of attempts per task n; by normal theory from the difficulty "
+        "seen here. All fall with more tasks; more attempts lower them only a little.",
+        panel(Panel(rows, series, x, y, height=240)),
+        ("tasks", "attempts per task", "width in points"),
+        tuple(
+            (f"{one.tasks:,}", f"{one.attempts:,}", f"{100 * one.width:.1f}")
+            for one in details.widths
+        ),
+    )
+
+
+def failures(runs: Sequence[RunReport]) -> Figure | None:
+    """Why attempts failed or have no verdict, as shares of all attempts."""
+    shown = [
+        (label, run)
+        for label, run in zip(labels_of(runs), runs, strict=True)
+        if run.run.failures_by_category or run.run.missing_by_reason
+    ][:MOST_RUNS]
+    if not shown:
+        return None
+    import altair as alt
+
+    counts = {
+        label: {
+            **run.run.failures_by_category,
+            **{f"missing: {why}": n for why, n in run.run.missing_by_reason.items()},
+        }
+        for label, run in shown
+    }
+    attempts = {label: run.run.outcomes.attempts for label, run in shown}
+    total: dict[str, int] = {}
+    for own in counts.values():
+        for why, count in own.items():
+            total[why] = total.get(why, 0) + count
+    order = sorted(total, key=lambda why: (why.startswith("missing"), -total[why], why))
+    labels = [label for label, _ in shown]
+    rows: list[Row] = [
+        {
+            "why": why.replace("_", " "),
+            "series": label,
+            "share": counts[label].get(why, 0) / attempts[label],
+            "tip": f"{label}: {why.replace('_', ' ')}, {counts[label].get(why, 0):,} of "
+            f"{attempts[label]:,} attempts ({counts[label].get(why, 0) / attempts[label]:.1%})",
+        }
+        for why in order
+        for label in labels
+    ]
+    y = alt.Y(
+        "why:N",
+        sort=[why.replace("_", " ") for why in order],
+        title=None,
+        axis=alt.Axis(labelLimit=190, labelColor="var(--ink)"),
+        scale=alt.Scale(paddingInner=0.3),
+    )
+    axis = alt.Axis(format=".0%", tickCount=5, grid=True)
+    bars = (
+        chart_of(rows)
+        .mark_bar(cornerRadiusEnd=2)
+        .encode(
+            x=alt.X("share:Q", title="share of all attempts", axis=axis),
+            y=y,
+            yOffset=alt.YOffset("series:N", sort=labels),
+            color=coloured(labels),
+            description="tip:N",
+        )
+    )
+    lead = order[0]
+    return Figure(
+        "failures",
+        "Why attempts fail",
+        "; ".join(
+            f"{label}: {lead.replace('_', ' ')} in {counts[label].get(lead, 0):,} of "
+            f"{attempts[label]:,} attempts"
+            for label in labels
+        )
+        + ".",
+        "Bars of the share of attempts that failed by category, and of those without a verdict by "
+        "reason. " + "; ".join(str(row["tip"]) for row in rows) + ".",
+        bars.properties(
+            width=WIDTH - 60, height=max(60, _ROW_HEIGHT * len(order) * _thick(labels))
+        ),
+        ("run", "category", "attempts", "share"),
+        tuple(
+            (
+                label,
+                why,
+                f"{counts[label].get(why, 0):,}",
+                f"{counts[label].get(why, 0) / attempts[label]:.1%}",
+            )
+            for label in labels
+            for why in order
+        ),
+    )
+
+
+def _thick(labels: Sequence[str]) -> float:
+    return 1.2 if len(labels) == 1 else 0.85 * len(labels)
+
+
+def distributions(runs: Sequence[RunReport]) -> Figure | None:
+    """Seconds, steps, tokens and cost of attempts: middle half, nine tenths, and the median."""
+    shown = [
+        (label, run.details.measures)
+        for label, run in zip(labels_of(runs), runs, strict=True)
+        if run.details is not None and run.details.measures
+    ][:MOST_RUNS]
+    if not shown:
+        return None
+    names = list(dict.fromkeys(one.name for _, own in shown for one in own))
+    panels, table = [], []
+    for name in names:
+        found = [(label, one) for label, own in shown for one in own if one.name == name]
+        panels.append(_measure_panel(name, found, [label for label, _ in shown]))
+        table += [
+            (
+                label,
+                name,
+                part.verdict,
+                f"{part.attempts:,}",
+                *map(figure_text, (part.p5, part.p25, part.median, part.p75, part.p95)),
+            )
+            for label, one in found
+            for part in one.spread
+        ]
+    means = "; ".join(
+        f"{label}: {', '.join(f'{figure_text(one.mean)} {one.name}' for one in own)}"
+        for label, own in shown
+    )
+    return Figure(
+        "distributions",
+        "What an attempt takes",
+        f"On average per attempt, {means}.",
+        "For attempts that passed and that failed: a thin line from the 5th to the 95th "
+        "percentile, a thick one over the middle half, a point at the median. On average per "
+        f"attempt, {means}.",
+        joined(panels),
+        ("run", "measure", "attempts that", "count", "5%", "25%", "median", "75%", "95%"),
+        tuple(table),
+    )
+
+
+def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequence[str]) -> Any:
+    import altair as alt
+
+    several = len(labels) > 1
+    rows: list[Row] = [
+        {
+            **part.to_dict(),
+            "row": f"{label}, {part.verdict}" if several else part.verdict,
+            "series": label,
+            "tip": f"{label}, {part.verdict}: median {figure_text(part.median)} {name}, middle "
+            f"half {figure_text(part.p25)} to {figure_text(part.p75)}, nine tenths "
+            f"{figure_text(part.p5)} to {figure_text(part.p95)}",
+        }
+        for label, one in found
+        for part in one.spread
+    ]
+    axis = alt.Axis(labelLimit=180, labelColor="var(--ink)")
+    y = alt.Y("row:N", sort=[str(row["row"]) for row in rows], title=None, axis=axis)
+
+    def x(field: str) -> Any:
+        axis = alt.Axis(tickCount=5, grid=True, format="~s" if _large(found) else "~g")
+        return alt.X(f"{field}:Q", title=None, axis=axis, scale=alt.Scale(zero=True))
+
+    base = chart_of(rows)
+    colour = coloured(labels)
+    layers = [
+        base.mark_rule(strokeWidth=1.5, aria=False).encode(
+            x=x("p5"), x2="p95:Q", y=y, color=colour
+        ),
+        base.mark_bar(height=9, opacity=0.45, aria=False).encode(
+            x=x("p25"), x2="p75:Q", y=y, color=colour
+        ),
+        base.mark_point(filled=True, size=60, opacity=1).encode(
+            x=x("median"), y=y, color=colour, description="tip:N"
+        ),
+    ]
+    return alt.LayerChart(
+        layer=layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows)
+    )
+
+
+def _large(found: Sequence[tuple[str, Measure]]) -> bool:
+    parts: list[Quantiles] = [part for _, one in found for part in one.spread]
+    return max(part.p95 for part in parts) >= 10_000
+
+
+def figure_text(value: float | None) -> str:
+    """A measured number with three digits that count."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

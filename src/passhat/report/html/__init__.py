@@ -1,0 +1,5 @@
+"""The report as one HTML file that needs nothing from elsewhere."""
+
+from passhat.report.html.building import HtmlOptions, html_report
+
+__all__ = ["HtmlOptions", "html_report"]

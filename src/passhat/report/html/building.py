@@ -1,0 +1,160 @@
+"""From a report (and a comparison) to one HTML file."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import passhat
+from passhat.comparison import Comparison, Comparisons
+from passhat.report.changes import TaskChange
+from passhat.report.comparison_view import protocol_lines, ranking_lines
+from passhat.report.figures import Figure, Material, make_figure, page_svg
+from passhat.report.figures.base import MOST_RUNS, labels_of
+from passhat.report.html import page, tables
+from passhat.report.html.data import attempts_data, script_json, without_tasks
+from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
+from passhat.report.view import Report
+
+__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report"]
+
+PAGE_SCHEMA = "passhat.page/1"
+_WITH_TWO = ("forest", "flips", "lift")
+_CHARTS = (
+    *("curves", "delta", "flips", "lift", "forest", "forecast", "width"),
+    *("failures", "distributions", "heatmap"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlOptions:
+    """What is said besides the numbers.
+
+    ``transcripts`` None embeds conversations only where they are small; ``command`` is the line
+    that made the page.
+    """
+
+    command: str = ""
+    transcripts: bool | None = None
+    missing: str = "bound"
+    level: float = 0.95
+
+
+def html_report(
+    report: Report,
+    options: HtmlOptions,
+    found: Comparison | Comparisons | None = None,
+    changes: Sequence[TaskChange] = (),
+) -> str:
+    """One file with everything in it.
+
+    Parameters
+    ----------
+    report : Report
+        Built with details.
+    options : HtmlOptions
+        The command, and whether conversations are embedded.
+    found : Comparison or Comparisons, optional
+        Of the same runs; its claim is then the headline.
+    changes : sequence of TaskChange
+        Task by task from A to B, where there are two runs.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passhat.report.html", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    material = Material(
+        report,
+        found if isinstance(found, Comparison) else None,
+        tuple(changes),
+        options.missing,
+        options.level,
+    )
+    labels = labels_of(report.runs)
+    runs = [run.run for run in report.runs]
+    conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
+    top = page.lead(report, found)
+    return environment.get_template("report.html.j2").render(
+        title=f"{top.title} · passhat",
+        lead=top,
+        cards=list(page.cards(report)),
+        level=f"{options.level:.0%}",
+        labels=labels,
+        most_runs=MOST_RUNS,
+        settling=list(page.settling(report, found)),
+        compared=list(tables.comparison_tables(found)),
+        figures=[(figure, page_svg(figure)) for figure in _figures(material)],
+        missing=list(tables.missing_tables(report)),
+        numbers=list(tables.number_tables(report)),
+        slices=list(tables.slice_tables(report)),
+        formulas=page.formulas(report),
+        runs=report.runs,
+        agreement=_agreement(found),
+        conversations=_conversations_text(conversations),
+        versions=_versions(),
+        command=options.command,
+        style=files("passhat.report.html").joinpath("style.css").read_text(encoding="utf-8"),
+        script=files("passhat.report.html").joinpath("script.js").read_text(encoding="utf-8"),
+        report_json=script_json(_embedded(report, found, changes, options)),
+        attempts_json=script_json(attempts_data(runs, labels, conversations)),
+    )
+
+
+def _figures(material: Material) -> Iterator[Figure]:
+    for name in _CHARTS:
+        if name in _WITH_TWO and len(material.runs) < 2:
+            continue
+        figure = make_figure(name, material)
+        if figure is not None:
+            yield figure
+
+
+def _embedded(
+    report: Report,
+    found: Comparison | Comparisons | None,
+    changes: Sequence[TaskChange],
+    options: HtmlOptions,
+) -> dict[str, object]:
+    data: dict[str, object] = {
+        "schema": PAGE_SCHEMA,
+        "passhat": passhat.__version__,
+        "command": options.command,
+        "report": without_tasks(report.to_dict()),
+    }
+    if found is not None:
+        data["comparison"] = found.to_dict()
+    if changes:
+        data["changes"] = [one.to_dict() for one in changes]
+    return data
+
+
+def _agreement(found: Comparison | Comparisons | None) -> list[str]:
+    if isinstance(found, Comparison):
+        return [*protocol_lines(found), *found.notes]
+    return ranking_lines(found) if isinstance(found, Comparisons) else []
+
+
+def _conversations_text(found: Sequence[Transcripts]) -> str:
+    if any(one.left_out for one in found):
+        return (
+            f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
+            "--with-transcripts embeds them."
+        )
+    return ""
+
+
+def _versions() -> str:
+    import numpy
+    import scipy
+
+    return (
+        f"passhat {passhat.__version__}, Python {platform.python_version()}, "
+        f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
+    )

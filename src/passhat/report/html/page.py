@@ -1,0 +1,224 @@
+"""What the page says, in the order in which it says it; the template only sets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from passhat._display import counted, number
+from passhat.comparison import Comparison, Comparisons
+from passhat.comparison.claims import points
+from passhat.estimates import Estimate, metric
+from passhat.report.figures.agents import headline_words
+from passhat.report.figures.base import labels_of
+from passhat.report.figures.spread import figure_text
+from passhat.report.measures import RATIO_METHOD, Measure
+from passhat.report.view import Report, RunReport
+
+__all__ = ["Card", "CardRow", "Lead", "Table", "cards", "formulas", "lead", "settling"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The top of the page: what it is about, a mark for the claim, and the sentence."""
+
+    title: str
+    badge: str
+    sentences: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    """One run's number on a card; ends and point in percent of the bar, where there is one."""
+
+    label: str
+    value: str
+    interval: str
+    counts: str
+    bar: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A number with its interval and counts, for every run."""
+
+    metric: str
+    asks: str
+    rows: tuple[CardRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a caption; columns in ``text`` hold words, the others numbers."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    text: tuple[int, ...] = (0,)
+
+
+def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
+    """The claim if there is a comparison, the headline of the run if there is one run."""
+    labels = labels_of(report.runs)
+    facts = tuple(dict.fromkeys(str(run.run.outcomes) for run in report.runs))
+    if isinstance(found, Comparison):
+        first = found.results[0]
+        return Lead(
+            f"{labels[1]} against {labels[0]}",
+            str(first.claim),
+            (*_parted(first.sentence), *(one.sentence for one in found.results[1:])),
+            (found.pairing_text, *facts),
+        )
+    if isinstance(found, Comparisons):
+        word = found.ranks[0].metric
+        ranked = [f"{entry.name} ({entry})" for entry in found.ranks if entry.metric == word]
+        sentence = f"Possible ranks by {word}: {', '.join(ranked)}."
+        return Lead(
+            f"{len(found.names)} runs compared",
+            "",
+            (sentence,),
+            (found.pairing_text, *facts),
+        )
+    if len(report.runs) == 1:
+        only = report.runs[0]
+        return Lead(only.run.agent or only.name, "", (only.headline,), facts)
+    sentences = tuple(
+        f"{label}: {run.headline[0].lower()}{run.headline[1:]}"
+        for label, run in zip(labels, report.runs, strict=True)
+    )
+    return Lead(f"{len(report.runs)} runs", "", sentences[:4], facts[:4])
+
+
+def _parted(sentence: str) -> list[str]:
+    """The claim itself, and what is said about it."""
+    first, _, rest = sentence.partition("). ")
+    return [f"{first}).", rest] if rest else [sentence]
+
+
+def cards(report: Report) -> Iterator[Card]:
+    """pass^1, pass^k and pass@k, and what a success costs."""
+    labels = labels_of(report.runs)
+    several = len(labels) > 1
+    for word in headline_words(report.runs):
+        rows = tuple(
+            _estimate_row(label if several else "", one)
+            for label, run in zip(labels, report.runs, strict=True)
+            if (one := run.find(word)) is not None
+        )
+        yield Card(word, _asks(word), rows)
+    name = _paid_in(report.runs)
+    if name:
+        rows = tuple(
+            _measure_row(label if several else "", run.details.measure(name))
+            for label, run in zip(labels, report.runs, strict=True)
+            if run.details is not None
+        )
+        asks = "failed attempts are paid for too"
+        yield Card(f"{name} per solved task", asks, rows)
+
+
+def _paid_in(runs: Sequence[RunReport]) -> str:
+    """Cost where it is recorded, else tokens, steps or seconds."""
+    recorded = {
+        measure.name
+        for run in runs
+        if run.details is not None
+        for measure in run.details.measures
+        if measure.mean
+    }
+    return next((word for word in ("cost", "tokens", "steps", "seconds") if word in recorded), "")
+
+
+def _asks(word: str) -> str:
+    k = metric(word).k
+    if word == "pass^1":
+        return "one attempt passes"
+    if word.startswith("pass^"):
+        return f"all of {k} attempts pass"
+    return f"at least one of {k} passes" if word.startswith("pass@") else metric(word).asks
+
+
+def _estimate_row(label: str, found: Estimate) -> CardRow:
+    moved = found.value_if_passed is not None and found.value_if_passed != found.value
+    value = f"{100 * found.value:.1f}%"
+    if moved and found.value_if_passed is not None:
+        value = f"{100 * found.value:.1f} to {100 * found.value_if_passed:.1f}%"
+    counts = f"{counted(found.tasks, 'task')}, {counted(found.attempts, 'attempt')}"
+    if found.low is None or found.high is None or found.level is None:
+        return CardRow(label, value, "no interval", counts)
+    return CardRow(
+        label,
+        value,
+        f"{100 * found.low:.1f}% to {100 * found.high:.1f}%",
+        counts,
+        (100 * found.low, 100 * found.high, 100 * found.value),
+    )
+
+
+def _measure_row(label: str, found: Measure | None) -> CardRow:
+    if found is None:
+        return CardRow(label, "–", "not recorded", "")
+    interval = (
+        "no interval"
+        if found.low is None
+        else f"{figure_text(found.low)} to {figure_text(found.high)}"
+    )
+    return CardRow(label, figure_text(found.per_solved), interval, found.counts_text())
+
+
+def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator[str]:
+    """What would settle an open question: more tasks, more attempts, or judging what is missing."""
+    if isinstance(found, Comparison):
+        for one in found.results:
+            if one.tasks_needed is not None:
+                yield (
+                    f"{one.metric}: if the lift stays at {points(one.lift)} points, about "
+                    f"{one.tasks_needed:,} paired tasks like these would settle it "
+                    f"({one.tasks:,} now)."
+                )
+            elif str(one.claim) == "inconclusive":
+                yield f"{one.metric}: {re.split(r'(?<=[.]) ', one.sentence)[-1]}"
+            else:
+                yield f"{one.metric} is settled: {one.claim}, {one.interval_text()} points."
+    labels = labels_of(report.runs)
+    for label, run in zip(labels, report.runs, strict=True):
+        plan = run.details.plan if run.details is not None else None
+        if plan is None:
+            continue
+        who = (
+            f"{label}: {plan.sentence[0].lower()}{plan.sentence[1:]}"
+            if len(labels) > 1
+            else plan.sentence
+        )
+        now = (
+            ""
+            if plan.pilot_reaches is None
+            else f" A run of this size gives {100 * plan.pilot_reaches:.1f} points either way."
+        )
+        yield f"{who}{now} {plan.attempts_text[0].upper()}{plan.attempts_text[1:]}."
+
+
+def formulas(report: Report) -> Table:
+    """Every kind of number with what it asks and its formula."""
+    words: dict[str, str] = {}
+    for run in report.runs:
+        for found in run.estimates:
+            words[re.sub(r"\d+", "k", found.metric, count=1)] = found.metric
+    rows = [(family, metric(word).asks, metric(word).formula) for family, word in words.items()]
+    if any(run.details is not None and run.details.measures for run in report.runs):
+        rows.append(("per solved task", "what a success takes", RATIO_METHOD))
+    return Table(
+        "What each number asks, and its formula",
+        ("metric", "asks", "formula"),
+        tuple(rows),
+        (0, 1, 2),
+    )
+
+
+def value_text(found: Estimate) -> str:
+    """A value with its interval, and the other extreme where attempts are missing."""
+    moved = found.value_if_passed not in (None, found.value)
+    upper = f" to {number(found.value_if_passed)}" if moved else ""
+    return f"{number(found.value)}{upper} {found.interval_text()}"

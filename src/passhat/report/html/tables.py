@@ -1,0 +1,137 @@
+"""The tables of the page, from the same objects that every other form prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from passhat._display import number
+from passhat.comparison import Comparison, Comparisons
+from passhat.estimates import Estimate
+from passhat.report import comparison_view as compared
+from passhat.report.details import POLICIES
+from passhat.report.figures.base import labels_of
+from passhat.report.html.page import Table, value_text
+from passhat.report.view import Report, RunReport
+
+__all__ = ["comparison_tables", "missing_tables", "number_tables", "slice_tables"]
+
+_POLICY_WORDS = {
+    "bound": "both extremes (bound)",
+    "fail": "as failed (fail)",
+    "exclude": "left out (exclude)",
+}
+
+
+def comparison_tables(found: Comparison | Comparisons | None) -> Iterator[Table]:
+    """Lifts, slices, ranks and pairs."""
+    if isinstance(found, Comparison):
+        caption = f"B = {found.b} against A = {found.a}; lifts are B minus A, in points"
+        rows = tuple(compared.result_rows(found.results))
+        yield Table(caption, compared.RESULT_HEADER, rows, (0, 7))
+        if found.slices:
+            yield Table(
+                f"Slices by {found.sliced_by}, corrected for how many were looked at",
+                compared.SLICE_HEADER,
+                tuple(compared.slice_rows(found)),
+                (0, 2, 6),
+            )
+        if found.deployment:
+            yield Table(
+                "What both use, on the paired tasks (never part of the evidence)",
+                ("measure", "A per attempt", "B per attempt", "A per solved", "B per solved"),
+                tuple(
+                    (
+                        one.measure,
+                        *(_figure(use.per_attempt if use else None) for use in (one.a, one.b)),
+                        *(_figure(use.per_solved if use else None) for use in (one.a, one.b)),
+                    )
+                    for one in found.deployment
+                ),
+            )
+    if isinstance(found, Comparisons):
+        yield Table(
+            "Ranks that are still possible",
+            compared.RANK_HEADER,
+            tuple(compared.rank_rows(found)),
+            (0, 1, 2),
+        )
+        yield Table(
+            compared.ranking_note(found),
+            compared.PAIR_HEADER,
+            tuple(compared.pair_rows(found)),
+            (0, 1, 6),
+        )
+
+
+def _figure(value: float | None) -> str:
+    from passhat.report.figures.spread import figure_text
+
+    return figure_text(value)
+
+
+def number_tables(report: Report) -> Iterator[Table]:
+    """Every estimate of every run, for both questions by name."""
+    labels = labels_of(report.runs)
+    for label, run in zip(labels, report.runs, strict=True):
+        who = f"{label}: " if len(labels) > 1 else ""
+        for about, question in (
+            ("new tasks", "on tasks like these"),
+            ("re-runs", "on exactly these tasks again"),
+        ):
+            yield from _over_k(run.estimates, about, f"{who}{question} ({about})")
+
+
+def slice_tables(report: Report) -> Iterator[Table]:
+    """The same for every value of a slice, about new tasks."""
+    for label, run in zip(labels_of(report.runs), report.runs, strict=True):
+        for value, estimates in run.slices.items():
+            yield from _over_k(estimates, "new tasks", f"{label}: {run.slice_label} = {value}")
+
+
+def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator[Table]:
+    asked = {found.metric: found for found in estimates if found.about == about}
+    ks = [int(name[5:]) for name in asked if name.startswith("pass^")]
+    ks = [k for k in ks if f"pass@{k}" in asked]
+    shown: set[str] = set()
+    if ks:
+        rows = []
+        for k in ks:
+            delta = asked.get(f"delta^{k}")
+            shown |= {f"pass^{k}", f"pass@{k}", f"delta^{k}"}
+            rows.append(
+                (
+                    str(k),
+                    value_text(asked[f"pass^{k}"]),
+                    value_text(asked[f"pass@{k}"]),
+                    value_text(delta) if delta else "–",
+                    number(delta.bounds[1]) if delta and delta.bounds else "–",
+                )
+            )
+        header = ("k", "pass^k", "pass@k", "delta^k", "at most")
+        yield Table(caption, header, tuple(rows), ())
+    others = [found for name, found in asked.items() if name not in shown]
+    if others:
+        rows_of = tuple(
+            (one.metric, value_text(one), f"{one.tasks:,}", f"{one.attempts:,}") for one in others
+        )
+        yield Table(caption, ("metric", "value", "tasks", "attempts"), rows_of)
+
+
+def missing_tables(report: Report) -> Iterator[tuple[RunReport, Table | None]]:
+    """What is missing from each run, and the headline numbers under each policy."""
+    labels = labels_of(report.runs)
+    for label, run in zip(labels, report.runs, strict=True):
+        policies = run.details.policies if run.details is not None else {}
+        rows = tuple(
+            (word, *(_under(ways.get(policy)) for policy in POLICIES))
+            for word, ways in policies.items()
+        )
+        header = ("metric", *(_POLICY_WORDS[policy] for policy in POLICIES))
+        yield (
+            run,
+            Table(f"{label}: missing attempts under each policy", header, rows) if rows else None,
+        )
+
+
+def _under(found: Estimate | None) -> str:
+    return "cannot be asked: too few attempts are left" if found is None else value_text(found)

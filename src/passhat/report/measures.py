@@ -1,0 +1,139 @@
+"""What attempts take: how seconds, steps, tokens and cost are spread, and what a success costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat._arrays import BoolArray, FloatArray
+from passhat._display import counted
+from passhat.outcomes import Attempts, Verdict
+
+__all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
+
+RATIO_METHOD = (
+    "all that was used, failed attempts included, divided by the attempts that passed; interval by "
+    "the delta method over tasks on the log scale"
+)
+_ORDER = ("cost", "seconds", "steps", "tokens")
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """The spread of a measure over the attempts that ended in one way."""
+
+    verdict: str
+    attempts: int
+    p5: float
+    p25: float
+    median: float
+    p75: float
+    p95: float
+
+    def to_dict(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of a run.
+
+    Attributes
+    ----------
+    attempts : int
+        How many attempts recorded it.
+    mean : float
+        Per attempt.
+    per_solved : float or None
+        Per attempt that passed, with failed attempts paid for too; ``None`` when none passed.
+    low, high : float or None
+        The interval of ``per_solved``.
+    spread : tuple of Quantiles
+        Of attempts that passed, and of those that failed.
+    """
+
+    name: str
+    attempts: int
+    passed: int
+    mean: float
+    per_solved: float | None
+    low: float | None
+    high: float | None
+    level: float
+    spread: tuple[Quantiles, ...]
+
+    def counts_text(self) -> str:
+        return f"{counted(self.passed, 'success', 'successes')} in {self.attempts:,} attempts"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "attempts": self.attempts,
+            "passed": self.passed,
+            "mean": self.mean,
+            "per_solved": self.per_solved,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "method": RATIO_METHOD,
+            "spread": [part.to_dict() for part in self.spread],
+        }
+
+
+def measures_of(attempts: Attempts | None, level: float) -> tuple[Measure, ...]:
+    """Every measure that was recorded, cost first."""
+    if attempts is None:
+        return ()
+    found = []
+    for name in _ORDER:
+        column = attempts.measures.get(name)
+        if column is not None and not np.isnan(column).all():
+            found.append(_measure(name, column, attempts, level))
+    return tuple(found)
+
+
+def _measure(name: str, column: FloatArray, attempts: Attempts, level: float) -> Measure:
+    known = ~np.isnan(column)
+    passed = known & (attempts.verdicts == Verdict.PASSED)
+    used, solved = float(column[known].sum()), int(passed.sum())
+    low, high = _ratio_interval(column, known, passed, attempts, level)
+    ends = (
+        ("passed", passed),
+        ("failed", known & (attempts.verdicts == Verdict.FAILED)),
+    )
+    return Measure(
+        name,
+        int(known.sum()),
+        solved,
+        used / int(known.sum()),
+        used / solved if solved else None,
+        low,
+        high,
+        level,
+        tuple(_quantiles(word, column[rows]) for word, rows in ends if rows.any()),
+    )
+
+
+def _quantiles(word: str, values: FloatArray) -> Quantiles:
+    return Quantiles(word, len(values), *map(float, np.quantile(values, _SHARES)))
+
+
+def _ratio_interval(
+    column: FloatArray, known: BoolArray, passed: BoolArray, attempts: Attempts, level: float
+) -> tuple[float | None, float | None]:
+    """For the ratio of two sums over tasks; tasks, not attempts, are what varies freely."""
+    from scipy.special import stdtrit
+
+    task = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
+    size = len(attempts.tasks)
+    used = np.bincount(task[known], column[known], size)
+    solved = np.bincount(task[passed], minlength=size).astype(np.float64)
+    if size < 2 or solved.sum() == 0 or used.sum() <= 0:
+        return None, None
+    ratio = used.sum() / solved.sum()
+    rest = used - ratio * solved
+    error = math.sqrt(float(rest @ rest) / (size * (size - 1))) / float(solved.mean())
+    reach = float(stdtrit(size - 1, (1 + level) / 2)) * error / ratio
+    return float(ratio * math.exp(-reach)), float(ratio * math.exp(reach))
