@@ -16,7 +16,8 @@ __all__ = ["Mark", "Plot", "Point", "Series", "draw"]
 
 _LEFT, _TOP, _BOTTOM = 44, 14, 40
 _LABEL_ROOM = 15
-_LETTER = 6.6
+_LETTER = 9.2
+"""Room for one letter of a name, wide enough for the larger letters of a narrow screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Plot:
     def right(self) -> float:
         """Room for the names of the lines."""
         longest = max((len(one.name) for one in self.series), default=0)
-        return max(18.0, min(longest * _LETTER + 16, 180.0))
+        return max(18.0, min(longest * _LETTER + 16, 210.0))
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -176,7 +177,7 @@ def _line(plot: Plot, one: Series) -> list[str]:
         if point.value is None and point.low is not None and point.high is not None:
             x, y = plot.x(point.x), plot.y((point.low + point.high) / 2)
             parts.append(
-                f'<circle class="near" r="9" cx="{_n(x)}" cy="{_n(y)}" '
+                f'<circle class="spot" r="9" cx="{_n(x)}" cy="{_n(y)}" '
                 f'data-tip="{escape(point.tip)}"/>'
             )
     return parts

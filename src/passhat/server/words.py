@@ -44,6 +44,8 @@ def dots(marks: Iterable[tuple[int, Verdict]], base: str = "") -> Markup:
 def seconds_text(value: float | None) -> str:
     if value is None:
         return "–"
+    if 0 < value < 0.1:
+        return f"{1000 * value:.0f} ms" if value >= 0.001 else "under 1 ms"
     if value < _MINUTE:
         return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
     if value < _HOUR:

@@ -148,7 +148,11 @@ class Reading:
         address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
         try:
             self._db = sqlite3.connect(
-                address, uri=True, timeout=_WAIT_SECONDS, check_same_thread=False
+                address,
+                uri=True,
+                timeout=_WAIT_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
             )
             views = self._all("SELECT name FROM sqlite_master WHERE type = 'view'")
         except sqlite3.Error as error:

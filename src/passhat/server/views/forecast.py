@@ -45,7 +45,9 @@ def forecast(site: Site, ask: Ask) -> Answer:
     try:
         run = site.reports.run(summary)
         reach, keep = ask.number("reach"), ask.number("keep")
-        words = words or ([] if reach or keep else list(default_words(run)))
+        # A page shows where the band lies in any case; data answer what was asked.
+        bare = ask.form != "html" and (reach is not None or keep is not None)
+        words = words or ([] if bare else list(default_words(run)))
         found = forecast_all(run, words)
         inverse = [] if reach is None else [reaches(run, reach)]
         inverse += [] if keep is None else [keeps(run, keep)]
@@ -78,15 +80,15 @@ def forecast(site: Site, ask: Ask) -> Answer:
 def _plot(run: Run, words: Sequence[str]) -> Markup:
     """The band of every metric from k = 1 on; the points are what was observed."""
     lines = []
-    for place, word in enumerate(
-        [word for word in words if metric(word).name.startswith("pass")], 1
-    ):
-        points = [_point(one) for one in forecast_curve(run, word)]
-        lines.append(Series(f"pass{word[4]}k", points, place))
+    for place, sign in enumerate("^@", 1):
+        ks = [metric(word).k for word in words if word.startswith(f"pass{sign}")]
+        if ks:
+            points = [_point(one) for one in forecast_curve(run, f"pass{sign}{max(ks)}")]
+            lines.append(Series(f"pass{sign}k", points, place))
     if not lines:
         return Markup("")
-    ks = sorted({int(point.x) for line in lines for point in line.points})
-    step = max(1, -(-len(ks) // 9))
+    drawn = sorted({int(point.x) for line in lines for point in line.points})
+    step = max(1, -(-len(drawn) // 9))
     ends = "; ".join(line.points[-1].tip for line in lines)
     return draw(
         Plot(
@@ -94,12 +96,11 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
             "Beyond the attempts that were made",
             "Bands over k on a doubling scale: every value that some distribution of difficulty "
             f"not rejected by the data would give. Points are what was observed. {ends}.",
-            lines[:4],
+            lines,
             x_title="attempts k, doubling",
-            ticks=[(k, f"{k:,}") for k in ks[::step]],
+            ticks=[(k, f"{k:,}") for k in drawn[::step]],
             log=True,
-            width=760,
-            height=320,
+            width=680,
         )
     )
 

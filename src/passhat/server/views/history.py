@@ -135,12 +135,18 @@ def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
             f"for new tasks; {len(inside)} vertical lines mark where suite or protocol changed.",
             lines,
             x_title="runs, in order of their start",
-            ticks=[(x, day(steps[x].run.head.started)[5:10]) for x in shown[::step]],
+            ticks=_ticks(steps, shown[::step]),
             marks=inside,
-            width=900,
-            height=330,
+            width=680,
         )
     )
+
+
+def _ticks(steps: Sequence[Step], places: Sequence[int]) -> list[tuple[float, str]]:
+    """Days; where all runs are of one day, hours and minutes."""
+    stamps = [(x, day(steps[x].run.head.started)) for x in places]
+    one_day = len({stamp[:10] for _, stamp in stamps}) == 1
+    return [(x, stamp[11:] if one_day else stamp[5:10]) for x, stamp in stamps]
 
 
 def _short(agent: str) -> str:

@@ -139,10 +139,9 @@ def _cost_card(found: Measure) -> Card:
         interval = f"[{found.low:.3g}, {found.high:.3g}]"
     value = "–" if found.per_solved is None else f"{found.per_solved:.3g}"
     unit = " s" if found.name == "seconds" else ""
-    asks = "Cost" if found.name == "cost" else "Seconds"
     return Card(
         "cost per success" if found.name == "cost" else "time per success",
-        f"{asks} of all attempts, per success",
+        "All attempts, per one that passes",
         f"{value}{unit}",
         interval,
         found.counts_text(),
