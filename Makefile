@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench docs screenshots clean
 
 BIN := .venv/bin
 
@@ -9,6 +9,7 @@ help:
 	@echo "make lint    ruff, mypy --strict and import-linter"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
 	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make screenshots   photograph the demo's HTML report for README and docs"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo:
@@ -34,6 +35,10 @@ bench:
 docs:
 	@tools/setup dev
 	$(BIN)/python tools/write_docs.py
+
+screenshots:
+	@tools/setup dev
+	$(BIN)/python tools/screenshots.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -55,7 +55,7 @@ def command(
     from passhat.errors import InvalidValue
     from passhat.report import ReportOptions
     from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
-    from passhat.report.figures.making import needs
+    from passhat.report.figures.making import DETAILED, needs
 
     if listed:
         for known, what in FIGURES.items():
@@ -65,6 +65,10 @@ def command(
         raise InvalidValue(
             "a figure needs a name and a file to be written to.",
             hint="passhat figure curves runs.csv -o fig.svg; passhat figure --list names them all.",
+        )
+    if name not in FIGURES:
+        raise InvalidValue(
+            f"no figure is called {name!r}.", hint=f"There are: {', '.join(FIGURES)}"
         )
     form = FORMS.get(Path(output).suffix.lower())
     if form is None:
@@ -77,7 +81,7 @@ def command(
         runs = how.read(sources)
         ended = exit_code(runs)
         options = ReportOptions(
-            missing=missing, level=level, drop_short=drop_short, with_details=True
+            missing=missing, level=level, drop_short=drop_short, with_details=name in DETAILED
         )
         compared = metric if name in ("flips", "lift") else None
         material = _material(chosen_runs(runs, names), options, compared, allow=allow)
@@ -105,8 +109,8 @@ def _material(
     from passhat.report.changes import task_changes
     from passhat.report.figures import Material
 
-    report = build_report(runs, options)
     if metric is None:
+        report = build_report(runs, options)
         return Material(report, missing=options.missing, level=options.level)
     if len(runs) != 2:
         raise InvalidValue(
@@ -125,4 +129,4 @@ def _material(
         allow=allow,
     )
     changes = task_changes(runs[0], runs[1], metric, missing=missing, drop_short=drop_short)
-    return Material(report, found, changes, options.missing, options.level)
+    return Material(build_report(runs, options), found, changes, options.missing, options.level)

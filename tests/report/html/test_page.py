@@ -251,7 +251,12 @@ def test_what_sources_say_is_text_never_markup(browser_page: Page, tmp_path: Pat
     page = _made(tmp_path, "hostile", text, "report")
     own = browser_page(page.as_uri())
     said: list[str] = []
-    own.page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+
+    def heard(dialog: Any) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    own.page.on("dialog", heard)
     for task in own.page.locator(".task > summary").all():
         task.click()
     assert HOSTILE in own.page.locator(".task .name").all_inner_texts()

@@ -128,6 +128,7 @@ def page_svg(figure: Figure) -> str:
     drawn = re.sub(r'(<g[^>]*) aria-label="[^"]*"', r"\1", drawn)
     drawn = drawn.replace(" aria-label=", " data-tip=")
     drawn = _GEOMETRY.sub(lambda found: _LONG.sub(_rounded, found[0]), drawn)
+    drawn = _own_ids(drawn, figure.name)
     head = (
         f'<title id="{figure.name}-title">{escape(figure.title)}</title>'
         f'<desc id="{figure.name}-desc">{escape(figure.description)}</desc>'
@@ -150,6 +151,14 @@ _UNNEEDED = re.compile(
 )
 _GEOMETRY = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
 _LONG = re.compile(r"-?\d+\.\d{2,}")
+
+
+def _own_ids(drawn: str, name: str) -> str:
+    """Clip paths under names of the figure's own: a page holds many, and ids must differ."""
+    known: dict[str, str] = {}
+    for old in re.findall(r'id="(clip\d+)"', drawn):
+        known.setdefault(old, f"{name}-clip-{len(known) + 1}")
+    return re.sub(r"\bclip\d+\b", lambda found: known.get(found[0], found[0]), drawn)
 
 
 def _rounded(match: re.Match[str]) -> str:

@@ -70,7 +70,7 @@ def k_scale(ks: Sequence[int]) -> Scale:
     powers = [1 << i for i in range(high.bit_length()) if low <= 1 << i <= high]
     every = -(-len(powers) // _MOST_TICKS)
     return Scale(
-        "k", low, high * 1.02, log=True, ticks=tuple(map(float, powers[::every])), form=",d"
+        "k", low * 0.93, high * 1.03, log=True, ticks=tuple(map(float, powers[::every])), form=",d"
     )
 
 

@@ -14,7 +14,7 @@ from passhat.report.figures import agents, article, heat, over_k, spread
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
 
-__all__ = ["FIGURES", "Material", "make_figure"]
+__all__ = ["DETAILED", "FIGURES", "Material", "make_figure", "needs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,10 @@ FIGURES = MappingProxyType(
     | {name: what for name, (what, _) in _ARTICLE.items()}
 )
 """Every name, and what it shows."""
+
+
+DETAILED = ("curves", "delta", "forecast", "width", "distributions")
+"""Figures that a report must have been built with details for."""
 
 
 def make_figure(name: str, material: Material | None) -> Figure | None:
