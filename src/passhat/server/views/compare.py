@@ -89,7 +89,8 @@ def comparison(site: Site, ask: Ask) -> Answer:
         }
         return Html("compare.html.j2", context | trouble)
     if ask.form == "json":
-        return Json(found.to_dict())
+        changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
+        return Json(found.to_dict() | {"changes": [one.to_dict() for one in changes]})
     header, rows = _table(found)
     if ask.form == "csv":
         return Csv(header, rows)
