@@ -33,7 +33,7 @@ SHOTS: tuple[tuple[str, Scheme, int, int, str], ...] = (
 
 DASHBOARD: tuple[tuple[str, Scheme, int, int, str], ...] = (
     ("dashboard-run", "light", 1240, 900, "/runs/{a}"),
-    ("dashboard-attempt", "dark", 1240, 860, "/runs/{b}/attempt/retail/010/1"),
+    ("dashboard-attempt", "dark", 1240, 860, "/runs/{a}/attempt/retail/010/1"),
     ("dashboard-compare", "light", 1240, 860, "/compare?run={a}&run={b}"),
 )
 """The same of the live dashboard; A and B are the demo's runs."""

@@ -171,3 +171,13 @@ def test_our_own_form_starts_a_command(allowed: TestClient, stored: Stored) -> N
     assert started.line.startswith(f"passhat run --store={stored.path}")
     assert "--name=--help" in started.line
     assert "ended with exit code 2" in allowed.get("/start").text
+
+
+def test_judging_again_is_a_command_of_its_own(allowed: TestClient, stored: Stored) -> None:
+    assert allowed.post(f"/runs/{stored.a}/regrade", data={"csrf": "wrong"}).status_code == 403
+    assert allowed.post("/runs/none/regrade", data={"csrf": "right"}).status_code == 404
+    answer = allowed.post(f"/runs/{stored.a}/regrade", data={"csrf": "right"})
+    assert answer.status_code == 303
+    (started,) = allowed.app.state.site.commands.all()  # type: ignore[attr-defined]
+    assert started.line == f"passhat regrade --store={stored.path} {stored.a}"
+    started.process.wait(60)

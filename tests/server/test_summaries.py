@@ -60,7 +60,7 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
     with Store(path) as store:
         run = write_run(store, "a", 0.5)
         reading = Reading(path)
-        summaries, reports = Summaries(reading), Reports(reading)
+        summaries, reports = Summaries(reading), Reports(path)
         known = reports.whole(summaries.one(run))
         assert reports.whole(summaries.one(run)) is known
         assert reports.is_ready(summaries.one(run))

@@ -98,7 +98,7 @@ def make_app(
     register_url_convertor("form", _Form())
     reading = Reading(store)
     site = Site(
-        reading, Summaries(reading), Reports(reading), Commands(), access, allow_run=allow_run
+        reading, Summaries(reading), Reports(store), Commands(), access, allow_run=allow_run
     )
 
     @asynccontextmanager

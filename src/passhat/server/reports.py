@@ -63,8 +63,9 @@ class Known:
 class Reports:
     """Computes in the background, two runs at a time, and remembers."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+    def __init__(self, path: str) -> None:
+        # A connection of its own: a long count must not keep pages waiting.
+        self._reading = Reading(path)
         self._lock = threading.Lock()
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: Kept[Known] = Kept(_MOST_TASKS)
@@ -72,7 +73,8 @@ class Reports:
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
 
     def close(self) -> None:
-        self._work.shutdown(wait=False, cancel_futures=True)
+        self._work.shutdown(wait=True, cancel_futures=True)
+        self._reading.close()
 
     def run(self, summary: Summary) -> Run:
         """The run itself, for comparing and forecasting."""

@@ -159,7 +159,6 @@ class Reading:
             raise ReadError(f"cannot be read as a store ({error}).", source=path) from None
         # Where judgements may come later, a view shows every attempt with the newest one.
         self._judged = ("judged",) in views
-        self._attempts = "judged" if self._judged else "attempts"
 
     def close(self) -> None:
         with self._lock:
@@ -197,7 +196,7 @@ class Reading:
         made = self._all(
             "SELECT run, count(verdict), coalesce(sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END), 0),"
             " coalesce(sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END), 0) "
-            f"FROM {self._attempts} {where} GROUP BY run",
+            f"FROM {self._attempts(run)} {where} GROUP BY run",
             *values,
         )
         found = {key: RunCounts(tasks=count) for key, count in tasks.items()}
@@ -207,7 +206,7 @@ class Reading:
         """Finished attempts by verdict and word, the most frequent first."""
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), count(*), sum(seconds), sum(steps), sum(tokens), "
-            f"sum(cost) FROM {self._attempts} WHERE run = ? AND verdict IS NOT NULL "
+            f"sum(cost) FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL "
             "GROUP BY verdict, coalesce(why, '') ORDER BY count(*) DESC, 2",
             run,
         )
@@ -227,7 +226,7 @@ class Reading:
             "SELECT task, sum(CASE WHEN verdict >= 0 THEN 1 ELSE 0 END) AS n, "
             "sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END) AS c, "
             "sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END) AS m "
-            f"FROM {self._attempts} WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
+            f"FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
             ") a ON a.task = t.key ORDER BY t.position, t.key",
             run,
         )
@@ -304,7 +303,7 @@ class Reading:
         """(number, verdict) of the finished attempts at some tasks."""
         holes = ", ".join("?" * len(tasks))
         rows = self._all(
-            f"SELECT task, number, verdict FROM {self._attempts} WHERE run = ? AND task IN "
+            f"SELECT task, number, verdict FROM {self._attempts(run)} WHERE run = ? AND task IN "
             f"({holes}) AND verdict IS NOT NULL ORDER BY task, number",
             run,
             *tasks,
@@ -316,6 +315,14 @@ class Reading:
         return found
 
     # -- how ---------------------------------------------------------------------------------
+
+    def _attempts(self, run: int | None) -> str:
+        """Where attempts are counted: the view costs a look-up each, and often there is none."""
+        if not self._judged:
+            return "attempts"
+        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
+        found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
+        return "judged" if found[0][0] else "attempts"
 
     def _where(self, run: int, wanted: Wanted) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]
@@ -332,10 +339,11 @@ class Reading:
         return " AND ".join(parts), tuple(chosen)
 
     def _lines(self, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
+        source = "judged" if self._judged else "attempts"
         rows = self._all(
             "SELECT a.task, t.task, a.number, a.verdict, coalesce(a.why, ''), "
             "coalesce(a.detail, ''), a.steps, a.seconds, a.tokens, a.cost, a.seed, "
-            f"coalesce(a.finished, '') FROM {self._attempts} a JOIN tasks t ON t.key = a.task "
+            f"coalesce(a.finished, '') FROM {source} a JOIN tasks t ON t.key = a.task "
             f"WHERE {rest}",
             *values,
         )
