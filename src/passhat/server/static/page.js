@@ -23,6 +23,15 @@
     addEventListener("pagehide", () => source.close());
   }
 
+  /* The list of runs looks again by itself, unless somebody is choosing from it. */
+  const filters = one("#filters");
+  if (filters) {
+    setInterval(() => {
+      const busy = document.hidden || one("#list input:checked") || one("#list [rel=prev]");
+      if (!busy) htmx.trigger("#filters", "refresh");
+    }, 3000);
+  }
+
   /* Lines. */
   const rows = () => all("[data-row]");
   const link = (row) => row && row.querySelector("a[href]");

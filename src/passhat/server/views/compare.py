@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from passhat._display import number
 from passhat.comparison import Comparison, Comparisons, compare, compare_all
 from passhat.errors import InvalidValue, NotComparable, PasshatError
 from passhat.outcomes import Run, Verdict
@@ -70,6 +71,8 @@ def comparison(site: Site, ask: Ask) -> Answer:
         "allow": allow,
         "show": show,
         "most": _MOST_RUNS,
+        # Two are A and B, as in every lift; more have numbers, as in the tables.
+        "names": "123456" if len(chosen) > 2 else "AB3456",
         "found": None,
         "trouble": "",
         "hint": "",
@@ -143,7 +146,12 @@ def _table(found: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[s
 def _sentences(found: Comparison | Comparisons) -> list[str]:
     if isinstance(found, Comparison):
         return [result.sentence for result in found.results]
-    return [ranking_note(found)]
+    first = found.ranks[0]
+    return [
+        f"{first.name} has the highest {first.metric}, {number(first.value)}; its rank among "
+        f"{len(found.names)} may be {first}.",
+        ranking_note(found),
+    ]
 
 
 def _beside(site: Site, chosen: Sequence[Summary], runs: Sequence[Run], word: str) -> list[Beside]:
