@@ -1,16 +1,19 @@
-"""Photograph a real report of `passhat demo` in the system's Chromium, for README and docs.
+"""Photograph what `passhat demo` makes in the system's Chromium, for README and docs.
 
 make screenshots
 """
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
+from urllib.request import urlopen
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -27,6 +30,13 @@ SHOTS: tuple[tuple[str, Scheme, int, int, str], ...] = (
     ("report-phone", "dark", 420, 900, "#s-tasks"),
 )
 """Name, colours, width, height, and where on the page."""
+
+DASHBOARD: tuple[tuple[str, Scheme, int, int, str], ...] = (
+    ("dashboard-run", "light", 1240, 900, "/runs/{a}"),
+    ("dashboard-attempt", "dark", 1240, 860, "/runs/{a}/attempt/retail/010/1"),
+    ("dashboard-compare", "light", 1240, 860, "/compare?run={a}&run={b}"),
+)
+"""The same of the live dashboard; A and B are the demo's runs."""
 
 
 def main() -> None:
@@ -45,18 +55,45 @@ def main() -> None:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=found, args=flags)
-            for shot in SHOTS:
-                _photograph(browser, page, *shot)
+            for name, scheme, width, height, at in SHOTS:
+                where = page.as_uri() + at
+                _photograph(browser, where, ".task", name, scheme, width, height)
+            _dashboard(browser, command, folder)
             browser.close()
 
 
+def _dashboard(browser: Browser, command: list[str], folder: str) -> None:
+    """The demo's store in the dashboard."""
+    process = subprocess.Popen(
+        [*command, "view", "--store", "demo.db"], cwd=folder, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().rpartition(" ")[2].strip().rstrip("/")
+    with urlopen(f"{address}/runs.json") as answer:
+        runs = {
+            letter: run["id"] for letter, run in zip("ab", json.load(answer)["runs"], strict=True)
+        }
+    for run in runs.values():
+        urlopen(f"{address}/runs/{run}.csv").close()
+    for name, scheme, width, height, at in DASHBOARD:
+        _photograph(browser, address + at.format(**runs), "h1", name, scheme, width, height)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+
+
 def _photograph(
-    browser: Browser, page: Path, name: str, scheme: Scheme, width: int, height: int, at: str
+    browser: Browser,
+    where: str,
+    when: str,
+    name: str,
+    scheme: Scheme,
+    width: int,
+    height: int,
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     opened = context.new_page()
-    opened.goto(page.as_uri() + at)
-    opened.wait_for_selector(".task")
+    opened.goto(where)
+    opened.wait_for_selector(when)
     picture = IMAGES / f"{name}.png"
     opened.screenshot(path=picture)
     context.close()

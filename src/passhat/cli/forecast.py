@@ -63,11 +63,12 @@ def command(
     """
     from rich.console import Console
 
-    from passhat.forecasts import SCHEMA, forecast_all, forecast_curve, keeps, reaches
+    from passhat.forecasts import forecast_all, forecast_curve, keeps, reaches
+    from passhat.report.forecast_data import default_words, forecast_data
     from passhat.report.forecast_terminal import render_forecast
 
     run = how.one(source, run_name)
-    words = metrics or (() if reach or keep else _default(int(run.outcomes.n.max())))
+    words = metrics or (() if reach or keep else default_words(run))
     if curve:
         curves = [forecast_curve(run, word, level=level, missing=missing) for word in words]
         found = tuple(one for points in curves for one in points)
@@ -76,18 +77,8 @@ def command(
     inverse = [reaches(run, x, level=level, missing=missing) for x in reach]
     inverse += [keeps(run, x, level=level, missing=missing) for x in keep]
     if as_json_text:
-        data = {
-            "schema": SCHEMA,
-            "run": run.name,
-            "results": [one.to_dict() | {"in_words": one.users(users)} for one in found],
-            "reach": [one.to_dict() for one in inverse],
-        }
+        data = forecast_data(run, found, inverse, users)
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(render_forecast(run, found, inverse, Console(), users=users), nl=False)
     return ExitCode.OK
-
-
-def _default(n: int) -> tuple[str, str]:
-    """As far as a forecast is worth while: ten times n, and four times n."""
-    return f"pass@{10 * max(n, 1)}", f"pass^{4 * max(n, 1)}"

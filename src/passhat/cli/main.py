@@ -19,7 +19,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS = (
     *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
     *("config", "doctor"),
-    *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
+    *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
     *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),
     "completion",
 )

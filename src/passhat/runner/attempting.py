@@ -109,10 +109,7 @@ class Attempter:
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""
-        # Whose delay it is while the world has it; a suite with a user says that it is theirs.
-        slow: MissingReason = getattr(self.suite, "slow", MissingReason.INFRASTRUCTURE)
-        made.clock.next_reply(slow)
-        episode = await _ours(self.suite.episode, task, made.info.seed)
+        episode = await self._ours(made, self.suite.episode, task, made.info.seed)
         report_calls = getattr(episode, "report_calls", None)
         if report_calls is not None:
             report_calls(partial(self._called, made))
@@ -123,7 +120,7 @@ class Attempter:
             made.clock.next_step()  # starting the agent counts towards its first step
             session = await _started(self.agent, made)
             try:
-                await self._conversation(episode, session, made, slow)
+                await self._conversation(episode, session, made)
             finally:
                 usage = getattr(session, "usage", None)
                 if isinstance(usage, Usage):
@@ -138,10 +135,8 @@ class Attempter:
             if close is not None:
                 await _settled(close())
 
-    async def _conversation(
-        self, episode: Episode, session: Session, made: _Made, slow: MissingReason
-    ) -> None:
-        turn: Turn | None = await _ours(episode.open)
+    async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
+        turn: Turn | None = await self._ours(made, episode.open)
         if self.canary is not None and turn is not None:
             turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
         while turn is not None:
@@ -150,13 +145,12 @@ class Attempter:
                     FailureCategory.TIMEOUT,
                     f"max_steps: not done after {self.limits.max_steps} turns",
                 )
-            if made.steps:
+            if made.steps or made.clock.whose is not None:
                 made.clock.next_step()
             made.transcript.append({"role": "user", "text": self.redact(turn.text)})
             made.steps += 1
             answer = await self._answer(session, turn, made)
-            made.clock.next_reply(slow)
-            turn = await _ours(episode.reply, answer)
+            turn = await self._ours(made, episode.reply, answer)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
@@ -169,6 +163,22 @@ class Attempter:
         if self.canary is not None and not made.leak:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
+
+    async def _ours(self, made: _Made, work: Callable[..., T | Awaitable[T]], *given: object) -> T:
+        """Run the suite's own code: what breaks or drags on there is not the agent's fault."""
+        try:
+            value = work(*given)
+            # Asking the abstract class would be slower, and this is asked several times an attempt.
+            if not hasattr(value, "__await__"):
+                return value
+            # A suite with a user says that a delay is theirs.
+            slow = getattr(self.suite, "slow", MissingReason.INFRASTRUCTURE)
+            made.clock.next_reply(slow)
+            return await cast("Awaitable[T]", value)
+        except (WorldFault, RunStopped):
+            raise
+        except Exception as error:
+            raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
     def _called(self, made: _Made, call: str, result: str) -> bool:
         """A tool that the agent called by itself counts like one it asked for in its answer."""
@@ -206,18 +216,6 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
                 raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
             made.retries += 1
     raise AssertionError("unreachable")
-
-
-async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
-    """Run the suite's own code: what breaks there is not the agent's fault."""
-    try:
-        value = work(*given)
-        # Asking the abstract class would be slower, and this is asked several times an attempt.
-        return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
-    except (WorldFault, RunStopped):
-        raise
-    except Exception as error:
-        raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:

@@ -59,6 +59,11 @@ _MIGRATIONS = (
             WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
         );
     """,
+    # What finished last, and whether anything is open: pages ask that of every run at every look.
+    """
+    CREATE INDEX attempts_finished ON attempts (run, finished) WHERE finished IS NOT NULL;
+    CREATE INDEX attempts_open ON attempts (run) WHERE finished IS NULL;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)

@@ -1,0 +1,74 @@
+"""passhat view"""
+
+from __future__ import annotations
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.run import store_option
+
+
+@click.command("view")
+@store_option
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any free one."
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen; other machines then need the token that is printed.",
+)
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Another name by which browsers may call it; repeatable.",
+)
+@click.option("--allow-run", is_flag=True, help="Runs and regrades may be started from the page.")
+@click.option("--open", "open_browser", is_flag=True, help="Open a browser, too.")
+def command(
+    store_path: str,
+    port: int,
+    host: str,
+    names: tuple[str, ...],
+    allow_run: bool,
+    open_browser: bool,
+) -> ExitCode:
+    """Show the runs of a store in a browser, live while attempts finish.
+
+    Serves this machine only unless --host says otherwise. Ctrl-C ends it.
+    """
+    import secrets
+    import sys
+
+    from passhat.server.guard import Access, is_loopback
+    from passhat.server.serving import address_of, listen, serve
+    from passhat.store import Store
+
+    # Opened once for writing: a file of an older version is brought up to date.
+    Store(store_path, must_exist=True).close()
+    token = "" if is_loopback(host) else secrets.token_urlsafe(24)
+    access = Access(host, token, names)
+    listening = listen(host, port)
+    address = address_of(listening, access)
+
+    def ready() -> None:
+        click.echo(f"dashboard of {store_path}: {address}")
+        if token:
+            click.echo("everybody who has this address can read every conversation", err=True)
+        click.echo("Ctrl-C ends it", err=True)
+        sys.stdout.flush()
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    try:
+        with listening:
+            serve(store_path, access, listening, allow_run=allow_run, ready=ready)
+    except KeyboardInterrupt:
+        pass
+    return ExitCode.OK

@@ -1,0 +1,88 @@
+"""Commands started from a page: the same command line, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+
+__all__ = ["Commands", "Started"]
+
+_PROGRAM = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
+_TAIL = 4_000
+_GRACE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A command that was started here."""
+
+    number: int
+    line: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def code(self) -> int | None:
+        """How it ended; ``None`` while it goes on."""
+        return self.process.poll()
+
+    @property
+    def tail(self) -> str:
+        """The last of what it said."""
+        with self.log.open("rb") as stream:
+            stream.seek(max(0, self.log.stat().st_size - _TAIL))
+            return stream.read().decode("utf-8", "replace")
+
+
+class Commands:
+    """What was started, newest first. Closing asks what still runs to stop, as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: list[Started] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def all(self) -> list[Started]:
+        return self._started[::-1]
+
+    def start(self, arguments: Sequence[str]) -> Started:
+        """Start ``passhat ARGUMENTS``; values are joined to their options, so none is an option."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="passhat-view-")
+            number = len(self._started) + 1
+            log = Path(self._folder.name) / f"{number}.log"
+            with log.open("wb") as out:
+                process = subprocess.Popen(
+                    [sys.executable, "-c", _PROGRAM, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            started = Started(number, join(["passhat", *arguments]), process, log)
+            self._started.append(started)
+            return started
+
+    def close(self) -> None:
+        """Finished attempts are kept; the same command goes on where it stopped."""
+        going = [one for one in self._started if one.code is None]
+        for one in going:
+            with contextlib.suppress(ProcessLookupError):
+                one.process.send_signal(signal.SIGINT)
+        for one in going:
+            try:
+                one.process.wait(_GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                one.process.kill()
+                one.process.wait()
+        if self._folder is not None:
+            self._folder.cleanup()

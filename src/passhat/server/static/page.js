@@ -1,0 +1,117 @@
+/* What pages do by themselves: follow a run that goes on, move by keyboard, say values on hover.
+   Text only ever becomes text nodes; parts of pages come from the server, escaped. */
+"use strict";
+(() => {
+  const one = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+
+  /* A run that goes on: the server says when, the page asks for what moved. */
+  const live = one("[data-live]");
+  if (live) {
+    const source = new EventSource(live.dataset.live);
+    let waiting = false;
+    source.addEventListener("changed", () => {
+      if (waiting) return;
+      waiting = true;
+      /* One drawing per frame that is seen: a hidden page draws when it is looked at again. */
+      requestAnimationFrame(() => {
+        waiting = false;
+        htmx.trigger("#live", "changed");
+        if (one("#tasks") && !one("#tasks [data-row]")) htmx.ajax("GET", "?part=tasks", { target: "#tasks", swap: "innerHTML" });
+      });
+    });
+    addEventListener("pagehide", () => source.close());
+  }
+
+  /* The list of runs looks again by itself, unless somebody is choosing from it. */
+  const filters = one("#filters");
+  if (filters) {
+    setInterval(() => {
+      const busy = document.hidden || one("#list input:checked") || one("#list [rel=prev]");
+      if (!busy) htmx.trigger("#filters", "refresh");
+    }, 3000);
+  }
+
+  /* Lines. */
+  const rows = () => all("[data-row]");
+  const link = (row) => row && row.querySelector("a[href]");
+  const move = (by) => {
+    const found = rows();
+    if (!found.length) return false;
+    const at = found.findIndex((row) => row.contains(document.activeElement));
+    const next = found[Math.min(found.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    link(next)?.focus();
+    next.scrollIntoView({ block: "nearest" });
+    return true;
+  };
+  const follow = (selector) => {
+    const found = one(selector);
+    if (found) location.assign(found.href);
+    return Boolean(found);
+  };
+  const help = () => one("#help").showModal();
+  const keys = {
+    j: () => follow("#next") || (!one(".steps") && move(1)),
+    k: () => follow("#previous") || (!one(".steps") && move(-1)),
+    ArrowRight: () => follow("#next"),
+    ArrowLeft: () => follow("#previous"),
+    ArrowDown: () => !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(1),
+    ArrowUp: () => !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(-1),
+    f: () => {
+      if (follow("#failed-only")) return true;
+      const verdict = one("#verdict");
+      if (!verdict) return false;
+      verdict.value = verdict.value === "failed" ? "" : "failed";
+      verdict.dispatchEvent(new Event("change", { bubbles: true }));
+      return true;
+    },
+    u: () => follow("[data-up]"),
+    "/": () => { one("#search")?.focus(); return Boolean(one("#search")); },
+    "?": () => { help(); return true; },
+  };
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const field = event.target.closest("input, select, textarea, dialog");
+    if (field) {
+      if (event.key === "Escape" && field.matches("input")) field.blur();
+      if (!field.matches("input[type=checkbox]")) return;
+    }
+    if (keys[event.key]?.()) event.preventDefault();
+  });
+  one("#keys")?.addEventListener("click", help);
+
+  /* Values on hover. */
+  const tip = one("#tip");
+  const place = (x, y) => {
+    const box = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(6, x + 12), innerWidth - box.width - 6);
+    const top = y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${top}px`;
+  };
+  const say = (target, x, y) => {
+    tip.textContent = target.dataset.tip;
+    tip.hidden = false;
+    place(x, y);
+  };
+  addEventListener("pointermove", (event) => {
+    const target = event.target.closest?.("[data-tip]");
+    if (target) say(target, event.clientX, event.clientY);
+    else tip.hidden = true;
+  });
+  addEventListener("focusin", (event) => {
+    const target = event.target.closest?.("[data-tip]");
+    if (!target) { tip.hidden = true; return; }
+    const box = target.getBoundingClientRect();
+    say(target, box.left, box.bottom);
+  });
+  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+
+  /* What is shown has an address: filters go into it. */
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form.tools[hx-get]");
+    if (!form) return;
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    history.replaceState(null, "", `${form.getAttribute("action")}${query.size ? `?${query}` : ""}`);
+  });
+})();

@@ -1,0 +1,96 @@
+"""A conversation for reading: who speaks, and which turns are calls of tools and their results.
+
+What stands in a transcript is data. Nothing of it is ever taken for markup, and characters that
+steer a terminal or turn text around are shown by name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Turn", "turns_of", "visible"]
+
+_CALL = re.compile(r"\s*(?:<json>\s*)?(\{.*\})\s*(?:</json>\s*)?", re.DOTALL)
+_RESULT = re.compile(r"\s*Tool (result|error):\s?(.*)", re.DOTALL)
+_USER = re.compile(r"\s*User:\s?(.*)", re.DOTALL)
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+_LONG = 1_500
+"""Characters from which a first message (rules, tools) is folded away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One entry: ``kind`` is user, agent, call, result, error or other."""
+
+    number: int
+    kind: str
+    who: str
+    text: str
+    folded: bool = False
+
+
+def turns_of(transcript: Sequence[Mapping[str, str]]) -> list[Turn]:
+    """Every entry as a turn."""
+    return [_turn(i, entry) for i, entry in enumerate(transcript, 1)]
+
+
+def _turn(number: int, entry: Mapping[str, str]) -> Turn:
+    role, text = str(entry.get("role", "")), str(entry.get("text", ""))
+    if role in ("agent", "assistant"):
+        return _said_by_agent(number, text)
+    if role in ("tool", "tool_result", "function"):
+        return Turn(number, "result", "tool result", _pretty(text))
+    if role == "tool_call":
+        return Turn(number, "call", "tool call", _pretty(text))
+    if role == "user":
+        if found := _RESULT.fullmatch(text):
+            kind = "result" if found[1] == "result" else "error"
+            return Turn(number, kind, f"tool {found[1]}", _pretty(found[2]))
+        said = _USER.fullmatch(text)
+        return Turn(number, "user", "user", said[1] if said else text, len(text) > _LONG)
+    return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
+
+
+def _said_by_agent(number: int, text: str) -> Turn:
+    """Plain words, or a call; a call that only speaks is words again."""
+    found = _CALL.fullmatch(text)
+    call = _decoded(found[1]) if found else None
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return Turn(number, "agent", "agent", text)
+    arguments = call.get("arguments")
+    if call["name"] == "respond" and isinstance(arguments, dict):
+        content = arguments.get("content")
+        if isinstance(content, str) and len(arguments) == 1:
+            return Turn(number, "agent", "agent", content)
+    shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return Turn(number, "call", f"calls {call['name']}", shown)
+
+
+def _pretty(text: str) -> str:
+    found = _decoded(text)
+    if isinstance(found, dict | list):
+        return json.dumps(found, indent=2, ensure_ascii=False)
+    return text
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def visible(text: str) -> str:
+    """The text with characters that steer shown as pictures or by number."""
+    return _STEERING.sub(lambda found: _name(ord(found[0])), text)
+
+
+def _name(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

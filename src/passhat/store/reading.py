@@ -1,0 +1,363 @@
+"""Questions that pages ask of a store, answered without reading more rows than are shown.
+
+The file is opened for reading only. Every question is one statement of plain SQL; where all
+attempts of a run must be looked at, the database counts them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from passhat.errors import ReadError
+from passhat.outcomes import Verdict
+from passhat.protocol import Protocol
+from passhat.store.records import protocol_from
+
+__all__ = ["AttemptLine", "Group", "Reading", "RunCounts", "RunHead", "TaskCounts", "Wanted"]
+
+Row = tuple[Any, ...]
+Place = tuple[int, int]
+"""A task's short number and an attempt's number: where an attempt stands in the order of a run."""
+
+_WAIT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """What is known of a run without counting; ``version`` changes when anything else may have."""
+
+    key: int
+    id: str
+    agent: str
+    suite: str
+    name: str
+    planned: int
+    started: str
+    last: str
+    """When its newest attempt finished; empty before the first."""
+    open: bool
+    """Whether attempts are being made, or were left behind by a runner that is gone."""
+    judged: int = 0
+    """The newest later judgement of any of its attempts; 0 when there is none."""
+
+    @property
+    def version(self) -> str:
+        return f"{self.planned}/{self.last}/{int(self.open)}/{self.judged}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many tasks and finished attempts a run has."""
+
+    tasks: int = 0
+    attempts: int = 0
+    passed: int = 0
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """One task: attempts with a verdict, passed, and without a verdict."""
+
+    key: int
+    task: str
+    labels: str
+    n: int
+    c: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Attempts that ended in the same way, and what they took together; None is not recorded."""
+
+    verdict: Verdict
+    why: str
+    attempts: int
+    seconds: float | None
+    steps: float | None
+    tokens: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """One finished attempt as a line."""
+
+    place: Place
+    task: str
+    number: int
+    verdict: Verdict
+    why: str
+    detail: str
+    steps: float | None
+    seconds: float | None
+    tokens: float | None
+    cost: float | None
+    seed: int | None
+    finished: str
+
+    def to_dict(self) -> dict[str, object]:
+        """The words that ``passhat export`` uses."""
+        failed, missing = self.verdict is Verdict.FAILED, self.verdict is Verdict.MISSING
+        return {
+            "task": self.task,
+            "attempt": self.number,
+            "verdict": str(self.verdict),
+            "category": self.why if failed else None,
+            "reason": self.why if missing else None,
+            "detail": self.detail or None,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "seed": self.seed,
+            "finished": self.finished,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which attempts of a run: all, those with a verdict or a word, or those of one task."""
+
+    verdict: Verdict | None = None
+    why: str = ""
+    task: int | None = None
+
+
+class Reading:
+    """A store as pages see it. May be used from several threads; they take turns."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        if not Path(path).is_file():
+            raise ReadError(
+                "there is no store.",
+                source=path,
+                hint="Make one with passhat run, or name it with --store PATH.",
+            )
+        address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
+        try:
+            self._db = sqlite3.connect(
+                address,
+                uri=True,
+                timeout=_WAIT_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
+            )
+            views = self._all("SELECT name FROM sqlite_master WHERE type = 'view'")
+        except sqlite3.Error as error:
+            raise ReadError(f"cannot be read as a store ({error}).", source=path) from None
+        # Where judgements may come later, a view shows every attempt with the newest one.
+        self._judged = ("judged",) in views
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def change(self) -> int:
+        """A number that differs whenever somebody else has written."""
+        return int(self._all("PRAGMA data_version")[0][0])
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def heads(self) -> list[RunHead]:
+        """Every run, the oldest first; two look-ups in an index each."""
+        rows = self._all(
+            "SELECT r.key, r.id, r.agent, r.suite, r.name, r.planned, r.started, "
+            "coalesce((SELECT max(a.finished) FROM attempts a "
+            "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
+            "EXISTS (SELECT 1 FROM attempts a INDEXED BY attempts_open "
+            "WHERE a.run = r.key AND a.finished IS NULL) "
+            "FROM runs r ORDER BY r.started, r.key"
+        )
+        return [RunHead(*(*head, bool(is_open))) for *head, is_open in rows]
+
+    def judged_after(self, key: int) -> dict[int, int]:
+        """Runs with judgements newer than this one, and the newest of each."""
+        if not self._judged:
+            return {}
+        rows = self._all("SELECT run, max(key) FROM judgements WHERE key > ? GROUP BY run", key)
+        return {int(run): int(newest) for run, newest in rows}
+
+    def counts(self, run: int | None = None) -> dict[int, RunCounts]:
+        """Attempts counted for every run, or for one of them."""
+        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
+        tasks: dict[int, int] = dict(
+            self._all(f"SELECT run, count(*) FROM tasks {where} GROUP BY run", *values)
+        )
+        made = self._all(
+            "SELECT run, count(verdict), coalesce(sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END), 0),"
+            " coalesce(sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END), 0) "
+            f"FROM {self._attempts(run)} {where} GROUP BY run",
+            *values,
+        )
+        found = {key: RunCounts(tasks=count) for key, count in tasks.items()}
+        return found | {key: RunCounts(tasks.get(key, 0), *counted) for key, *counted in made}
+
+    def groups(self, run: int) -> list[Group]:
+        """Finished attempts by verdict and word, the most frequent first."""
+        rows = self._all(
+            "SELECT verdict, coalesce(why, ''), count(*), sum(seconds), sum(steps), sum(tokens), "
+            f"sum(cost) FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL "
+            "GROUP BY verdict, coalesce(why, '') ORDER BY count(*) DESC, 2",
+            run,
+        )
+        return [Group(Verdict(row[0]), *row[1:]) for row in rows]
+
+    def protocol(self, run: int) -> Protocol:
+        """What a run was begun with."""
+        ((text,),) = self._all("SELECT protocol FROM runs WHERE key = ?", run)
+        return protocol_from(json.loads(text))
+
+    # -- tasks -------------------------------------------------------------------------------
+
+    def task_counts(self, run: int) -> list[TaskCounts]:
+        """Every task with a finished attempt, in the order of the suite."""
+        rows = self._all(
+            "SELECT t.key, t.task, t.labels, a.n, a.c, a.m FROM tasks t JOIN ("
+            "SELECT task, sum(CASE WHEN verdict >= 0 THEN 1 ELSE 0 END) AS n, "
+            "sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END) AS c, "
+            "sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END) AS m "
+            f"FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
+            ") a ON a.task = t.key ORDER BY t.position, t.key",
+            run,
+        )
+        return [TaskCounts(*row) for row in rows]
+
+    def task_key(self, run: int, task: str) -> int | None:
+        """The short number of a task."""
+        rows = self._all("SELECT key FROM tasks WHERE run = ? AND task = ?", run, task)
+        return int(rows[0][0]) if rows else None
+
+    def task_keys(self, run: int, tasks: Sequence[str]) -> dict[str, int]:
+        """The short numbers of some tasks."""
+        holes = ", ".join("?" * len(tasks))
+        rows = self._all(
+            f"SELECT task, key FROM tasks WHERE run = ? AND task IN ({holes})", run, *tasks
+        )
+        return dict(rows)
+
+    def task_labels(self, run: int, task: str) -> Mapping[str, str]:
+        rows = self._all("SELECT labels FROM tasks WHERE run = ? AND task = ?", run, task)
+        found: Mapping[str, str] = json.loads(rows[0][0]) if rows else {}
+        return found
+
+    # -- attempts ----------------------------------------------------------------------------
+
+    def lines(self, run: int, wanted: Wanted, size: int, after: Place | None) -> list[AttemptLine]:
+        """Some attempts in the order of the suite, from a place on."""
+        where, values = self._where(run, wanted)
+        if after is not None:
+            where, values = f"{where} AND (a.task, a.number) > (?, ?)", (*values, *after)
+        return self._lines(f"{where} ORDER BY a.task, a.number LIMIT ?", (*values, size))
+
+    def newest(
+        self, run: int, wanted: Wanted, size: int, before: tuple[str, int, int] | None = None
+    ) -> list[AttemptLine]:
+        """Some attempts, what finished last first; ``before`` is when and where the last one is."""
+        where, values = self._where(run, wanted)
+        where += " AND a.finished IS NOT NULL"  # so that the index over those is used
+        if before is not None:
+            where += " AND (a.finished, a.task, a.number) < (?, ?, ?)"
+            values = (*values, *before)
+        order = "ORDER BY a.finished DESC, a.task DESC, a.number DESC LIMIT ?"
+        return self._lines(f"{where} {order}", (*values, size))
+
+    def beside(self, run: int, wanted: Wanted, place: Place, *, before: bool) -> AttemptLine | None:
+        """The attempt just before or after a place."""
+        where, values = self._where(run, wanted)
+        sign, way = ("<", "DESC") if before else (">", "ASC")
+        order = f"ORDER BY a.task {way}, a.number {way} LIMIT 1"
+        found = self._lines(
+            f"{where} AND (a.task, a.number) {sign} (?, ?) {order}", (*values, *place)
+        )
+        return found[0] if found else None
+
+    def line(self, run: int, place: Place) -> AttemptLine | None:
+        """One finished attempt."""
+        where, values = self._where(run, Wanted(task=place[0]))
+        found = self._lines(f"{where} AND a.number = ?", (*values, place[1]))
+        return found[0] if found else None
+
+    def transcript(self, run: int, place: Place) -> Sequence[Mapping[str, str]]:
+        """The conversation of an attempt; empty when none was kept."""
+        rows = self._all(
+            "SELECT body FROM transcripts WHERE run = ? AND task = ? AND number = ?", run, *place
+        )
+        if not rows:
+            return ()
+        body = bytes(rows[0][0])
+        found: Sequence[Mapping[str, str]] = json.loads(
+            body if body.startswith(b"[") else zlib.decompress(body)
+        )
+        return found
+
+    def marks(self, run: int, tasks: Sequence[int]) -> dict[int, list[tuple[int, Verdict]]]:
+        """(number, verdict) of the finished attempts at some tasks."""
+        holes = ", ".join("?" * len(tasks))
+        rows = self._all(
+            f"SELECT task, number, verdict FROM {self._attempts(run)} WHERE run = ? AND task IN "
+            f"({holes}) AND verdict IS NOT NULL ORDER BY task, number",
+            run,
+            *tasks,
+        )
+        found: dict[int, list[tuple[int, Verdict]]] = {}
+        for task, number, verdict in rows:
+            place = found.setdefault(int(task), [])
+            place.append((int(number), Verdict(int(verdict))))
+        return found
+
+    # -- how ---------------------------------------------------------------------------------
+
+    def _attempts(self, run: int | None) -> str:
+        """Where attempts are counted: the view costs a look-up each, and often there is none."""
+        if not self._judged:
+            return "attempts"
+        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
+        found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
+        return "judged" if found[0][0] else "attempts"
+
+    def _where(self, run: int, wanted: Wanted) -> tuple[str, tuple[object, ...]]:
+        parts = ["a.run = ?", "a.verdict IS NOT NULL"]
+        chosen: list[object] = [run]
+        if wanted.verdict is not None:
+            parts.append("a.verdict = ?")
+            chosen.append(int(wanted.verdict))
+        if wanted.why:
+            parts.append("a.why = ?")
+            chosen.append(wanted.why)
+        if wanted.task is not None:
+            parts.append("a.task = ?")
+            chosen.append(wanted.task)
+        return " AND ".join(parts), tuple(chosen)
+
+    def _lines(self, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
+        source = "judged" if self._judged else "attempts"
+        rows = self._all(
+            "SELECT a.task, t.task, a.number, a.verdict, coalesce(a.why, ''), "
+            "coalesce(a.detail, ''), a.steps, a.seconds, a.tokens, a.cost, a.seed, "
+            f"coalesce(a.finished, '') FROM {source} a JOIN tasks t ON t.key = a.task "
+            f"WHERE {rest}",
+            *values,
+        )
+        return [
+            AttemptLine((int(key), int(number)), task, number, Verdict(verdict), *others)
+            for key, task, number, verdict, *others in rows
+        ]
+
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        try:
+            with self._lock:
+                return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise ReadError(f"cannot be read ({error}).", source=self.path) from None

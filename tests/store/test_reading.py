@@ -1,0 +1,160 @@
+"""Questions that pages ask, answered by the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import ReadError
+from passhat.outcomes import Verdict
+from passhat.protocol import Protocol
+from passhat.store import AttemptRecord, RunRecord, Store
+from passhat.store.reading import Reading, Wanted
+from passhat.suites.base import Judgement, Task
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Three tasks with three attempts each; one attempt is still being made."""
+    place = str(tmp_path / "s.db")
+    with Store(place) as store:
+        tasks = [Task(name, "?", {"band": "x"}) for name in ("b", "a", "c")]
+        record = RunRecord("agent", Protocol(suite="suite"), tasks)
+        store.begin(record, 3)
+        store.claim(record.id, [(task.id, number) for task in tasks for number in (1, 2, 3)])
+        passed, failed = Judgement(Verdict.PASSED), Judgement(Verdict.FAILED, "timeout", "late")
+        missing = Judgement(Verdict.MISSING, "budget")
+        for task, number, judgement in (
+            *(("b", 1, passed), ("a", 1, failed), ("c", 1, missing), ("b", 2, passed)),
+            *(("a", 2, passed), ("c", 2, failed), ("b", 3, failed), ("a", 3, failed)),
+        ):
+            store.finish(
+                record.id, [AttemptRecord(task, number, judgement, seconds=2.0, steps=number)]
+            )
+    return place
+
+
+def test_counts_are_those_of_the_store(path: str) -> None:
+    reading = Reading(path)
+    (head,) = reading.heads()
+    assert head.open
+    assert head.last
+    counts = reading.counts()[head.key]
+    with Store(path) as store:
+        (run,) = store.runs()
+    assert (counts.tasks, counts.attempts, counts.passed, counts.missing) == (
+        *(run.tasks, run.attempts, run.passed, run.missing),
+    )
+    assert reading.counts(head.key) == reading.counts()
+    rows = [(one.task, one.n, one.c, one.missing) for one in reading.task_counts(head.key)]
+    assert rows == [("b", 3, 2, 0), ("a", 3, 1, 0), ("c", 1, 0, 1)]
+    groups = {(one.verdict, one.why): one for one in reading.groups(head.key)}
+    assert groups[Verdict.FAILED, "timeout"].attempts == 4
+    assert groups[Verdict.FAILED, "timeout"].seconds == 8.0
+    assert groups[Verdict.PASSED, ""].cost is None
+    reading.close()
+
+
+def test_lines_from_a_place_on(path: str) -> None:
+    reading = Reading(path)
+    key = reading.heads()[0].key
+    whole = reading.lines(key, Wanted(), 100, None)
+    assert " ".join(f"{one.task}{one.number}" for one in whole) == "b1 b2 b3 a1 a2 a3 c1 c2"
+    assert reading.lines(key, Wanted(), 2, whole[2].place) == whole[3:5]
+    assert reading.beside(key, Wanted(), whole[3].place, before=True) == whole[2]
+    assert reading.beside(key, Wanted(), whole[3].place, before=False) == whole[4]
+    assert reading.beside(key, Wanted(), whole[-1].place, before=False) is None
+    failed = reading.beside(key, Wanted(Verdict.FAILED), whole[0].place, before=False)
+    assert failed == whole[2]
+    newest = reading.newest(key, Wanted(), 100)
+    stamps = [one.finished for one in newest]
+    assert stamps == sorted(stamps, reverse=True)
+    last = newest[3]
+    assert reading.newest(key, Wanted(), 3, (last.finished, *last.place)) == newest[4:7]
+    assert [one.why for one in reading.newest(key, Wanted(why="budget"), 9)] == ["budget"]
+    assert reading.marks(key, [whole[0].place[0]]) == {
+        whole[0].place[0]: [(1, Verdict.PASSED), (2, Verdict.PASSED), (3, Verdict.FAILED)]
+    }
+    reading.close()
+
+
+JUDGEMENTS = """
+CREATE TABLE IF NOT EXISTS judgements (
+    key INTEGER PRIMARY KEY, run INTEGER NOT NULL, task INTEGER NOT NULL, number INTEGER NOT NULL,
+    verdict INTEGER NOT NULL, why TEXT NOT NULL, detail TEXT NOT NULL,
+    judge_fingerprint TEXT NOT NULL, at TEXT NOT NULL, source TEXT NOT NULL);
+CREATE VIEW IF NOT EXISTS judged AS
+    SELECT a.run, a.task, a.number, a.owner, coalesce(j.verdict, a.verdict) AS verdict,
+        coalesce(j.why, a.why) AS why, coalesce(j.detail, a.detail) AS detail,
+        a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
+    FROM attempts a LEFT JOIN judgements j
+        ON j.run = a.run AND j.task = a.task AND j.number = a.number;
+"""
+
+
+def test_later_judgements_count(path: str) -> None:
+    db = sqlite3.connect(path)
+    db.executescript(JUDGEMENTS)
+    reading = Reading(path)
+    key = reading.heads()[0].key
+    assert reading.judged_after(0) == {}
+    assert reading.counts()[key].passed == 3
+    with db:
+        db.execute(
+            "INSERT INTO judgements (run, task, number, verdict, why, detail, judge_fingerprint, "
+            "at, source) VALUES (?, 1, 3, 1, '', 'after all', '', '', 'regrade')",
+            (key,),
+        )
+    db.close()
+    assert reading.judged_after(0) == {key: 1}
+    assert reading.judged_after(1) == {}
+    assert reading.counts()[key].passed == reading.counts(key)[key].passed == 4
+    line = reading.line(key, (1, 3))
+    assert line is not None
+    assert (line.verdict, line.detail) == (Verdict.PASSED, "after all")
+    assert reading.task_counts(key)[0].c == 3
+    reading.close()
+
+
+def test_the_look_at_all_runs_reads_no_attempt(path: str) -> None:
+    """Both look-ups are answered by the index; a scan would take seconds on large stores."""
+    with sqlite3.connect(path) as db:
+        for question, index in (
+            (
+                "SELECT max(finished) FROM attempts WHERE run = 1 AND finished IS NOT NULL",
+                "attempts_finished",
+            ),
+            (
+                "SELECT 1 FROM attempts INDEXED BY attempts_open "
+                "WHERE run = 1 AND finished IS NULL",
+                "attempts_open",
+            ),
+            (
+                "SELECT * FROM attempts WHERE run = 1 AND finished IS NOT NULL "
+                "ORDER BY finished DESC, task DESC, number DESC",
+                "attempts_finished",
+            ),
+        ):
+            plan = " ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {question}"))
+            assert index in plan
+            assert "TEMP B-TREE" not in plan
+    db.close()
+
+
+def test_nothing_is_written(path: str, tmp_path: Path) -> None:
+    reading = Reading(path)
+    with pytest.raises(ReadError, match="readonly"):
+        reading._all("DELETE FROM runs")
+    before = reading.change()
+    with Store(path) as store:
+        store.remove(store.runs()[0].id)
+    assert reading.change() != before
+    assert reading.heads() == []
+    reading.close()
+    with pytest.raises(ReadError, match="there is no store"):
+        Reading(str(tmp_path / "none.db"))
+    (tmp_path / "text").write_text("no database, but long enough to be read as a header" * 9)
+    with pytest.raises(ReadError, match="cannot be read"):
+        Reading(str(tmp_path / "text"))
