@@ -42,6 +42,7 @@ def command(
     Serves this machine only unless --host says otherwise. Ctrl-C ends it.
     """
     import secrets
+    import socket
     import sys
 
     from passhat.server.guard import Access, is_loopback
@@ -51,13 +52,15 @@ def command(
     # Opened once for writing: a file of an older version is brought up to date.
     Store(store_path, must_exist=True).close()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
-    access = Access(host, token, names)
+    here = socket.gethostname()
+    access = Access(host, token, (*names, here) if token else names)
     listening = listen(host, port)
     address = address_of(listening, access)
 
     def ready() -> None:
         click.echo(f"dashboard of {store_path}: {address}")
         if token:
+            click.echo(f"from other machines: {address_of(listening, access, here)}", err=True)
             click.echo("everybody who has this address can read every conversation", err=True)
         click.echo("Ctrl-C ends it", err=True)
         sys.stdout.flush()

@@ -39,11 +39,12 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def address_of(listening: socket.socket, access: Access) -> str:
-    """What to open in a browser, with the token where there is one."""
+def address_of(listening: socket.socket, access: Access, name: str = "") -> str:
+    """What to open in a browser, with the token where there is one; ``name`` for other machines."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
-        host = socket.gethostname() if socket.gethostname() in access.names else "127.0.0.1"
+        host = "127.0.0.1"
+    host = name or host
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")
 
