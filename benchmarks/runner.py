@@ -29,7 +29,7 @@ from passhat.store import RunRecord, Store
 from passhat.suites import Turn, load_suite
 
 INSTANT_TASKS, INSTANT_ATTEMPTS = 500, 20
-SLOW_JOBS, SLOW_ATTEMPTS, SLOW_SECONDS = 1000, 4000, 0.2
+SLOW_JOBS, SLOW_ATTEMPTS, SLOW_SECONDS = 1000, 20_000, 0.2
 INSPECT_SAMPLES, INSPECT_EPOCHS = 50, 10
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import settings
@@ -80,6 +86,65 @@ def table(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[[Callable[[str], Any]], str]]:
+    """Serve an application on loopback, in a thread: ``url = serving(lambda url: app)``."""
+    with ExitStack() as stack:
+        yield lambda make: stack.enter_context(_served(make))
+
+
+@contextmanager
+def _served(make: Callable[[str], Any]) -> Iterator[str]:
+    from passhat.runner.serving import Listening, open_socket
+
+    sock = open_socket("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    ready, loop, ended = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
+
+    async def whole() -> None:
+        async with Listening(make(url), sock):
+            ready.set()
+            await ended.wait()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(whole())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield url
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def old_a2a() -> Path:
+    """The interpreter of an environment with a2a-sdk 0.3.26, made once and kept in build/."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    folder = Path(__file__).parents[1] / "build" / f"a2a-0.3.26-py{version}"
+    folder.parent.mkdir(exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes want it at once
+        if not (folder / "complete").exists():
+            _make_old_a2a(folder)
+    return folder / "bin" / "python"
+
+
+def _make_old_a2a(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
+    wanted = ("a2a-sdk[http-server]==0.3.26", "uvicorn")
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *wanted]
+    made = subprocess.run(pip, capture_output=True, text=True)
+    if made.returncode:
+        lines = made.stderr.strip().splitlines() or ["no reason given"]
+        pytest.skip(f"a2a-sdk 0.3.26 cannot be installed: {lines[-1]}")
+    (folder / "complete").touch()
 
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

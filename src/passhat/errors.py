@@ -12,6 +12,7 @@ these and exits with the code beside it.
     ├── OrderUnknown                  an ordered metric on outcomes without an order
     ├── UnequalAttempts               a metric that needs the same n on every task
     ├── NotComparable                 two runs that do not answer the same question
+    ├── RunStopped                    a run that cannot go on: a key is refused, a model unknown
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   ├── UnknownFormat             no reader recognises the file
@@ -36,6 +37,7 @@ __all__ = [
     "PasshatError",
     "ReadError",
     "RuleError",
+    "RunStopped",
     "SandboxUnavailable",
     "StoreUnavailable",
     "TooFewAttempts",
@@ -113,6 +115,10 @@ class NotComparable(PasshatError):
     def __init__(self, message: str, *, hint: str, differences: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
         self.differences = tuple(differences)
+
+
+class RunStopped(PasshatError):
+    """No further attempt could succeed; what was finished is kept, what is left was not made."""
 
 
 class SandboxUnavailable(PasshatError):

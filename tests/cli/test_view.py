@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.conftest import served
+from tests.server.dashboard.conftest import served
 
 from passhat.store import Store
 

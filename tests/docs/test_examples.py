@@ -2,7 +2,8 @@
 
 In a fenced block ``csv file=NAME`` is a file to write, ``console`` holds ``$`` commands with their
 output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and one
-namespace. ``...`` stands for anything: alone on a line, for any number of lines.
+namespace. ``...`` stands for anything: alone on a line, for any number of lines. Ports of servers
+are other ones here, so that pages can be read at the same time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,14 +20,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PORT = re.compile(r"\b9(?:006|111|210)\b")
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     names: dict[str, object] = {}
-    for language, rest, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+    text = _with_free_ports(page.read_text(encoding="utf-8"))
+    for language, rest, body in BLOCK.findall(text):
         if file := re.search(r"file=(\S+)", rest):
             (tmp_path / file[1]).write_text(body, encoding="utf-8")
         elif language == "console":
@@ -36,6 +41,17 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             exec(compile(body, page.name, "exec"), names)
 
 
+def _with_free_ports(text: str) -> str:
+    used = sorted(set(PORT.findall(text)))
+    sockets = [socket.socket() for _ in used]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    free = {port: str(one.getsockname()[1]) for port, one in zip(used, sockets, strict=True)}
+    for one in sockets:
+        one.close()
+    return PORT.sub(lambda found: free[found[0]], text)
+
+
 def _run_console(body: str, folder: Path) -> None:
     for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
@@ -43,6 +59,7 @@ def _run_console(body: str, folder: Path) -> None:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "80",
+            "PASSHAT_TAU2": str(ROOT / "tests" / "suites" / "tau2" / "checkout"),
         }
         done = subprocess.run(
             ["bash", "-c", f"{{ {command} ; }} 2>&1"],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from passhat.judging.examination import Examiner
 from passhat.judging.interpreters import Interpreter, find_interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandboxes import SandboxKind, examine_machine
+from passhat.judging.walls import Container, Walls
 
 
 @pytest.fixture(scope="session")
@@ -30,9 +33,32 @@ def _require(kind: SandboxKind, interpreter: Interpreter) -> None:
     pytest.skip(str(finding))
 
 
-@pytest.fixture(scope="session", params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
-def kind(request: pytest.FixtureRequest, interpreter: Interpreter) -> SandboxKind:
+@pytest.fixture(scope="session")
+def podman(
+    interpreter: Interpreter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Container]:
+    """A container by podman, of an image made here; skipped only where there is no podman."""
+    if shutil.which("podman") is None:
+        pytest.skip("there is no podman here (apt-get install podman)")
+    with pytest.MonkeyPatch.context() as patch:
+        if shutil.which("runc"):
+            # crun, which podman prefers, refuses machines with control groups of both versions.
+            chosen = tmp_path_factory.mktemp("podman") / "containers.conf"
+            chosen.write_text('[engine]\nruntime = "runc"\n')
+            patch.setenv("CONTAINERS_CONF", str(chosen))
+        build = runpy.run_path(str(Path(__file__).with_name("container_image.py")))["build_image"]
+        made = Container("podman", build("podman", interpreter))
+        finding = examine_machine(interpreter, made)
+        assert finding.holds, str(finding)
+        yield made
+
+
+@pytest.fixture(scope="session", params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK, "podman"])
+def kind(request: pytest.FixtureRequest, interpreter: Interpreter) -> Walls:
     """Every kind of sandbox that this machine offers."""
+    if request.param == "podman":
+        container: Container = request.getfixturevalue("podman")
+        return container
     chosen = SandboxKind(request.param)
     _require(chosen, interpreter)
     return chosen
@@ -46,7 +72,7 @@ def best(interpreter: Interpreter) -> SandboxKind:
 
 
 @pytest.fixture(scope="module")
-def examiner(kind: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
+def examiner(kind: Walls, interpreter: Interpreter) -> Iterator[Examiner]:
     made = Examiner(kind, interpreter, Limits(cpu_seconds=0.5, memory=192 << 20))
     yield made
     made.close()

@@ -18,8 +18,8 @@ import time
 
 from passhat.agents import AttemptInfo
 from passhat.runner.planning import plan_run
-from passhat.runner.running import RunPlan, Stop, run_attempts
-from passhat.store import Store
+from passhat.runner.running import Progress, RunPlan, Stop, run_attempts
+from passhat.store import AttemptRecord, Store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -46,10 +46,16 @@ def plan() -> RunPlan:
     return plan_run(load_suite("jsonl:tasks.jsonl"), Slow(), attempts=ATTEMPTS, jobs=8)
 
 
-def run(path: str) -> None:
+def run(path: str, told: int | None = None) -> None:
+    """Make what is left; a byte for every attempt that was written goes to ``told``."""
+
+    def seen(_record: AttemptRecord, _progress: Progress) -> None:
+        if told is not None:
+            os.write(told, b".")
+
     with Store(path) as store:
         store.release(plan().record.id)
-        asyncio.run(run_attempts(plan(), store, Stop(), lambda _record, _progress: None))
+        asyncio.run(run_attempts(plan(), store, Stop(), seen))
 
 
 def finished(path: str) -> list[tuple[str, int]]:
@@ -63,13 +69,20 @@ def finished(path: str) -> list[tuple[str, int]]:
 def main(path: str, times: int, seed: int) -> None:
     moments = random.Random(seed)
     for _ in range(times):
+        hears, told = os.pipe()
         child = os.fork()
         if child == 0:
-            run(path)
+            run(path, told)
             os._exit(0)
-        time.sleep(moments.uniform(0.02, 0.2))
+        os.close(told)
+        # So far into the run, and then a little: how fast it goes depends on the machine.
+        wanted = moments.randrange(120)
+        while wanted > 0 and (heard := os.read(hears, wanted)):
+            wanted -= len(heard)
+        time.sleep(moments.uniform(0.0, 0.02))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.close(hears)
         sys.stdout.write(json.dumps(finished(path)) + "\n")
     run(path)
     sys.stdout.write(json.dumps(finished(path)) + "\n")

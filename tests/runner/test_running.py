@@ -224,8 +224,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
         (run,) = store.runs()
         assert 0 < run.attempts < 1000
         assert run.status == "stopped"
-        made = sum(numbers.bit_count() for numbers in store.made(run.id).values())
-        assert made == run.attempts
+        assert len(store.made(run.id)) == run.attempts
 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
@@ -238,7 +237,7 @@ def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     assert process.returncode == ExitCode.STOPPED
     with Store(str(folder / ".passhat" / "passhat.db")) as store:
         (run,) = store.runs()
-        assert store.made(run.id) == {}
+        assert len(store.made(run.id)) == 0
 
 
 def test_a_store_that_cannot_be_written_stops_the_run_with_a_reason(

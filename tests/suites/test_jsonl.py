@@ -29,6 +29,12 @@ def _suite(tmp_path: Path, *lines: object) -> Path:
         ("regex", r"^\d+ km$", ["12 km"], ["about 12 km"]),
         ("numeric", 1234.5, ["it is 1,234.5", "1234.50"], ["1234", "none"]),
         ("json", {"a": [1, 2]}, ['{"a": [1, 2]}', '{ "a":[1,2] }'], ['{"a": [2, 1]}', "a"]),
+        (
+            "json-schema",
+            {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}},
+            ['{"id": 3}', 'Here it is:\n```json\n{"id": 3, "more": []}\n```\n'],
+            ['{"id": "3"}', "{}", "id 3"],
+        ),
         ("python:operator:eq", "x", ["x"], ["y"]),
     ],
 )
@@ -62,6 +68,13 @@ def test_tasks_labels_and_fingerprints(tmp_path: Path) -> None:
             "line 2: task 'a' stands .*twice",
         ),
         ([{"id": "a", "prompt": "x", "grader": "guess"}], "line 1: 'guess' is not a grader"),
+        ([{"id": "a", "prompt": "x", "grader": "regex", "answer": "("}], "not a regular exp"),
+        ([{"id": "a", "prompt": "x", "grader": "numeric"}], "line 1: None is not a number"),
+        ([{"id": "a", "prompt": "x", "grader": "json-schema"}], "line 1: .*is the schema"),
+        (
+            [{"id": "a", "prompt": "x", "grader": "json-schema", "answer": {"type": "number?"}}],
+            "line 1: the answer is not a JSON schema",
+        ),
         ([{"id": "a", "prompt": "x", "grader": "python:no:where"}], "line 1: .*cannot be loaded"),
     ],
 )

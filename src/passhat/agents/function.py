@@ -1,8 +1,8 @@
 """``python:MODULE:FUNCTION``: a function from prompt to answer, or a class with a memory.
 
 The simplest agent is ``def agent(prompt: str) -> str``, sync or async. Parameters named ``task``,
-``seed`` or ``temperature`` receive those. A class is instantiated anew for every attempt and called
-with each turn, so what it remembers ends with the attempt.
+``seed``, ``temperature``, ``top_p`` or ``tools`` receive those. A class is instantiated anew for
+every attempt and called with each turn, so what it remembers ends with the attempt.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from passhat.suites.graders import load_object
 
 __all__ = ["FunctionAgent"]
 
-_OFFERED = ("task", "seed", "temperature")
+_OFFERED = ("task", "seed", "temperature", "top_p")
 
 
 class FunctionAgent:
@@ -40,8 +40,11 @@ class _FunctionSession:
         self._function = function
         accepted = inspect.signature(function).parameters
         self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in accepted}
+        self._wants_tools = "tools" in accepted
 
     async def answer(self, turn: Turn) -> str:
+        if self._wants_tools and (turn.tools or "tools" not in self._extra):
+            self._extra["tools"] = turn.tools  # offered in the first turn, at hand in every one
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
             getattr(self._function, "__call__", None)  # noqa: B004 - an instance may be async
         ):

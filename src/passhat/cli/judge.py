@@ -3,68 +3,63 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.judging import Chooser, judging_options
 from passhat.cli.options import KList, write_text
 
 if TYPE_CHECKING:
     from passhat.judging.bulk import Bench
+    from passhat.judging.samples import Sample
+    from passhat.outcomes import Run
 
+_DEFAULT_STORE = ".passhat/passhat.db"
 _OURS = ("sandbox_error", "judge_error")
 
 
 @click.command("judge")
-@click.argument("samples", metavar="SAMPLES.jsonl", required=False)
-@click.option("-s", "--suite", required=True, metavar="SUITE", help="code:PATH or ordercode.")
+@click.argument("samples", metavar="[SAMPLES.jsonl | RUN]", required=False)
+@click.option("-s", "--suite", metavar="SUITE", help="code:PATH or code:ordercode.")
 @click.option("--out", metavar="FILE", help="Keep results in FILE, and resume from it.")
+@click.option(
+    "--store",
+    "store_path",
+    metavar="PATH",
+    envvar="PASSHAT_STORE",
+    help="Keep results as a run of a store, and resume from it; with --audit: where RUN is.",
+)
+@click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--jobs", type=click.IntRange(1), help="Workers.  [default: one per processor]")
-@click.option(
-    "--timeout",
-    type=float,
-    default=5.0,
-    show_default=True,
-    help="Seconds of processor time for a program.",
-)
-@click.option(
-    "--memory", type=click.IntRange(64), default=1024, show_default=True, help="MiB for a program."
-)
-@click.option("--python", metavar="PATH", help="Run programs on this Python, with its packages.")
-@click.option(
-    "--sandbox",
-    type=click.Choice(["auto", "bubblewrap", "landlock"]),
-    default="auto",
-    show_default=True,
-    help="What keeps programs in.",
-)
-@click.option(
-    "--unsafe-no-sandbox",
-    "unsafe",
-    is_flag=True,
-    help="Run programs with your own rights. Only for programs you trust.",
-)
+@judging_options("--timeout", "--memory")
 @click.option(
     "--mutants",
     is_flag=True,
     help="Judge the tests instead: what share of broken canonical solutions do they notice?",
 )
+@click.option(
+    "--audit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Draw N judged attempts of a RUN, or of a file of results, for a person to look at.",
+)
+@click.option("--seed", default=0, show_default=True, help="What an audit is drawn by.")
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 def command(
     samples: str | None,
-    suite: str,
+    suite: str | None,
     out: str | None,
+    store_path: str | None,
+    name: str,
     jobs: int | None,
-    timeout: float,
-    memory: int,
-    python: str | None,
-    sandbox: str,
-    unsafe: bool,
+    choose: Chooser,
     mutants: bool,
+    audit: int | None,
+    seed: int,
     ks: tuple[int, ...],
     as_json_text: bool,
     md: str | None,
@@ -74,46 +69,100 @@ def command(
     SAMPLES.jsonl holds {"task_id": ..., "completion": ...} lines; the k-th line of a task is its
     k-th attempt.
     """
-    from dataclasses import replace
+    if audit is not None:
+        from passhat.cli.auditing import audit_run
 
-    from rich.console import Console
+        if samples is None:
+            raise click.UsageError("--audit needs a RUN of a store or a file of results.")
+        return audit_run(samples, store_path or _DEFAULT_STORE, audit, seed, as_json_text, md)
+    if suite is None:
+        raise click.UsageError("-s SUITE is needed: code:PATH or code:ordercode.")
+    if out is not None and store_path is not None:
+        if _typed("store_path"):
+            raise click.UsageError("results go to --out or to --store, not to both.")
+        store_path = None  # PASSHAT_STORE is for those who name no file
 
-    from passhat.judging.bulk import judge_samples
     from passhat.judging.code_suites import read_code_suite
     from passhat.judging.samples import read_samples
-    from passhat.report import Report, ReportOptions, build_report
+
+    tasks = read_code_suite(suite)
+    if mutants:
+        bench = choose(jobs).bench(tasks)
+        return _judge_tests(bench, store_path or _DEFAULT_STORE, as_json_text)
+    if samples is None:
+        raise click.UsageError("SAMPLES.jsonl is needed, unless --mutants judges the tests.")
+    programs = read_samples(samples, tasks)
+    bench = choose(jobs).bench(tasks)
+    run = _judged(bench, programs, samples, out, store_path, name)
+    _report(run, ks, as_json_text, md)
+    lost = sum(run.missing_by_reason.get(word, 0) for word in _OURS)
+    return ExitCode.INCOMPLETE if lost else ExitCode.OK
+
+
+def _typed(name: str) -> bool:
+    """Whether an option stands on the command line, rather than in the environment."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def _judged(
+    bench: Bench,
+    samples: list[Sample],
+    source: str,
+    out: str | None,
+    store_path: str | None,
+    name: str,
+) -> Run:
+    """The run, from the store or from the file of results; says what was there already."""
+    if store_path is None:
+        from passhat.judging.bulk import judge_samples
+
+        judged = judge_samples(bench, samples, source, out)
+        if judged.resumed:
+            click.echo(f"{out}: {judged.resumed:,} of {len(samples):,} were there", err=True)
+        return judged.run
+
+    from passhat.readers.store import run_from_store
+    from passhat.runner.judging_samples import judge_into_store
+    from passhat.store import Store
+
+    with Store(store_path) as store:
+        run, resumed = judge_into_store(bench, samples, source, store, name)
+        if resumed:
+            click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)
+        found = run_from_store(store, store.find(run))
+    click.echo(f"run {run} in {store_path}", err=True)
+    return found
+
+
+def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
+    from rich.console import Console
+
+    from passhat.report import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_json
     from passhat.report.terminal import render_report
 
-    tasks = read_code_suite(suite)
-    if mutants:
-        bench = _bench(tasks, timeout, memory, python, sandbox, unsafe, jobs)
-        return _judge_tests(bench, as_json_text)
-    if samples is None:
-        raise click.UsageError("SAMPLES.jsonl is needed, unless --mutants judges the tests.")
-    programs = read_samples(samples, tasks)
-    bench = _bench(tasks, timeout, memory, python, sandbox, unsafe, jobs)
-    judged = judge_samples(bench, programs, samples, out)
-    if judged.resumed:
-        click.echo(f"{out}: {judged.resumed:,} of {len(programs):,} were there", err=True)
-    (found,) = build_report([judged.run], ReportOptions(ks=ks)).runs
-    report = Report((replace(found, notes=(*found.notes, *judged.notes)),))
+    report = build_report([run], ReportOptions(ks=ks))
     if md is not None:
         write_text(md, as_markdown(report))
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif md != "-":
         click.echo(render_report(report, Console()), nl=False)
-    lost = sum(judged.run.missing_by_reason.get(word, 0) for word in _OURS)
-    return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
-def _judge_tests(bench: Bench, as_json_text: bool) -> ExitCode:
-    """Print how strong the hidden tests are, weakest first."""
+def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
+    """Print how strong the hidden tests are, weakest first, and keep it for later reports."""
     from passhat.judging.mutants import WEAK_BELOW, strength_of_tests
+    from passhat.judging.strengths import keep_strengths, strengths_folder
 
     found = sorted(strength_of_tests(bench), key=lambda one: (one.share is not None, one.share))
+    folder = strengths_folder(store_path)
+    try:
+        kept = keep_strengths(folder, bench.suite.tests_fingerprint, found)
+    except OSError as error:
+        raise click.ClickException(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json_text:
         click.echo(json.dumps([one.to_dict() for one in found], indent=2))
         return ExitCode.OK
@@ -121,36 +170,5 @@ def _judge_tests(bench: Bench, as_json_text: bool) -> ExitCode:
         click.echo(str(one))
     weak = sum(one.weak for one in found)
     click.echo(f"{weak} of {len(found)} tasks have tests that kill under {WEAK_BELOW:.0%}")
+    click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK
-
-
-def _bench(
-    tasks: object,
-    timeout: float,
-    memory: int,
-    python: str | None,
-    sandbox: str,
-    unsafe: bool,
-    jobs: int | None,
-) -> Bench:
-    """Choose the walls; refuses, before anything is run, when there are none."""
-    from passhat.judging.bulk import Bench
-    from passhat.judging.interpreters import find_interpreter
-    from passhat.judging.limits import Limits
-    from passhat.judging.sandboxes import SandboxKind, choose_sandbox
-    from passhat.judging.tasks import CodeSuite
-
-    assert isinstance(tasks, CodeSuite)
-    interpreter = find_interpreter(python)
-    if unsafe:
-        click.secho(
-            "WARNING: no sandbox. The programs run with all your rights: files, network, secrets.",
-            fg="red",
-            bold=True,
-            err=True,
-        )
-        kind = SandboxKind.NONE
-    else:
-        kind = choose_sandbox(interpreter, None if sandbox == "auto" else SandboxKind(sandbox))
-    limits = Limits(cpu_seconds=timeout, memory=memory << 20)
-    return Bench(tasks, kind, interpreter, limits, jobs or os.cpu_count() or 1)

@@ -17,9 +17,11 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
+    *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
+    *("config", "doctor"),
     *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
-    *("figure", "review", "judge", "sandbox", "read", "import", "export", "completion"),
+    *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),
+    "completion",
 )
 """Every command, one module of the same name each, in the order in which help lists them."""
 

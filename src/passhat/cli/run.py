@@ -7,42 +7,35 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
+from passhat.cli.judging import Chooser, judging_options
+from passhat.cli.money import Money, money_options
+from passhat.cli.suite_options import suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from passhat.runner import Progress, RunPlan
+    from passhat.store import Store
     from passhat.suites import Suite, Task
+    from passhat.suites.settings import Settings
 
-_DEFAULT_STORE = ".passhat/passhat.db"
-
-
-def store_option(function: click.decorators.FC) -> click.decorators.FC:
-    """Where attempts are kept; the same for every command that needs it."""
-    return click.option(
-        "--store",
-        "store_path",
-        metavar="PATH",
-        default=_DEFAULT_STORE,
-        envvar="PASSHAT_STORE",
-        show_default=True,
-        help="Where attempts are kept.",
-    )(function)
+__all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
 
 
-@click.command("run")
+@click.command("run", cls=Configured)
 @click.option("-a", "--agent", required=True, metavar="AGENT", help="Who attempts: KIND:REST.")
 @click.option("-s", "--suite", required=True, metavar="SUITE", help="What: KIND:REST.")
-@click.option("-n", "attempts", default=4, show_default=True, help="Attempts at every task.")
+@click.option("-n", "--attempts", default=4, show_default=True, help="Attempts at every task.")
 @click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeatable.")
 @click.option("--random", "drawn", type=int, metavar="N", help="Only N tasks, drawn by --seed.")
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
 @click.option("--jobs", default=8, show_default=True, help="Attempts at the same time.")
 @click.option("--temperature", type=float, help="Handed to the agent, recorded in the protocol.")
-@click.option("--max-steps", default=30, show_default=True, help="Turns of the agent.")
+@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite says more.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds for one attempt.")
+@click.option("--timeout", type=float, help="Seconds for one attempt; 600, unless said.")
 @click.option(
     "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
 )
@@ -51,10 +44,27 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     default=None,
     help="Tell each conversation a reference, and look for it in others.",
 )
+@click.option(
+    "--tools",
+    type=click.Choice(["text", "mcp"]),
+    default="text",
+    show_default=True,
+    help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
+@money_options
+@suite_options
 @store_option
-@click.option("--verbose", is_flag=True, help="A line for every attempt.")
+@judging_options("--program-seconds", "--program-memory")
+@click.option(
+    "--config",
+    expose_value=False,  # Configured reads it before anything else
+    metavar="FILE",
+    help="Settings in TOML.  [default: passhat.toml, if it is in this folder]",
+)
+@click.option("--verbose", is_flag=True, help="A line for every attempt, and all their reasons.")
 def command(
     agent: str,
     suite: str,
@@ -64,14 +74,19 @@ def command(
     seed: int,
     jobs: int,
     temperature: float | None,
-    max_steps: int,
+    max_steps: int | None,
     step_timeout: float,
-    timeout: float,
+    timeout: float | None,
     stop_when: tuple[str, ...],
     canary: bool | None,
+    tools: str,
     only_missing: bool,
     name: str,
+    baseline: str | None,
+    money: Money,
+    asked: Settings,
     store_path: str,
+    choose: Chooser,
     verbose: bool,
 ) -> ExitCode:
     """Make fresh attempts of AGENT at every task of SUITE, and report.
@@ -79,7 +94,10 @@ def command(
     The same command again goes on where it stopped; a larger -n adds attempts. Ctrl-C lets what is
     in flight finish, a second one stops at once.
     """
+    from dataclasses import replace
+
     from passhat.agents import load_agent
+    from passhat.cli.before import say_before
     from passhat.errors import InvalidValue
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
@@ -89,20 +107,34 @@ def command(
 
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
-    _import_from_here()
-    chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
+    import_from_here()
+    asked = replace(
+        asked,
+        user=money.user,
+        max_steps=max_steps,
+        attempt_seconds=timeout,
+        temperature=temperature,
+    )
+    chosen_suite, chosen_agent = load_suite(suite, asked), load_agent(agent)
+    _choose_judge(chosen_suite, choose)
+    chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
+    if tools == "mcp":
+        from passhat.runner.mcp_worlds import McpSuite
+
+        chosen_suite = McpSuite(chosen_suite)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
-    if temperature == 0 and attempts > 1:
-        click.echo("note: temperature 0 usually makes all attempts alike", err=True)
     plan = plan_run(
         chosen_suite,
         chosen_agent,
         attempts=attempts,
         tasks=chosen,
-        limits=Limits(max_steps, step_timeout, timeout),
+        limits=Limits(
+            max_steps or int(getattr(chosen_suite, "max_steps", 30)), step_timeout, timeout or 600.0
+        ),
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=money.top_p,
         name=name,
         stop_when=stop_when,
         canary=canary,
@@ -112,13 +144,19 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
+        say_before(plan, store, baseline)
+        plan = money.capped(plan, models, store)
         progress, stopped = _run(plan, store, verbose=verbose)
-        _report(plan, store)
+        _report(plan, store, verbose=verbose)
+    left = progress.total - progress.done
+    money.say_spent(progress)
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
         return ExitCode.OK
+    if plan.budget is not None and plan.budget.exhausted and not stopped:
+        money.say_capped(plan.budget, left)
+        return ExitCode.INCOMPLETE
     if stopped:
-        left = progress.total - progress.done
         click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK
@@ -135,6 +173,21 @@ def _say_settled(progress: Progress) -> None:
         f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
         err=True,
     )
+
+
+def _choose_judge(suite: Suite, choose: Chooser) -> None:
+    """Tell a suite of programs how to judge them; the others have no use for it."""
+    from passhat.errors import InvalidValue
+
+    judge_with = getattr(suite, "judge_with", None)
+    if judge_with is not None:
+        judge_with(choose())
+    elif choose.given:
+        raise InvalidValue(
+            f"{suite.name} has no programs to judge, so --sandbox, --python, --with and the limits "
+            "of programs mean nothing there.",
+            hint="They go with code suites, as in -s code:ordercode.",
+        )
 
 
 def choose_tasks(
@@ -164,72 +217,59 @@ def choose_tasks(
     return tuple({task.id: task for task in chosen}.values())
 
 
-def _run(plan: RunPlan, store: object, *, verbose: bool) -> tuple[Progress, bool]:
+def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]:
     import asyncio
     import signal
     import sys
-    import time
+    from dataclasses import replace
 
+    from passhat.cli.live import Display
     from passhat.runner import run_attempts
     from passhat.runner.running import Stop
-    from passhat.store import AttemptRecord, Store
 
-    assert isinstance(store, Store)
     stop = Stop()
-    last = [time.monotonic()]
-
-    def seen(record: AttemptRecord, progress: Progress) -> None:
-        if verbose:
-            verdict = record.judgement
-            why = f" {verdict.why}: {verdict.detail}" if verdict.why else ""
-            click.echo(
-                f"{record.task}#{record.number} {verdict.verdict} "
-                f"({record.steps} steps, {record.seconds:.1f} s){why}",
-                err=True,
-            )
-        now = time.monotonic()
-        if progress.done == progress.total or now - last[0] > 2.0:
-            last[0] = now
-            click.echo(
-                f"{progress.done:,} of {progress.total:,} attempts: {progress.passed:,} passed, "
-                f"{progress.failed:,} failed, {progress.missing:,} missing",
-                err=True,
-            )
+    display = Display(f"{plan.agent.name} at {plan.suite.name}", plan.jobs, verbose=verbose)
 
     async def whole() -> Progress:
         loop = asyncio.get_running_loop()
 
         def interrupted() -> None:
             stop.ask()
-            click.echo("finishing what is in flight; Ctrl-C again stops at once", err=True)
+            display.note("finishing what is in flight; Ctrl-C again stops at once")
 
         if sys.platform != "win32":
             loop.add_signal_handler(signal.SIGINT, interrupted)
             loop.add_signal_handler(signal.SIGTERM, interrupted)
-        return await run_attempts(plan, store, stop, seen)
+        return await run_attempts(replace(plan, tell=display.say), store, stop, display.seen)
 
-    progress = asyncio.run(whole())
+    with display:
+        progress = asyncio.run(whole())
     return progress, stop.asked
 
 
-def _report(plan: RunPlan, store: object) -> None:
+def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
+    """The attempts as they came, then what they are worth over all tasks."""
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
     from passhat.report import ReportOptions, build_report
+    from passhat.report.run_summary import summarise
+    from passhat.report.run_summary_terminal import render_summary
     from passhat.report.terminal import render_report
-    from passhat.store import Store
 
-    assert isinstance(store, Store)
     stored = store.find(plan.record.id)
     if stored.attempts:
+        chosen = {task.id for task in plan.tasks}
+        rows = (row for row in store.ended(stored.id) if row[0] in chosen)
+        summary = summarise(rows, plan.attempts)
+        click.echo(render_summary(summary, Console(), full=verbose), nl=False)
         run = run_from_store(store, stored)
-        report = build_report([run], ReportOptions(with_tasks=len(run.outcomes) <= 60))
+        report = build_report([run], ReportOptions())
         click.echo(render_report(report, Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)
 
 
-def _import_from_here() -> None:
+def import_from_here() -> None:
     """python:MODULE means a module of the folder that passhat was called in, too."""
     import sys
 

@@ -16,15 +16,23 @@ def command() -> None:
 
 @command.command("check")
 @click.option("--python", metavar="PATH", help="Check for this Python, with its packages.")
+@click.option("--with", "packages", multiple=True, metavar="PACKAGE", help="Grant this package.")
+@click.option("--sandbox", metavar="KIND", help="Only this one; docker:IMAGE or podman:IMAGE too.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-def check(python: str | None, as_json_text: bool) -> ExitCode:
+def check(
+    python: str | None, packages: tuple[str, ...], sandbox: str | None, as_json_text: bool
+) -> ExitCode:
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
     from passhat.judging.canaries import ATTACKS
     from passhat.judging.interpreters import find_interpreter
     from passhat.judging.sandboxes import SandboxKind, examine_machine
+    from passhat.judging.walls import Container, Walls, read_walls
 
-    interpreter = find_interpreter(python)
-    kinds = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+    only = read_walls(sandbox or "auto", python)
+    contained = isinstance(only, Container)
+    interpreter = find_interpreter(None if contained else python, packages)
+    kinds: tuple[Walls, ...] = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+    kinds = kinds if only is None else (only,)
     findings = [examine_machine(interpreter, kind) for kind in kinds]
     best = next((finding for finding in findings if finding.holds), None)
     if as_json_text:

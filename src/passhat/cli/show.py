@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
-from passhat.cli.run import store_option
+
+if TYPE_CHECKING:
+    from passhat.store import Ended, Store
+
+_WHO = {"judge": "the judge", "regrade": "judged again", "human": "a person"}
 
 
 @click.command("show")
 @click.argument("run")
 @click.argument("attempt", metavar="[TASK#ATTEMPT]", required=False)
+@click.option(
+    "--override",
+    type=click.Choice(["passed", "failed"]),
+    help="Your own verdict, kept beside the judge's; reports use it.",
+)
+@click.option("--because", metavar="TEXT", help="Why you decide otherwise; needed for --override.")
 @store_option
-def command(run: str, attempt: str | None, store_path: str) -> ExitCode:
-    """Report on a stored RUN, or print the conversation of one attempt, as in retail/012#3."""
+def command(
+    run: str, attempt: str | None, override: str | None, because: str | None, store_path: str
+) -> ExitCode:
+    """Report on a stored RUN, or print the conversation of one attempt, as in retail/012#3.
+
+    Where more than one word was said on an attempt, all of them are shown; the last one counts.
+    """
     from rich.console import Console
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
     from passhat.report import ReportOptions, build_report
-    from passhat.report.tables import captured
     from passhat.report.terminal import render_report
     from passhat.store import Store
 
+    if bool(override) != bool(because and because.strip()) or (override and attempt is None):
+        raise InvalidValue(
+            "a verdict of your own needs the attempt, --override and --because.",
+            hint='As in: passhat show RUN retail/012#3 --override passed --because "The refund '
+            'was right, the goal is wrong."',
+        )
     with Store(store_path, must_exist=True) as store:
         stored = store.find(run)
         if attempt is None:
@@ -32,20 +55,47 @@ def command(run: str, attempt: str | None, store_path: str) -> ExitCode:
         task, sign, number = attempt.rpartition("#")
         if not sign or not number.isdigit():
             raise InvalidValue(f"{attempt!r} should read TASK#ATTEMPT, as in retail/012#3.")
-        ended = store.attempt(stored.id, task, int(number))
-        if ended is None:
+        if store.attempt(stored.id, task, int(number)) is None:
             raise InvalidValue(f"run {stored.id} has no finished attempt {attempt!r}.")
-    from passhat.report.tables import plain
+        if override is not None:
+            _decide(store, stored.id, (task, int(number)), override, str(because).strip())
+        ended = store.attempt(stored.id, task, int(number))
+        assert ended is not None
+    _show(attempt, ended)
+    return ExitCode.OK
+
+
+def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, because: str) -> None:
+    """Write a person's word down; a failure keeps the category that the judge gave, if any."""
+    from passhat.outcomes import FailureCategory, Verdict
+    from passhat.store import JudgementSource, StoredJudgement
+
+    word = Verdict[verdict.upper()]
+    why = ""
+    if word is Verdict.FAILED:
+        known = [one.why for one in store.judgements(run, *place) if one.verdict is Verdict.FAILED]
+        why = known[-1] if known else str(FailureCategory.UNKNOWN_FAILURE)
+    judgement = StoredJudgement(word, why, because, JudgementSource.HUMAN)
+    store.add_judgement(run, *place, judgement)
+
+
+def _show(attempt: str, ended: Ended) -> None:
+    from rich.console import Console
+
+    from passhat._display import counted
+    from passhat.report.tables import captured, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
-    parts = [plain(f"{attempt} {ended.verdict}{why}", "bold")]
-    measures = [
-        f"{value:{digits}} {unit}"
-        for value, digits, unit in ((ended.steps, "g", "steps"), (ended.seconds, ".2f", "s"))
-        if value is not None
+    measures = [] if ended.steps is None else [counted(int(ended.steps), "step")]
+    measures += [] if ended.seconds is None else [f"{ended.seconds:.2f} s"]
+    parts = [
+        plain(f"{attempt} {ended.verdict}{why}", "bold"),
+        plain(", ".join(measures) or "nothing else is recorded"),
     ]
-    parts.append(plain(", ".join(measures) or "nothing else is recorded"))
+    if len(ended.said) > 1:
+        words = [(_WHO[one.source], f"{one} ({one.at[:16]})") for one in ended.said]
+        click.echo(captured(Console(), lambda: [*parts, facts(words)]), nl=False)
+        parts = []
     for entry in ended.transcript:
         parts += [plain(""), plain(entry["role"], "bold"), plain(entry["text"])]
     click.echo(captured(Console(), lambda: parts), nl=False)
-    return ExitCode.OK

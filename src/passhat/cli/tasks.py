@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.suite_options import suite_options
+
+if TYPE_CHECKING:
+    from passhat.suites.settings import Settings
 
 
 @click.command("tasks")
 @click.argument("suite")
+@suite_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-def command(suite: str, as_json_text: bool) -> ExitCode:
+def command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     """List the tasks of SUITE with their labels."""
     import json
 
@@ -19,7 +26,7 @@ def command(suite: str, as_json_text: bool) -> ExitCode:
     from passhat.report.tables import captured, plain_table
     from passhat.suites import load_suite
 
-    tasks = load_suite(suite).tasks
+    tasks = load_suite(suite, asked).tasks
     if as_json_text:
         data = [{"id": one.id, "prompt": one.prompt, "labels": dict(one.labels)} for one in tasks]
         click.echo(json.dumps({"tasks": data}, indent=2, ensure_ascii=False))

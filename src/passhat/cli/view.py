@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
-from passhat.cli.run import store_option
 
 
 @click.command("view")
@@ -45,8 +45,8 @@ def command(
     import socket
     import sys
 
-    from passhat.server.guard import Access, is_loopback
-    from passhat.server.serving import address_of, listen, serve
+    from passhat.server.dashboard.guard import Access, is_loopback
+    from passhat.server.dashboard.serving import address_of, listen, serve
     from passhat.store import Store
 
     # Opened once for writing: a file of an older version is brought up to date.

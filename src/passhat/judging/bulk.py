@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat._display import counted
-from passhat.judging.diversity import diversity_notes
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
 from passhat.judging.results import Results, Row, row_of
 from passhat.judging.samples import Sample
-from passhat.judging.sandbox import SandboxKind
 from passhat.judging.tasks import CodeSuite
+from passhat.judging.walls import Container, SandboxKind, Walls
 from passhat.outcomes import Run
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
 from passhat.protocol import Protocol
 
-__all__ = ["Bench", "Judged", "judge_samples"]
+__all__ = ["SPLIT_JUDGE", "Bench", "Judged", "judge_samples"]
+
+SPLIT_JUDGE = "split judge"
+"""How the name of this judge begins, in every protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Bench:
     """With what programs are judged: the suite's tests, the sandbox, the interpreter, limits."""
 
     suite: CodeSuite
-    kind: SandboxKind
+    kind: Walls
     interpreter: Interpreter
     limits: Limits
     jobs: int = 1
@@ -37,7 +39,31 @@ class Bench:
     def judge(self) -> str:
         """The judge by name, for the protocol; an absent sandbox is part of it."""
         walls = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
-        return f"split judge ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
+        return (
+            f"{SPLIT_JUDGE} ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
+            f"{self._python}"
+        )
+
+    @property
+    def _python(self) -> str:
+        """Which Python the programs run on, and what they may import."""
+        if isinstance(self.kind, Container):
+            return f", {self.kind.python} of the image"
+        named = self.interpreter.named
+        everything = ", with all that is installed there" if self.interpreter.packages else ""
+        granted = f", with {', '.join(named)}" if named else everything
+        return f", Python {self.interpreter.version}{granted}"
+
+    def protocol(self, attempts: int | None = None) -> Protocol:
+        """What a run judged here promises."""
+        return Protocol(
+            suite=self.suite.name,
+            suite_fingerprint=self.suite.fingerprint,
+            tests_fingerprint=self.suite.tests_fingerprint,
+            attempts=attempts,
+            attempt_seconds=self.limits.cpu_seconds,
+            judge=self.judge,
+        )
 
     @property
     def _limits(self) -> str:
@@ -46,10 +72,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of it: the run, what to say about diversity, and how many rows were there."""
+    """What came of it: the run, and how many rows were there."""
 
     run: Run
-    notes: tuple[str, ...]
     resumed: int
 
 
@@ -75,7 +100,7 @@ def judge_samples(
         results.add(row)
         tell(row)
     rows = [results.rows[sample.key] for sample in samples]
-    return Judged(_run(bench, samples, rows, source), diversity_notes(rows), resumed)
+    return Judged(_run(bench, samples, rows, source), resumed)
 
 
 def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> Run:
@@ -90,14 +115,7 @@ def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> R
         name=stem,
         agent=stem,
         outcomes=found.outcomes,
-        protocol=Protocol(
-            suite=bench.suite.name,
-            suite_fingerprint=bench.suite.fingerprint,
-            tests_fingerprint=bench.suite.tests_fingerprint,
-            attempts=planned,
-            attempt_seconds=bench.limits.cpu_seconds,
-            judge=bench.judge,
-        ),
+        protocol=bench.protocol(planned),
         attempts=found.attempts,
         source=source,
         reading=(

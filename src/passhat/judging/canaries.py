@@ -14,7 +14,7 @@ from pathlib import Path
 from passhat.judging.examination import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
-from passhat.judging.sandbox import SandboxFault, SandboxKind
+from passhat.judging.sandbox import SandboxFault, Walls
 from passhat.judging.tasks import CodeTask
 from passhat.outcomes.words import Verdict
 
@@ -95,7 +95,7 @@ def probe(facts):
 """
 
 
-def breaches(kind: SandboxKind, interpreter: Interpreter) -> list[str]:
+def breaches(kind: Walls, interpreter: Interpreter) -> list[str]:
     """The attacks that got through; raises SandboxFault when the sandbox does not even start."""
     limits = Limits(cpu_seconds=5)
     examiner = Examiner(kind, interpreter, limits)
@@ -126,7 +126,14 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
         secret.write_text(token)
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        installed = [path for folder in interpreter.hidden for path in Path(folder).glob("*/*.py")]
+        hidden = (*interpreter.hidden, *interpreter.granted_roots)
+        shown = tuple(f"{one.path}" for one in interpreter.granted)
+        installed = [
+            path
+            for folder in hidden
+            for path in Path(folder).glob("*/*.py")
+            if not str(path).startswith(shown or ("\0",))
+        ]
         yield json.loads(
             json.dumps(
                 {

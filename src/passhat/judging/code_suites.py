@@ -24,17 +24,18 @@ from passhat.judging.tasks import Case, CodeSuite, CodeTask
 __all__ = ["CODE_PREFIX", "json_lines", "read_code_suite"]
 
 CODE_PREFIX = "code:"
+_WORDS = ("text", "prompt", "question", "description")
 _GZIP_MAGIC = b"\x1f\x8b"
 Row = Mapping[str, object]
 
 
 def read_code_suite(word: str) -> CodeSuite:
-    """Read a suite from ``code:PATH``; ``ordercode`` is built in."""
-    if word == "ordercode":
+    """Read a suite from ``code:PATH``; ``code:ordercode`` is built in."""
+    path = word.removeprefix(CODE_PREFIX)
+    if path == "ordercode":
         from passhat.judging.ordercode import ordercode
 
         return ordercode()
-    path = word.removeprefix(CODE_PREFIX)
     tasks: dict[str, CodeTask] = {}
     for line, row in json_lines(path):
         task = _task(row, path, line)
@@ -79,7 +80,9 @@ def _task(row: Row, path: str, line: int) -> CodeTask:
         raise ReadError("the task has no task_id.", source=path, line=line)
     try:
         if "cases" in row or "inputs" in row:
-            return CodeTask(str(name), cases=_cases(row), canonical=_text(row, "code"))
+            return CodeTask(
+                str(name), cases=_cases(row), canonical=_text(row, "code"), text=_asked(row)
+            )
         if "test_list" in row:
             return _mbpp(str(name), row)
         if "test" in row:
@@ -126,6 +129,7 @@ def _mbpp(name: str, row: Row) -> CodeTask:
         helpers="\n".join([*_strings(lines), _text(row, "test_setup_code")]),
         tests="\n".join(tests),
         canonical=_text(row, "code"),
+        text=_asked(row),
     )
 
 
@@ -137,6 +141,11 @@ def _cases(row: Row) -> tuple[Case, ...]:
     if not pairs:
         raise ValueError("there are no cases")
     return tuple(Case(given.encode(), expected.encode()) for given, expected in pairs)
+
+
+def _asked(row: Row) -> str:
+    """What is asked for in words, under whichever name a file has it."""
+    return next((text for name in _WORDS if (text := _text(row, name))), "")
 
 
 def _strings(value: object) -> list[str]:

@@ -21,7 +21,7 @@ from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.judgement import Judgement
 from passhat.judging.limits import Limits
-from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, SandboxKind, sealed
+from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, Walls, sealed
 from passhat.judging.tasks import Case, CodeTask
 from passhat.outcomes.words import FailureCategory, MissingReason
 
@@ -34,8 +34,9 @@ _LONGEST_PAUSE = 1.0
 class Examiner:
     """A worker: the sandbox of programs and the sandbox of tests, used one judgement at a time."""
 
-    def __init__(self, kind: SandboxKind, interpreter: Interpreter, limits: Limits) -> None:
+    def __init__(self, kind: Walls, interpreter: Interpreter, limits: Limits) -> None:
         self._limits = limits
+        self._abandoned = False
         self.programs = Sandbox(kind, interpreter, limits)
         self.tests = Sandbox(kind, interpreter, limits)
 
@@ -50,10 +51,18 @@ class Examiner:
         self.programs.close()
         self.tests.close()
 
+    def abandon(self) -> None:
+        """End what is going on, from another thread: it is missing, and nothing follows it."""
+        self._abandoned = True
+        self.programs.kill()
+        self.tests.kill()
+
     def judge(self, task: CodeTask, program: str) -> Judgement:
         """Judge a program. A broken sandbox is replaced and the judgement made again."""
         fault = ""
         for tries in range(_TRIES):
+            if self._abandoned:
+                return Judgement.missing(MissingReason.STOPPED, "the judge was closed")
             try:
                 self.start()
                 return self._cases(task, program) if task.cases else self._tests(task, program)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from passhat.errors import SandboxUnavailable
+from passhat.judging.packages import Granted, grant
 
 __all__ = ["Interpreter", "find_interpreter"]
 
@@ -21,6 +24,7 @@ print(json.dumps({
     "called": sys.executable,
     "prefix": sys.prefix, "base": sys.base_prefix,
     "stdlib": os.path.dirname(os.path.realpath(os.__file__)),
+    "version": sys.version.split()[0],
 }))
 """
 
@@ -30,7 +34,8 @@ class Interpreter:
     """A Python, by what a sandbox must show of it.
 
     Without ``packages`` nothing is shown but the standard library: installed packages may hold
-    the very tests that are to stay hidden.
+    the very tests that are to stay hidden. ``granted`` are shown nevertheless; ``named`` says which
+    they are, with their versions.
     """
 
     executable: str
@@ -38,6 +43,14 @@ class Interpreter:
     base: str
     stdlib: str
     packages: bool
+    version: str = ""
+    granted: tuple[Granted, ...] = ()
+    named: tuple[str, ...] = ()
+
+    @property
+    def granted_roots(self) -> tuple[str, ...]:
+        """The folders that hold the granted packages."""
+        return tuple(dict.fromkeys(one.root for one in self.granted))
 
     @property
     def command(self) -> list[str]:
@@ -72,32 +85,50 @@ class Interpreter:
         hidden = set(self.hidden)
         listable = [*(path for path in self.shown if Path(path).is_dir()), self.stdlib]
         readable = [path for path in self.shown if not Path(path).is_dir()]
+        readable += [one.path for one in self.granted]
         for folder in listable:
             readable += [
                 str(entry)
                 for entry in Path(folder).iterdir()
                 if not any(path.startswith(str(entry.resolve())) for path in hidden)
             ]
-        return listable, readable
+        # Python lists a folder before it imports from it; the names there are all that shows.
+        return [*listable, *self.granted_roots], readable
 
 
-def find_interpreter(path: str | None = None) -> Interpreter:
-    """Look at an interpreter: the one passhat runs on, or the one at ``path`` with its packages."""
+def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> Interpreter:
+    """Look at an interpreter: the one passhat runs on, or the one at ``path``.
+
+    Without ``packages`` the one at ``path`` comes with everything installed there. With them only
+    these, and what they need, are shown.
+    """
+    said = _told(path, _ASK)
+    whole = path is not None and not packages
+    granted, named = grant(packages, lambda code, *words: _told(path, code, *words))
+    return Interpreter(
+        said["called"] if whole else said["executable"],
+        said["prefix"],
+        said["base"],
+        said["stdlib"],
+        whole,
+        said["version"],
+        granted,
+        named,
+    )
+
+
+def _told(path: str | None, code: str, *words: str) -> Any:
+    """What an interpreter prints as JSON when it runs some code."""
     try:
         done = subprocess.run(
-            [path or sys.executable, "-I", "-c", _ASK], capture_output=True, timeout=60, check=True
+            [path or sys.executable, "-I", "-c", code, *words],
+            capture_output=True,
+            timeout=60,
+            check=True,
         )
-        said = json.loads(done.stdout)
+        return json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(
             f"{path} does not work as a Python interpreter ({error}).",
             hint="Name one with --python, as in --python /usr/bin/python3.",
         ) from None
-    packages = path is not None
-    return Interpreter(
-        said["called"] if packages else said["executable"],
-        said["prefix"],
-        said["base"],
-        said["stdlib"],
-        packages,
-    )

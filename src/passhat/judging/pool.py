@@ -4,73 +4,110 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from queue import Empty, SimpleQueue
+from concurrent.futures import Future
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
 
 from passhat.judging.examination import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.judgement import Judgement
 from passhat.judging.limits import Limits
-from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox import Walls
 from passhat.judging.tasks import CodeTask
 from passhat.outcomes.words import MissingReason
 
-__all__ = ["judge_all"]
+__all__ = ["JudgePool", "judge_all"]
 
 Work = tuple[CodeTask, str]
+_Waiting = SimpleQueue[tuple[Work, "Future[Judgement]"] | None]
+
+
+class JudgePool:
+    """Workers that judge what they are given until they are closed.
+
+    Each program is judged once. What a broken sandbox interrupts is judged again in a new one.
+    """
+
+    def __init__(
+        self, kind: Walls, interpreter: Interpreter, limits: Limits | None = None, jobs: int = 1
+    ) -> None:
+        self._waiting: _Waiting = SimpleQueue()
+        self._closing = threading.Event()
+        self._examiners = [Examiner(kind, interpreter, limits or Limits()) for _ in range(jobs)]
+        self._threads = [
+            threading.Thread(target=self._work, args=(examiner,), daemon=True)
+            for examiner in self._examiners
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def submit(self, task: CodeTask, program: str) -> Future[Judgement]:
+        """Put a program in the queue; its judgement comes with the future."""
+        future: Future[Judgement] = Future()
+        self._waiting.put(((task, program), future))
+        return future
+
+    def close(self) -> None:
+        """End the workers at once, with what they are at; what waits is never begun."""
+        self._closing.set()
+        for examiner in self._examiners:
+            examiner.abandon()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self, examiner: Examiner) -> None:
+        try:
+            while (one := self._waiting.get()) is not None:
+                (task, program), future = one
+                if self._closing.is_set():
+                    future.cancel()
+                elif future.set_running_or_notify_cancel():
+                    future.set_result(_judged(examiner, task, program))
+        finally:
+            examiner.close()
+
+
+def _judged(examiner: Examiner, task: CodeTask, program: str) -> Judgement:
+    try:
+        return examiner.judge(task, program)
+    except Exception as error:  # a bug of ours must not lose the other judgements
+        examiner.close()
+        detail = f"{type(error).__name__}: {error}"
+        return Judgement.missing(MissingReason.JUDGE_ERROR, detail)
 
 
 def judge_all(
     work: Iterable[Work],
     *,
-    kind: SandboxKind,
+    kind: Walls,
     interpreter: Interpreter,
     limits: Limits | None = None,
     jobs: int = 1,
 ) -> Iterator[tuple[int, Judgement]]:
-    """Judge programs; yields their positions with the judgements, as they are made.
-
-    Each is judged once. What a broken sandbox interrupts is judged again in a new one.
-    """
-    waiting: SimpleQueue[tuple[int, Work]] = SimpleQueue()
-    count = 0
-    for count, one in enumerate(work, 1):
-        waiting.put((count - 1, one))
+    """Judge programs; yields their positions with the judgements, as they are made."""
+    every = list(work)
     done: SimpleQueue[tuple[int, Judgement]] = SimpleQueue()
-    stopping = threading.Event()
-    examiners = [Examiner(kind, interpreter, limits or Limits()) for _ in range(min(jobs, count))]
-    threads = [
-        threading.Thread(target=_work, args=(examiner, waiting, done, stopping), daemon=True)
-        for examiner in examiners
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(count):
+    with JudgePool(kind, interpreter, limits, min(jobs, len(every))) as pool:
+        for position, (task, program) in enumerate(every):
+            future = pool.submit(task, program)
+            future.add_done_callback(
+                lambda ended, at=position: (  # type: ignore[misc]
+                    None if ended.cancelled() else done.put((at, ended.result()))
+                )
+            )
+        for _ in every:
             yield done.get()
-    finally:
-        stopping.set()
-        for thread in threads:
-            thread.join()
-
-
-def _work(
-    examiner: Examiner,
-    waiting: SimpleQueue[tuple[int, Work]],
-    done: SimpleQueue[tuple[int, Judgement]],
-    stopping: threading.Event,
-) -> None:
-    try:
-        while not stopping.is_set():
-            try:
-                position, (task, program) = waiting.get_nowait()
-            except Empty:
-                return
-            try:
-                judgement = examiner.judge(task, program)
-            except Exception as error:  # a bug of ours must not lose the other judgements
-                examiner.close()
-                detail = f"{type(error).__name__}: {error}"
-                judgement = Judgement.missing(MissingReason.JUDGE_ERROR, detail)
-            done.put((position, judgement))
-    finally:
-        examiner.close()

@@ -37,6 +37,7 @@ def row_of(sample: Sample, judgement: Judgement, suite: str, judge: str) -> Row:
         "cpu_seconds": round(judgement.cpu_seconds, 4),
         "answer": sample.fingerprint,
         "judge": judge,
+        "program": sample.program,
     }
 
 

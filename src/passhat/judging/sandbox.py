@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -12,30 +13,28 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from pathlib import Path
 from typing import IO, Any
 
+from passhat.judging.bridge import Bridge
+from passhat.judging.commands import (
+    DEVICES,
+    PACKAGES,
+    bubblewrap_command,
+    container_command,
+    packed_inside,
+    plain_command,
+    remove_container,
+)
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
+from passhat.judging.walls import Container, SandboxKind, Walls
 
-__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "sealed"]
+__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "Walls", "sealed"]
 
-_INSIDE = Path(__file__).parent / "inside"
 _START_SECONDS = 30.0
 _PATIENCE = 20.0
 """Seconds beyond the wall clock limit after which a fork server that says nothing is broken."""
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-_NOBODY = 65534
-
-
-class SandboxKind(StrEnum):
-    """What keeps a program in."""
-
-    BUBBLEWRAP = "bubblewrap"
-    LANDLOCK = "landlock"
-    NONE = "none"
 
 
 class SandboxFault(Exception):
@@ -62,7 +61,7 @@ class Ended:
 class Sandbox:
     """A fork server behind a wall. Starts when first used, and anew after it broke."""
 
-    def __init__(self, kind: SandboxKind, interpreter: Interpreter, limits: Limits) -> None:
+    def __init__(self, kind: Walls, interpreter: Interpreter, limits: Limits) -> None:
         self.kind = kind
         self._interpreter = interpreter
         self._limits = limits
@@ -70,6 +69,8 @@ class Sandbox:
         self._control: socket.socket | None = None
         self._complaints: IO[bytes] | None = None
         self._folder: str | None = None
+        self._bridge: Bridge | None = None
+        self._name = ""
         self.starts = 0
 
     @property
@@ -91,6 +92,10 @@ class Sandbox:
         _set_patience(mine, _START_SECONDS)
         self._control = mine
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by greet or close
+        self.starts += 1
+        if isinstance(self.kind, Container):
+            self._launch_container(theirs)
+            return
         with theirs:
             self._process = subprocess.Popen(
                 self._command(),
@@ -101,7 +106,22 @@ class Sandbox:
                 cwd="/",
                 start_new_session=True,
             )
-        self.starts += 1
+
+    def _launch_container(self, theirs: socket.socket) -> None:
+        """The engine's command keeps our environment: it says where the engine is."""
+        self._name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}"
+        inner, outer = os.pipe(), os.pipe()
+        self._process = subprocess.Popen(
+            self._command(),
+            stdin=inner[0],
+            stdout=outer[1],
+            stderr=self._complaints,
+            cwd="/",
+            start_new_session=True,
+        )
+        os.close(inner[0])
+        os.close(outer[1])
+        self._bridge = Bridge(theirs, inner[1], outer[0], packed_inside())
 
     def greet(self) -> None:
         """Wait until the fork server of a launched sandbox is ready."""
@@ -161,20 +181,31 @@ class Sandbox:
             self.close()
         return ended
 
+    def kill(self) -> None:
+        """End its processes and nothing else; another thread may be using it."""
+        process = self._process
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """End the sandbox with everything in it."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self.kill()
             self._process.kill()
             self._process.wait()
+        if isinstance(self.kind, Container) and self._name:
+            remove_container(self.kind, self._name)
+            self._name = ""
+        if self._bridge is not None:
+            self._bridge.close()
         if self._complaints is not None:
             self._complaints.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._process = self._control = self._complaints = self._folder = None
+        self._process = self._control = self._complaints = self._folder = self._bridge = None
 
     # -- talking to the fork server ------------------------------------------------------------
 
@@ -199,46 +230,30 @@ class Sandbox:
     # -- starting --------------------------------------------------------------------------------
 
     def _setup(self) -> dict[str, object]:
-        listable, readable = (
-            self._interpreter.readable() if self.kind is SandboxKind.LANDLOCK else ([], [])
-        )
+        landlock = self.kind is SandboxKind.LANDLOCK
+        contained = self.kind is SandboxKind.BUBBLEWRAP or isinstance(self.kind, Container)
+        listable, readable = self._interpreter.readable() if landlock else ([], [])
         if self.kind is SandboxKind.NONE:
             self._folder = tempfile.mkdtemp(prefix="passhat-")
+        granted = self._interpreter.granted_roots
         return {
-            "landlock": self.kind is SandboxKind.LANDLOCK,
+            "landlock": landlock,
+            "container": isinstance(self.kind, Container),
             "listable": listable,
-            "readable": [*readable, *_DEVICES],
+            "readable": [*readable, *DEVICES],
             "confined": self.kind is not SandboxKind.NONE,
-            "private": self.kind is SandboxKind.BUBBLEWRAP,
-            "scratch": self._folder or ("/tmp" if self.kind is SandboxKind.BUBBLEWRAP else ""),
+            "private": contained,
+            "scratch": self._folder or ("/tmp" if contained else ""),
+            "scratch_bytes": self._limits.scratch,
+            "packages": ([PACKAGES] if contained else list(granted)) if granted else [],
         }
 
     def _command(self) -> list[str]:
-        contained = self.kind is SandboxKind.BUBBLEWRAP
-        home = "/judge" if contained else str(_INSIDE.parent)
-        begin = f"import sys; sys.path.insert(0, {home!r}); from inside.server import main; "
-        begin += "del sys.path[0]; main()"
-        command = [*self._interpreter.command, "-c", begin]
-        return [*self._bubblewrap(), *command] if contained else command
-
-    def _bubblewrap(self) -> list[str]:
-        """The container: no network, no processes, no /proc, no home; everything read-only."""
-        words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session"]
-        words += ["--uid", str(_NOBODY), "--gid", str(_NOBODY), "--hostname", "sandbox"]
-        words += ["--cap-drop", "ALL"]
-        for path in self._interpreter.shown:
-            place = Path(path)
-            if place.is_symlink():
-                words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - text as it is
-            else:
-                words += ["--ro-bind", path, path]
-        for path in self._interpreter.hidden:
-            words += ["--tmpfs", path, "--remount-ro", path]
-        for path in _DEVICES:
-            words += ["--dev-bind", path, path]
-        words += ["--ro-bind", str(_INSIDE), "/judge/inside"]
-        words += ["--size", str(self._limits.scratch), "--tmpfs", "/tmp"]
-        return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]
+        if isinstance(self.kind, Container):
+            return container_command(self.kind, self._limits, self._name)
+        if self.kind is SandboxKind.BUBBLEWRAP:
+            return bubblewrap_command(self._interpreter, self._limits)
+        return plain_command(self._interpreter)
 
 
 def sealed(content: bytes) -> int:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from passhat.errors import SandboxUnavailable
 from passhat.judging.canaries import ATTACKS, breaches
+from passhat.judging.commands import engine_problem
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxFault, SandboxKind
+from passhat.judging.sandbox import SandboxFault
+from passhat.judging.walls import Container, SandboxKind, Walls
 
 __all__ = ["Finding", "SandboxKind", "choose_sandbox", "examine_machine"]
 
@@ -17,6 +19,11 @@ _HINT = (
     "(sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
     "or use Linux 5.13 or newer with Landlock. `passhat sandbox check` shows what is there. "
     "Only for programs you trust: --unsafe-no-sandbox."
+)
+_CONTAINER_HINT = (
+    "The engine must run here, the image must hold Python 3.9 or newer and a libc with "
+    "memfd_create, and the kernel must offer Landlock (Linux 5.13 or newer). Without an image: "
+    "--sandbox auto uses bubblewrap or Landlock."
 )
 
 
@@ -27,7 +34,7 @@ class Finding:
     ``through`` are the attacks that were not held; ``problem`` is why it could not be tried.
     """
 
-    kind: SandboxKind
+    kind: Walls
     through: tuple[str, ...] = ()
     problem: str = ""
 
@@ -52,17 +59,19 @@ class Finding:
         }
 
 
-def examine_machine(interpreter: Interpreter, kind: SandboxKind) -> Finding:
+def examine_machine(interpreter: Interpreter, kind: Walls) -> Finding:
     """Try one kind of sandbox with the self-test."""
     if kind is SandboxKind.BUBBLEWRAP and shutil.which("bwrap") is None:
         return Finding(kind, problem="the command bwrap is not installed")
+    if isinstance(kind, Container) and (problem := engine_problem(kind)):
+        return Finding(kind, problem=problem)
     try:
         return Finding(kind, tuple(breaches(kind, interpreter)))
     except SandboxFault as error:
         return Finding(kind, problem=str(error).strip().splitlines()[-1][:300])
 
 
-def choose_sandbox(interpreter: Interpreter, only: SandboxKind | None = None) -> SandboxKind:
+def choose_sandbox(interpreter: Interpreter, only: Walls | None = None) -> Walls:
     """The first kind that withstands the self-test: bubblewrap, then Landlock.
 
     Raises
@@ -70,7 +79,7 @@ def choose_sandbox(interpreter: Interpreter, only: SandboxKind | None = None) ->
     SandboxUnavailable
         When none does. Comes before any program is run.
     """
-    kinds = [only] if only else [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK]
+    kinds: list[Walls] = [only] if only else [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK]
     findings = []
     for kind in kinds:
         finding = examine_machine(interpreter, kind)
@@ -78,5 +87,6 @@ def choose_sandbox(interpreter: Interpreter, only: SandboxKind | None = None) ->
             return kind
         findings.append(str(finding))
     raise SandboxUnavailable(
-        f"no sandbox holds on this machine: {'; '.join(findings)}.", hint=_HINT
+        f"no sandbox holds on this machine: {'; '.join(findings)}.",
+        hint=_CONTAINER_HINT if isinstance(only, Container) else _HINT,
     )

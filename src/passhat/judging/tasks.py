@@ -56,6 +56,10 @@ class CodeTask:
         Inputs and outputs, for tasks whose answer is a script.
     canonical : str
         A solution known to be right, as a completion; empty when there is none.
+    text : str
+        What is asked for in words, where the prompt does not say it.
+    labels : tuple of (str, str)
+        What slices of a report go by.
     """
 
     id: str
@@ -65,6 +69,8 @@ class CodeTask:
     tests: str = ""
     cases: tuple[Case, ...] = ()
     canonical: str = ""
+    text: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
     def program(self, completion: str) -> str:
         """The whole program for a completion."""
@@ -160,7 +166,12 @@ class CodeSuite:
 
     @property
     def fingerprint(self) -> str:
-        return _digest([[task.id, task.prompt, task.entry_point] for task in self.tasks.values()])
+        return _digest(
+            [
+                [task.id, task.prompt, task.entry_point, *([task.text] if task.text else [])]
+                for task in self.tasks.values()
+            ]
+        )
 
     @property
     def tests_fingerprint(self) -> str:

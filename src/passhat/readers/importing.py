@@ -8,7 +8,7 @@ from passhat.outcomes import Attempt, Run, Verdict
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Judgement, Task
 
-__all__ = ["import_run"]
+__all__ = ["attempt_record", "import_run"]
 
 
 def import_run(store: Store, run: Run) -> tuple[str, int]:
@@ -26,11 +26,12 @@ def import_run(store: Store, run: Run) -> tuple[str, int]:
     store.begin(record, max((attempt.number for attempt in attempts), default=0))
     claimed = set(store.claim(record.id, [(one.task, one.number) for one in attempts]))
     new = [one for one in attempts if (one.task, one.number) in claimed]
-    store.finish(record.id, map(_record, new))
+    store.finish(record.id, map(attempt_record, new))
     return record.id, len(new)
 
 
-def _record(attempt: Attempt) -> AttemptRecord:
+def attempt_record(attempt: Attempt) -> AttemptRecord:
+    """An attempt that was read, as the store keeps it."""
     why = "" if attempt.verdict is Verdict.PASSED else attempt.why or ""
     measures = attempt.measures
     return AttemptRecord(

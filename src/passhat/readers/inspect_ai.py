@@ -21,11 +21,11 @@ from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 
-__all__ = ["InspectReader"]
+__all__ = ["NO_DECODING", "InspectReader"]
 
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _JOURNAL, _SAMPLES = "_journal/summaries/", "samples/"
-_NO_DECODING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache")
+NO_DECODING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "batch", "cache")
 _METRICS = ("accuracy", "mean", "stderr")
 
 
@@ -248,8 +248,8 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
     config = about.config or _Config()
     plan = head.plan.config if head.plan else None
     decoding = {
-        **scalars(about.model_generate_config, *_NO_DECODING),
-        **scalars(plan, *_NO_DECODING),
+        **scalars(about.model_generate_config, *NO_DECODING),
+        **scalars(plan, *NO_DECODING),
     }
     limit, seconds = number_or_none(config.message_limit), number_or_none(config.time_limit)
     status = str(head.status or "crashed: the log has no end")
@@ -303,9 +303,9 @@ def _printed(
 
 def _metric_word(name: str, reducer: str) -> str:
     word = "accuracy" if name == "mean" else name
-    at = re.fullmatch(r"pass_at_(\d+)", reducer)
-    if at and word == "accuracy":
-        return f"pass@{at[1]}"
+    known = re.fullmatch(r"(?:passhat/)?pass_(at|k|hat)_(\d+)", reducer)
+    if known and word == "accuracy":
+        return f"pass{'@' if known[1] == 'at' else '^'}{known[2]}"
     return word if reducer == "mean" else f"{word} ({reducer})"
 
 

@@ -15,6 +15,7 @@ from passhat.readers.building import LogBuilder, RunFacts, scalars
 from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.suites.tau2.endings import FAILED, MISSING, failed_check
 
 __all__ = ["Tau2BenchReader"]
 
@@ -59,23 +60,6 @@ class _Results(msgspec.Struct):
     info: _Info | None = None
     simulations: list[_Simulation] | None = None
     simulation_index: list[_Simulation] | dict[str, _Simulation] | None = None
-
-
-# Why a simulation ended: the agent's doing, or not its doing at all.
-_FAILED = {
-    "max_steps": "timeout: max_steps",
-    "timeout": "timeout: timeout",
-    "too_many_errors": "agent_error: too_many_errors",
-    "agent_error": "agent_error: agent_error",
-    "context_window_exceeded": "agent_error: context_window_exceeded",
-}
-_MISSING = {
-    "infrastructure_error": "infrastructure: infrastructure_error",
-    "user_error": "user_error: user_error",
-    "unexpected_error": "infrastructure: unexpected_error",
-}
-_CHECKS = {"DB": "wrong_state", "ENV_ASSERTION": "wrong_state", "ACTION": "wrong_state"}
-_CHECKS |= {"COMMUNICATE": "missing_outputs", "NL_ASSERTION": "incomplete_outputs"}
 
 
 class Tau2BenchReader:
@@ -134,15 +118,16 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
 def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
     ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
     reward = row.reward_info.reward if row.reward_info is not None else row.reward
-    if ended in _MISSING:
-        reward, why = None, _MISSING[ended]
-    elif reward is None and ended in _FAILED:
+    if ended in MISSING:
+        reward, why = None, MISSING[ended]
+    elif reward is None and ended in FAILED:
         # The grader is not asked about an attempt that the agent did not finish.
-        reward, why = 0.0, _FAILED[ended]
+        reward, why = 0.0, FAILED[ended]
     elif reward is None:
         why = f"judge_error: no reward, ended with {ended or 'nothing'}"
     else:
-        why = _FAILED.get(ended) or _failed_check(row)
+        checks = row.reward_info.reward_breakdown if row.reward_info is not None else None
+        why = FAILED.get(ended) or failed_check(checks)
     log.add(
         where,
         row.task_id,
@@ -155,15 +140,6 @@ def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
         seed=row.seed,
         transcript=where if row.id is None else f"simulation {row.id}",
     )
-
-
-def _failed_check(row: _Simulation) -> str:
-    """The first check that gave no reward."""
-    checks = row.reward_info.reward_breakdown if row.reward_info is not None else None
-    for check, value in checks.items() if isinstance(checks, dict) else ():
-        if value != 1:
-            return f"{_CHECKS.get(str(check), 'unknown_failure')}: {check}"
-    return ""
 
 
 def _facts(head: _Results, source: Source) -> RunFacts:

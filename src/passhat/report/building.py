@@ -17,6 +17,7 @@ from passhat.estimates import (
     missing_effect,
 )
 from passhat.outcomes import MissingPolicy, Outcomes, Run, Verdict
+from passhat.report.code_runs import code_notes, weak_tests
 from passhat.report.curves import Asked
 from passhat.report.details import Details, build_details
 from passhat.report.view import CurvePoint, Report, RunReport, TaskRow
@@ -57,6 +58,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
     diagnosis = diagnose(run.outcomes, run.attempts)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
+    weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)
     return RunReport(
         run=run,
@@ -71,7 +73,13 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         diagnosis=diagnosis,
         missing_effect=_missing_effects(run.outcomes, words),
         tasks=_task_rows(run.outcomes) if options.with_tasks else (),
-        notes=(*run.notes, *diagnosis.notes, *_slice_notes(len(slices), options.by)),
+        notes=(
+            *run.notes,
+            *diagnosis.notes,
+            *_slice_notes(len(slices), options.by),
+            *code_notes(run, weak),
+        ),
+        weak_tests=weak,
         details=_details(run, words, curve, options) if options.with_details else None,
     )
 

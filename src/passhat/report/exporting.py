@@ -65,7 +65,10 @@ def as_csv_rows(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
-    """A results file as tau2-bench writes it, without conversations."""
+    """A results file as tau2-bench writes it, without conversations.
+
+    What tau2 insists on and nobody recorded (commit, policy, scenarios, times) is there and empty.
+    """
     if len(runs) != 1:
         raise InvalidValue(
             f"a tau2-bench results file holds one run, and there are {len(runs)}.",
@@ -79,19 +82,26 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
             {
                 "timestamp": None,
                 "info": {
+                    "git_commit": "unknown",
                     "num_trials": told.attempts,
                     "max_steps": told.max_steps,
+                    "max_errors": 10,
                     "agent_info": {
                         "implementation": "exported by passhat",
                         "llm": run.agent,
                         "llm_args": dict(told.decoding),
                     },
-                    "user_info": {"implementation": told.user_simulator},
-                    "environment_info": {
-                        "domain_name": (told.suite or "").removeprefix("tau2-bench/")
-                    },
+                    "user_info": {"implementation": told.user_simulator or "unknown"},
+                    "environment_info": {"domain_name": _domain(told.suite or ""), "policy": ""},
                 },
-                "tasks": [{"id": task} for task in run.outcomes.tasks],
+                "tasks": [
+                    {
+                        "id": task,
+                        "user_scenario": {"instructions": ""},
+                        "evaluation_criteria": {"actions": []},
+                    }
+                    for task in run.outcomes.tasks
+                ],
                 "simulations": simulations,
             },
             indent=2,
@@ -140,6 +150,11 @@ def _attempts(run: Run) -> Iterator[Attempt]:
             yield Attempt(task, number, verdict, why.get(verdict, "not_recorded"))
 
 
+def _domain(suite: str) -> str:
+    """tau2-bench/retail as a log of it is called, tau2:retail@env as a suite is."""
+    return suite.removeprefix("tau2-bench/").removeprefix("tau2:").partition("@")[0]
+
+
 def _simulation(attempt: Attempt) -> dict[str, object]:
     missing = attempt.verdict is Verdict.MISSING
     ended = "infrastructure_error" if missing else "agent_stop"
@@ -151,6 +166,8 @@ def _simulation(attempt: Attempt) -> dict[str, object]:
         "task_id": attempt.task,
         "trial": attempt.number - 1,
         "seed": int(seed) if seed is not None and seed.isdecimal() else None,
+        "start_time": "",
+        "end_time": "",
         "duration": attempt.measures.get("seconds"),
         "termination_reason": ended,
         "agent_cost": attempt.measures.get("cost"),

@@ -39,7 +39,10 @@ def _section(run: RunReport) -> Iterator[str]:
     yield from (f"- {_escape(note)}" for note in run.notes)
     yield ""
     if run.tasks:
-        rows = [(row.task, row.dots, f"{row.c} of {row.n}", str(row.missing)) for row in run.tasks]
+        rows = [
+            (run.marked(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing))
+            for row in run.tasks
+        ]
         yield from _table(("task", "attempts", "passed", "missing"), rows)
     yield from _table(("metrics", "how"), run.methods)
     yield from _table(("protocol", ""), run.protocol_lines)

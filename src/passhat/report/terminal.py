@@ -154,7 +154,7 @@ def _tasks(run: RunReport) -> Iterator[RenderableType]:
     yield plain_table(
         ("task", "attempts", "passed", "missing"),
         (
-            (row.task, row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
+            (run.marked(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
             for row in run.tasks[:_MOST_TASKS_SHOWN]
         ),
         left=(0, 1),

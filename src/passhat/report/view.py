@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from passhat._display import counted, number
 from passhat.estimates import Diagnosis, Estimate
@@ -54,7 +54,10 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What is reported of one run."""
+    """What is reported of one run.
+
+    ``weak_tests`` are tasks whose hidden tests notice too few mistakes, with the share they do.
+    """
 
     run: Run
     protocol: Protocol
@@ -66,11 +69,16 @@ class RunReport:
     missing_effect: Mapping[str, Mapping[str, float | None]]
     tasks: tuple[TaskRow, ...]
     notes: tuple[str, ...]
+    weak_tests: Mapping[str, float] = field(default_factory=dict)
     details: Details | None = None
 
     @property
     def name(self) -> str:
         return self.run.name
+
+    def marked(self, task: str) -> str:
+        """The name of a task, with a mark where its tests are weak."""
+        return f"{task} (weak tests)" if task in self.weak_tests else task
 
     def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
@@ -192,6 +200,8 @@ class RunReport:
             "notes": list(self.notes),
             "reading": list(self.run.reading),
         }
+        if self.weak_tests:
+            data["weak_tests"] = dict(self.weak_tests)
         if self.details is not None:
             data |= self.details.to_dict()
         if self.tasks:

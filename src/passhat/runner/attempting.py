@@ -7,15 +7,17 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar, cast
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
+from passhat.errors import RunStopped
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Clock, Limits
 from passhat.store.records import AttemptRecord
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
 __all__ = ["Attempter", "Limits", "seed_of"]
 
@@ -25,15 +27,6 @@ _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2
 _DETAIL = 500
-
-
-class _OurFault(Exception):
-    """The world or the judge broke: the attempt is missing, not failed."""
-
-    def __init__(self, reason: MissingReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(slots=True)
@@ -46,6 +39,7 @@ class _Made:
     steps: int = 0
     retries: int = 0
     leak: str = ""
+    answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -72,6 +66,7 @@ class Attempter:
         """Make one attempt. Whatever the agent does, this returns, within its limits."""
         made = _Made(info, clock)
         clock.start()
+        info.meter.timed_by(clock)
         try:
             judgement = await self._played(task, made)
             clock.verdict()  # an agent that answered all the same when its time was over
@@ -79,10 +74,14 @@ class Attempter:
             reason = clock.verdict()
             if reason is None:
                 raise
-            judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
+            judgement = (
+                Judgement.failed(FailureCategory.TIMEOUT, reason)
+                if clock.whose is None
+                else Judgement.missing(clock.whose, f"{reason}, and not from the agent")
+            )
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
-        except _OurFault as fault:
+        except WorldFault as fault:
             judgement = Judgement.missing(fault.reason, fault.detail)
         finally:
             clock.stop()
@@ -91,36 +90,57 @@ class Attempter:
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
         if judgement.detail:
             judgement = replace(judgement, detail=self.redact(judgement.detail)[:_DETAIL])
+        used = made.info.meter.usage
         answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
         return AttemptRecord(
             task=task.id,
             number=made.info.number,
             judgement=judgement,
             seed=made.info.seed,
-            seconds=time.monotonic() - made.started,
+            seconds=time.monotonic() - made.started - made.clock.paused,
             steps=made.steps,
-            retries=made.retries,
-            answer_hash=hashlib.sha256(answers.encode()).hexdigest()[:16] if made.steps else "",
+            tokens=used.tokens,
+            cost=used.cost,
+            retries=made.retries + made.info.meter.retries,
+            answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
             leak=made.leak,
             transcript=made.transcript,
         )
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""
+        # Whose delay it is while the world has it; a suite with a user says that it is theirs.
+        slow: MissingReason = getattr(self.suite, "slow", MissingReason.INFRASTRUCTURE)
+        made.clock.next_reply(slow)
         episode = await _ours(self.suite.episode, task, made.info.seed)
+        report_calls = getattr(episode, "report_calls", None)
+        if report_calls is not None:
+            report_calls(partial(self._called, made))
+        join = getattr(episode, "join", None)
+        if join is not None:
+            join(made.info)  # a world with a model in it uses this attempt's meter
         try:
+            made.clock.next_step()  # starting the agent counts towards its first step
             session = await _started(self.agent, made)
             try:
-                await self._conversation(episode, session, made)
+                await self._conversation(episode, session, made, slow)
             finally:
+                usage = getattr(session, "usage", None)
+                if isinstance(usage, Usage):
+                    made.info.meter.settle(usage)
                 await session.close()
+            made.clock.judging()
             return await _judged(episode, made)
         finally:
+            # A suite may know better than the letters which answers are the same.
+            made.answer_hash = getattr(episode, "answer_hash", "")
             close = getattr(episode, "close", None)
             if close is not None:
                 await _settled(close())
 
-    async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
+    async def _conversation(
+        self, episode: Episode, session: Session, made: _Made, slow: MissingReason
+    ) -> None:
         turn: Turn | None = await _ours(episode.open)
         if self.canary is not None and turn is not None:
             turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
@@ -135,12 +155,13 @@ class Attempter:
             made.transcript.append({"role": "user", "text": self.redact(turn.text)})
             made.steps += 1
             answer = await self._answer(session, turn, made)
+            made.clock.next_reply(slow)
             turn = await _ours(episode.reply, answer)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
             answer = await session.answer(turn)
-        except AgentFault:
+        except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
@@ -148,6 +169,14 @@ class Attempter:
         if self.canary is not None and not made.leak:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
+
+    def _called(self, made: _Made, call: str, result: str) -> bool:
+        """A tool that the agent called by itself counts like one it asked for in its answer."""
+        made.steps += 1
+        made.transcript.append({"role": "agent", "text": self.redact(call)})
+        made.transcript.append({"role": "tool", "text": self.redact(result)})
+        made.clock.next_step()
+        return made.steps < self.limits.max_steps
 
 
 async def _started(agent: Agent, made: _Made) -> Session:
@@ -160,7 +189,7 @@ async def _started(agent: Agent, made: _Made) -> Session:
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
             made.retries += 1
             await asyncio.sleep(_START_PAUSE)
-        except AgentFault:
+        except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
@@ -174,7 +203,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
             return await _settled(episode.judge())
         except Exception as error:
             if left == 0:
-                raise _OurFault(MissingReason.JUDGE_ERROR, _described(error)) from None
+                raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
             made.retries += 1
     raise AssertionError("unreachable")
 
@@ -185,13 +214,19 @@ async def _ours(work: Callable[..., T | Awaitable[T]], *given: object) -> T:
         value = work(*given)
         # Asking the abstract class would be slower, and this is asked several times an attempt.
         return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
+    except (WorldFault, RunStopped):
+        raise
     except Exception as error:
-        raise _OurFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
+        raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
 
 
 async def _settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
     return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _described(error: BaseException) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from passhat.agents.base import Agent
+from passhat.errors import InvalidValue
 from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
@@ -25,6 +26,7 @@ def plan_run(
     jobs: int = 8,
     seed: int = 0,
     temperature: float | None = None,
+    top_p: float | None = None,
     name: str = "",
     stop_when: Sequence[str] = (),
     canary: bool | None = None,
@@ -38,12 +40,13 @@ def plan_run(
     made of conversations do, and prompts that are graded word for word stay as they are.
     """
     limits = limits or Limits()
+    _check_pair(suite, agent)
     chosen = tuple(suite.tasks if tasks is None else tasks)
     referenced = getattr(suite, "takes_reference", False) if canary is None else canary
-    decoding: dict[str, Scalar] = {} if temperature is None else {"temperature": temperature}
+    decoding = _decoding(agent, temperature=temperature, top_p=top_p)
     if canary is not None:
         decoding["reference"] = canary
-    protocol = Protocol(
+    protocol = getattr(suite, "protocol", None) or Protocol(
         suite=suite.name,
         suite_fingerprint=suite.fingerprint,
         tests_fingerprint=suite.judge_fingerprint,
@@ -52,7 +55,7 @@ def plan_run(
         step_seconds=limits.step_seconds,
         attempt_seconds=limits.attempt_seconds,
         user_simulator=getattr(suite, "user_simulator", None),
-        judge=suite.name,
+        judge=getattr(suite, "judge", suite.name),
     )
     return RunPlan(
         suite=suite,
@@ -64,6 +67,7 @@ def plan_run(
         jobs=jobs,
         seed=seed,
         temperature=temperature,
+        top_p=top_p,
         redact=redact or Redactor(),
         stop_when=tuple(stop_when),
         canary=referenced,
@@ -75,3 +79,25 @@ def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
     """Tells a run of some tasks from one of all of them; empty for all."""
     ids = sorted(task.id for task in chosen)
     return "" if len(ids) == len(suite.tasks) else fingerprint(ids)
+
+
+def _decoding(agent: Agent, **given: float | None) -> dict[str, Scalar]:
+    """How the agent samples: what its own word sets, and over it what the run sets."""
+    own: Mapping[str, Scalar] = getattr(agent, "decoding", {})
+    return {**own, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _check_pair(suite: Suite, agent: Agent) -> None:
+    """A suite that runs itself brings its own agents; neither goes with anything else."""
+    needs, is_for = getattr(suite, "harness", ""), getattr(agent, "harness", "")
+    if needs == is_for:
+        return
+    if needs:
+        raise InvalidValue(
+            f"{suite.name} is run by {needs} itself, so {agent.name!r} cannot attempt it.",
+            hint=f"Name a model of {needs}, as in -a {needs}:PROVIDER/MODEL.",
+        )
+    raise InvalidValue(
+        f"{agent.name!r} is a model inside {is_for}, so it cannot attempt {suite.name}.",
+        hint=f"Give it a suite that {is_for} runs, as in -s {is_for}:tasks.py@my_task.",
+    )

@@ -85,7 +85,7 @@ class Claims:
         self._claim = claim
         self._todo = todo
         self._jobs = self._size = jobs
-        self._more_wanted = wanted
+        self.more_wanted = wanted
         self._patience = patience
         self._claiming = asyncio.Lock()
         self._claimed: list[Wanted] = []
@@ -96,13 +96,13 @@ class Claims:
         """The next attempt; ``None`` when there is none, or no more are wanted."""
         if not self._claimed:
             async with self._claiming:
-                while not self._claimed and self._more_wanted():
+                while not self._claimed and self.more_wanted():
                     block = self._block()
                     if not block:
                         return None
                     got = await self._patience(partial(self._claim, block))
                     self._claimed = got[::-1]
-        return self._claimed.pop() if self._claimed and self._more_wanted() else None
+        return self._claimed.pop() if self._claimed and self.more_wanted() else None
 
     def _block(self) -> list[Wanted]:
         now = self._time()

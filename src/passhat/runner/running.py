@@ -7,16 +7,21 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.errors import PasshatError, RunStopped
 from passhat.gates.watching import Look
 from passhat.outcomes import Verdict
 from passhat.runner.attempting import Attempter, seed_of
+from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
+from passhat.runner.harness import Harness
 from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
 from passhat.runner.stopping import StopRule
@@ -62,6 +67,8 @@ class RunPlan:
     seed: int = 0
     temperature: float | None = None
     redact: Redactor = field(default_factory=Redactor)
+    top_p: float | None = None
+    budget: Budget | None = None
     stop_when: tuple[str, ...] = ()
     canary: bool = False
     tell: Callable[[str], None] = silent
@@ -106,6 +113,9 @@ class Progress:
     failed: int = 0
     missing: int = 0
     retries: int = 0
+    tokens: float = 0.0
+    cost: float = 0.0
+    costed: int = 0
     leaks: int = 0
     settled: Look | None = None
     """What was found when the run's own rules were looked at last, if it has any."""
@@ -113,6 +123,9 @@ class Progress:
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
+        self.tokens += record.tokens or 0.0
+        self.cost += record.cost or 0.0
+        self.costed += record.cost is not None
         self.leaks += bool(record.leak)
         verdict = record.judgement.verdict
         self.passed += verdict is Verdict.PASSED
@@ -146,14 +159,30 @@ Seen = Callable[[AttemptRecord, Progress], None]
 
 async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    rule = _stop_rule(plan)
+    if hasattr(plan.suite, "harness"):
+        return await cast("Harness", plan.suite).run(plan, store, stop, seen)
+    try:
+        return await _run(plan, store, stop, seen)
+    finally:
+        # What the agent and the suite hold open for a whole run.
+        for one in (plan.agent, plan.suite):
+            close = getattr(one, "close", None)
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
+
+
+async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+    rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
+    made = store.made(plan.record.id)
+    todo = (one for one in plan.wanted() if one not in made)
+    progress = Progress(total=made.left([task.id for task in plan.tasks], plan.attempts))
+    check = getattr(plan.agent, "check", None)
+    if check is not None and progress.total:
+        await check()  # a wrong address is no reason to fail attempts
     store.wait_at_most(_LOCKED_SECONDS)
     patience = Patience(_PATIENCE_SECONDS, plan.tell)
     await patience(partial(store.begin, plan.record, plan.attempts))
-    made = store.made(plan.record.id)
-    todo = (one for one in plan.wanted() if not made.get(one[0], 0) >> one[1] & 1)
-    progress = Progress(total=_left(plan, made))
-    if rule is not None:
+    if plan.stop_when:
         for verdict in store.verdicts(plan.record.id):
             rule.take(*verdict)
         if rule.ask():
@@ -172,9 +201,8 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         for record in records:
             progress.count(record)
             seen(record, progress)
-            if rule is not None:
-                rule.take(record.task, record.number, record.judgement.verdict)
-        if rule is not None and rule.ask():
+            rule.take(record.task, record.number, record.judgement.verdict)
+        if rule.ask():
             stop.enough()
 
     workers = asyncio.create_task(_work(plan, claims, outbox))
@@ -188,25 +216,13 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         outbox.close()
         await writer
         if not workers.cancelled():
-            workers.result()
+            _raise_plainly(workers, plan.redact)
     finally:
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.wait_at_most(_RELEASE_SECONDS)
         store.release(plan.record.id)
-    progress.settled = None if rule is None else rule.look
+    progress.settled = rule.look
     return progress
-
-
-def _stop_rule(plan: RunPlan) -> StopRule | None:
-    """The run's own rules; one that cannot be asked is refused before anything is written."""
-    ids = [task.id for task in plan.tasks]
-    return StopRule(plan.stop_when, ids, plan.attempts, plan.seed) if plan.stop_when else None
-
-
-def _left(plan: RunPlan, made: dict[str, int]) -> int:
-    """How many attempts are to be made; bit i of ``made`` says that attempt i is there."""
-    planned = (1 << plan.attempts + 1) - 2
-    return sum((planned & ~made.get(task.id, 0)).bit_count() for task in plan.tasks)
 
 
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
@@ -218,10 +234,19 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     async def worker() -> None:
         clock = watch.clock()
         while (one := await claims.following()) is not None:
-            task, number = one
-            seed = seed_of(plan.seed, task, number)
-            info = AttemptInfo(task, number, seed, plan.temperature)
-            outbox.put(await attempter.attempt(tasks[task], info, clock))
+            account = Account() if plan.budget is None else await plan.budget.admit()
+            if account is None:
+                return  # the cap is reached
+            with account:
+                if not claims.more_wanted():
+                    return  # no longer, while it waited for its share of the cap
+                task, number = one
+                seed = seed_of(plan.seed, task, number)
+                info = AttemptInfo(task, number, seed, plan.temperature, plan.top_p, account)
+                record = await attempter.attempt(tasks[task], info, clock)
+            if account.refused_at_once:
+                return  # not one call of it fitted under the cap: it was not made
+            outbox.put(record)
             await outbox.room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -231,6 +256,22 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 group.create_task(worker())
     finally:
         watching.cancel()
+
+
+def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
+    """A run that cannot go on says so in one error, however many workers met it."""
+    try:
+        workers.result()
+    except BaseExceptionGroup as group:
+        found = group.subgroup(PasshatError)
+        if found is None:
+            raise
+        first: BaseException = found
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        if isinstance(first, RunStopped):  # it quotes what a server said
+            first = RunStopped(redact(first.message), hint=first.hint)
+        raise first from None
 
 
 async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:

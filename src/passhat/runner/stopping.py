@@ -15,7 +15,7 @@ __all__ = ["StopRule"]
 
 
 class StopRule:
-    """Takes verdicts as they come, and says when enough is known.
+    """Takes verdicts as they come, and says when enough is known; without rules, never.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class StopRule:
     def __init__(
         self, rules: Sequence[str], tasks: Sequence[str], attempts: int, seed: int = 0
     ) -> None:
-        self._watcher = Watcher(rules, tasks=tasks, attempts=attempts, seed=seed)
+        self._watcher = Watcher(rules, tasks=tasks, attempts=attempts, seed=seed) if rules else None
         self._attempts = attempts
         self._verdicts: dict[str, dict[int, Verdict]] = {}
         self._whole: list[str] = []
@@ -44,7 +44,7 @@ class StopRule:
 
     def take(self, task: str, number: int, verdict: Verdict) -> None:
         """Note one verdict. Nothing is looked at before :meth:`ask`."""
-        if number > self._attempts:
+        if self._watcher is None or number > self._attempts:
             return
         made = self._verdicts.setdefault(task, {})
         made[number] = verdict
@@ -53,7 +53,7 @@ class StopRule:
 
     def ask(self) -> bool:
         """Whether enough is known, after all verdicts that have come."""
-        if not self.settled and self._whole:
+        if self._watcher is not None and self._whole and not self.settled:
             self.look = self._watcher.look(Run("", "", self._outcomes()))
         return self.settled
 

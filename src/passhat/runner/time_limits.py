@@ -11,6 +11,8 @@ import asyncio
 import math
 from dataclasses import dataclass
 
+from passhat.outcomes import MissingReason
+
 __all__ = ["Clock", "Limits", "Watch"]
 
 _FINEST, _COARSEST = 0.005, 0.25
@@ -31,20 +33,27 @@ class Limits:
 class Clock:
     """The time of the attempt that a worker is making; one attempt after the other."""
 
-    __slots__ = ("_cancels", "_end", "_limits", "_now", "_reason", "_task", "due")
+    __slots__ = (
+        *("_cancels", "_end", "_left", "_limits", "_now", "_pauses", "_reason", "_since", "_task"),
+        *("due", "paused", "whose"),
+    )
 
     def __init__(self, limits: Limits, task: asyncio.Task[object]) -> None:
         self._limits = limits
         self._task = task
         self._now = task.get_loop().time
         self._end = self.due = math.inf
-        self._cancels = 0
+        self._cancels = self._pauses = 0
         self._reason = ""
+        self._since = self._left = self.paused = 0.0
+        self.whose: MissingReason | None = None
 
     def start(self) -> None:
-        """An attempt begins. Starting the agent counts towards its first step."""
+        """An attempt begins."""
         self._end = self._now() + self._limits.attempt_seconds
         self._reason = ""
+        self._pauses = 0
+        self.paused = 0.0
         self.next_step()
 
     def stop(self) -> None:
@@ -53,12 +62,46 @@ class Clock:
 
     def next_step(self) -> None:
         """From now on the agent has the time for one step, within what is left of the whole."""
-        self.due = min(self._now() + self._limits.step_seconds, self._end)
+        self.whose = None
+        now = self._now()
+        due = min(now + self._limits.step_seconds, self._end)
+        if self._pauses:
+            self._left = due - now
+        else:
+            self.due = due
+
+    def next_reply(self, whose: MissingReason) -> None:
+        """From now on the world has it: a delay is not the agent's, but a missing attempt."""
+        self.next_step()
+        self.whose = whose
+
+    def judging(self) -> None:
+        """From now on the judge has it, with as much time as a whole attempt."""
+        self._end = self.due = self._now() + self._limits.attempt_seconds
+        self.whose = MissingReason.JUDGE_ERROR
+
+    def pause(self) -> None:
+        """Stand still: what the attempt waits for now is not the agent's doing."""
+        self._pauses += 1
+        if self._pauses == 1:
+            self._since = self._now()
+            self._left = self.due - self._since
+            self.due = math.inf
+
+    def resume(self) -> None:
+        """Go on with as much time as was left."""
+        self._pauses -= 1
+        if self._pauses == 0:
+            now = self._now()
+            self.paused += now - self._since
+            self._end += now - self._since
+            self.due = now + self._left
 
     def forgive(self, seconds: float) -> None:
         """Time in which this process was held up is not the agent's."""
-        self._end += seconds
-        self.due += seconds
+        if not self._pauses:  # else it is forgiven already
+            self._end += seconds
+            self.due += seconds
 
     def expire(self, now: float) -> None:
         """Cancel what the attempt is waiting for."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol, Question
 from passhat.suites.base import Judgement, Task, fingerprint
 
-__all__ = ["AttemptRecord", "RunRecord", "StoredRun", "protocol_from"]
+__all__ = [
+    "AttemptRecord",
+    "Ended",
+    "JudgementSource",
+    "Made",
+    "RunRecord",
+    "StoredJudgement",
+    "StoredRun",
+    "protocol_from",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,30 @@ class RunRecord:
     def id(self) -> str:
         parts = [self.agent, self.protocol.digest, self.name]
         return fingerprint(parts + [self.selection] * bool(self.selection))[:10]
+
+
+class Made:
+    """Which attempts there are; a bit for each, so that a million of them stay small."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, attempts: Iterable[tuple[str, int]] = ()) -> None:
+        numbers: dict[str, int] = {}
+        for task, number in attempts:
+            numbers[task] = numbers.get(task, 0) | 1 << number
+        self._numbers = numbers
+
+    def __contains__(self, attempt: tuple[str, int]) -> bool:
+        task, number = attempt
+        return bool(self._numbers.get(task, 0) >> number & 1)
+
+    def __len__(self) -> int:
+        return sum(numbers.bit_count() for numbers in self._numbers.values())
+
+    def left(self, tasks: Iterable[str], attempts: int) -> int:
+        """How many of so many attempts at each of these tasks are not there."""
+        planned = (1 << attempts + 1) - 2
+        return sum((planned & ~self._numbers.get(task, 0)).bit_count() for task in tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +117,37 @@ def protocol_from(data: Mapping[str, object]) -> Protocol:
     )
 
 
+class JudgementSource(StrEnum):
+    """Who said it: the judge at the time, the judge again, or a person."""
+
+    JUDGE = "judge"
+    REGRADE = "regrade"
+    HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgement:
+    """One word on an attempt; later ones stand beside the first, never in its place."""
+
+    verdict: Verdict
+    why: str
+    detail: str
+    source: JudgementSource
+    at: str = ""
+    judge_fingerprint: str = ""
+
+    def __str__(self) -> str:
+        reason = ": ".join(part for part in (self.why, self.detail) if part)
+        return f"{self.verdict}, {reason}" if reason else str(self.verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one stored attempt ended, for showing it."""
+    """How one stored attempt ended, for showing it.
+
+    ``verdict``, ``why`` and ``detail`` are the newest word; ``said`` holds all of them, the first
+    one first.
+    """
 
     task: str
     number: int
@@ -95,3 +157,5 @@ class Ended:
     seconds: float | None
     steps: float | None
     transcript: Sequence[Mapping[str, str]] = ()
+    said: Sequence[StoredJudgement] = ()
+    seed: int | None = None

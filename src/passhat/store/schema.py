@@ -38,6 +38,27 @@ _MIGRATIONS = (
     """
     ALTER TABLE attempts ADD COLUMN leak TEXT;
     """,
+    # Judgements that came later, beside the first one, which stays in attempts as it was. The view
+    # shows every attempt with the newest word on it.
+    """
+    CREATE TABLE judgements (
+        key INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE,
+        task INTEGER NOT NULL, number INTEGER NOT NULL, verdict INTEGER NOT NULL,
+        why TEXT NOT NULL, detail TEXT NOT NULL, judge_fingerprint TEXT NOT NULL,
+        at TEXT NOT NULL, source TEXT NOT NULL CHECK (source IN ('regrade', 'human'))
+    );
+    CREATE INDEX judgements_of ON judgements (run, task, number, key);
+    CREATE VIEW judged AS
+        SELECT a.run, a.task, a.number, a.owner,
+            CASE WHEN j.key IS NULL THEN a.verdict ELSE j.verdict END AS verdict,
+            CASE WHEN j.key IS NULL THEN a.why ELSE j.why END AS why,
+            CASE WHEN j.key IS NULL THEN a.detail ELSE j.detail END AS detail,
+            a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
+        FROM attempts a LEFT JOIN judgements j ON j.key = (
+            SELECT max(n.key) FROM judgements n
+            WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
+        );
+    """,
     # What finished last, and whether anything is open: pages ask that of every run at every look.
     """
     CREATE INDEX attempts_finished ON attempts (run, finished);

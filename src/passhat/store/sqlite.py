@@ -7,6 +7,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +18,17 @@ import msgspec
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.store import judgements
 from passhat.store.owners import is_gone, this_owner
-from passhat.store.records import AttemptRecord, Ended, RunRecord, StoredRun, protocol_from
+from passhat.store.records import (
+    AttemptRecord,
+    Ended,
+    Made,
+    RunRecord,
+    StoredJudgement,
+    StoredRun,
+    protocol_from,
+)
 from passhat.store.schema import migrate
 
 __all__ = ["DEFAULT_PATH", "Store"]
@@ -38,7 +48,7 @@ _LISTED = """
         (SELECT count(*) FROM tasks t WHERE t.run = r.key),
         count(a.verdict), coalesce(sum(a.verdict = -1), 0), coalesce(sum(a.verdict = 1), 0),
         count(a.number) - count(a.verdict)
-    FROM runs r LEFT JOIN attempts a ON a.run = r.key GROUP BY r.key ORDER BY r.started, r.key
+    FROM runs r LEFT JOIN judged a ON a.run = r.key GROUP BY r.key ORDER BY r.started, r.key
 """
 
 
@@ -186,11 +196,24 @@ class Store:
                 for owner in gone
             )
             if missing:
+                # What a later judgement settled is not missing any more.
                 count += self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict = ?",
-                    (key, int(Verdict.MISSING)),
+                    "DELETE FROM attempts WHERE run = ? AND verdict = ? AND (task, number) IN "
+                    "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
+                    (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
                 ).rowcount
         return count
+
+    def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
+        """Write down a later word on a finished attempt; earlier ones stay."""
+        if judgement.verdict is Verdict.MISSING:
+            raise InvalidValue("a later judgement must say passed or failed, not missing.")
+        if not self.judgements(run, task, number):
+            raise InvalidValue(f"run {run} has no finished attempt {task}#{number}.")
+        now = judgement.at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._transaction():
+            place = self._key(run), self._tasks(run)[task], number
+            judgements.add(self._db, *place, replace(judgement, at=now))
 
     def remove(self, run: str) -> None:
         """Delete a run with everything that belongs to it."""
@@ -200,17 +223,14 @@ class Store:
 
     # -- reading -----------------------------------------------------------------------------
 
-    def made(self, run: str) -> dict[str, int]:
-        """The attempts that are finished or being made: bit i of a task's number is attempt i."""
+    def made(self, run: str) -> Made:
+        """The attempts that are finished or being made."""
         rows = self._db.execute(
             "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
-            "WHERE a.run = ?",
-            (self._key(run),),
+            "WHERE a.run = (SELECT key FROM runs WHERE id = ?)",
+            (run,),
         )
-        made: dict[str, int] = {}
-        for task, number in rows:
-            made[task] = made.get(task, 0) | 1 << number
-        return made
+        return Made(rows)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""
@@ -247,7 +267,7 @@ class Store:
         found = self._db.execute(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
             "a.answer, t.labels "
-            "FROM tasks t JOIN attempts a ON a.run = t.run AND a.task = t.key "
+            "FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key "
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),
         )
@@ -260,20 +280,40 @@ class Store:
             yield from ((str(t), int(str(n)), Verdict(int(str(v)))) for t, n, v, *_ in block)
 
     def attempt(self, run: str, task: str, number: int) -> Ended | None:
-        """One finished attempt with its transcript."""
+        """One finished attempt with its transcript and every word on it."""
+        place = (self._key(run), self._tasks(run).get(task, -1), number)
         row = self._db.execute(
-            "SELECT a.verdict, a.why, a.detail, a.seconds, a.steps, x.body FROM attempts a "
+            "SELECT a.seconds, a.steps, a.seed, x.body FROM attempts a "
             "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
             "WHERE a.run = ? AND a.task = ? AND a.number = ? AND a.verdict IS NOT NULL",
-            (self._key(run), self._tasks(run).get(task, -1), number),
+            place,
         ).fetchone()
         if row is None:
             return None
-        verdict, why, detail, seconds, steps, body = row
-        transcript = _unpacked(body) if body else ()
+        seconds, steps, seed, body = row
+        said = judgements.of(self._db, *place)
+        newest = said[-1]
         return Ended(
-            task, number, Verdict(verdict), why or "", detail or "", seconds, steps, transcript
+            *(task, number, newest.verdict, newest.why, newest.detail, seconds, steps),
+            transcript=_unpacked(body) if body else (),
+            said=said,
+            seed=seed,
         )
+
+    def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
+        """Every word on an attempt, the first one first, the one that counts last."""
+        key = self._tasks(run).get(task, -1)
+        return judgements.of(self._db, self._key(run), key, number)
+
+    def ended(self, run: str) -> Iterator[tuple[object, ...]]:
+        """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""
+        return judgements.ended_rows(self._db, self._key(run))
+
+    def measures(
+        self, agent: str, suite: str, most: int = 10_000
+    ) -> list[tuple[float | None, float | None, float | None]]:
+        """(seconds, steps, cost) of what an agent did at a suite so far."""
+        return judgements.measures(self._db, agent, suite, most)
 
     def is_sound(self) -> bool:
         """Whether SQLite finds the file whole."""

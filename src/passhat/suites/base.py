@@ -16,7 +16,19 @@ from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 
-__all__ = ["Episode", "Judgement", "Suite", "Task", "Turn", "fingerprint"]
+__all__ = [
+    "Episode",
+    "Judgement",
+    "Suite",
+    "Task",
+    "ToolSpec",
+    "Turn",
+    "WorldFault",
+    "fingerprint",
+]
+
+
+_REFERENCE = "Reference of this conversation: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +41,60 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as models with tool calling want it: a name, a sentence, a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """What the agent hears: the user's words, or what a tool gave back."""
+    """What the agent hears: the user's words, or what a tool gave back.
+
+    Parameters
+    ----------
+    text : str
+        Everything, for agents that read plain text.
+    system : str, optional
+        For agents with native tool calling, in the first turn: policy and instructions, without
+        the rules of the text form.
+    said : str, optional
+        The user's words alone.
+    result : str, optional
+        What a tool gave back, alone.
+    tools : tuple of ToolSpec
+        In the first turn: what can be called. A suite that offers tools reads calls in the form of
+        ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
+    """
 
     text: str
+    system: str | None = None
+    said: str | None = None
+    result: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
 
     def with_reference(self, reference: str) -> Turn:
         """The same words under a reference, as a desk's tickets have one."""
-        return replace(self, text=f"Reference of this conversation: {reference}\n\n{self.text}")
+        line = f"{_REFERENCE}{reference}\n\n"
+        system = None if self.system is None else line + self.system
+        return replace(self, text=line + self.text, system=system)
+
+    def without_reference(self) -> Turn:
+        """The words as the episode said them, if a reference stands above them."""
+        if not self.text.startswith(_REFERENCE):
+            return self
+        return replace(self, text=self.text.partition("\n\n")[2])
+
+
+class WorldFault(Exception):
+    """Something of ours broke, and a suite or an agent knows which: the attempt is missing."""
+
+    def __init__(self, reason: MissingReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +123,9 @@ class Episode(Protocol):
 
     Each method may also be ``async``: a world that waits for a process or a model does not hold up
     other attempts. An episode that holds something open may have ``close()``; it is always called.
+    One whose tools the agent calls by itself, past the conversation, may have
+    ``report_calls(report)``: ``report(call, result)`` puts a call on record as a step, and says
+    whether there are steps left.
     """
 
     def open(self) -> Turn | Awaitable[Turn]:
@@ -82,6 +143,9 @@ class Suite(Protocol):
 
     A suite whose tasks are conversations may set ``takes_reference``: its first turns then carry a
     reference by which a leak between attempts is found out.
+    It may also have ``settle(settings)``, to be told what was asked for; ``max_steps``, its usual
+    limit; ``slow``, the missing reason when its world gives no answer in time; and an async
+    ``close()``, called when a run ends.
     """
 
     @property

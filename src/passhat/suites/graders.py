@@ -8,16 +8,18 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import cast
 
 from passhat.errors import InvalidValue
 from passhat.outcomes import FailureCategory
 from passhat.suites.base import Judgement
 
-__all__ = ["GRADERS", "Grader", "grader"]
+__all__ = ["GRADERS", "Grader", "check_expected", "grader"]
 
 Grader = Callable[[str, object], Judgement]
 """(the agent's answer, what was expected) to a judgement."""
 
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
@@ -56,6 +58,23 @@ def _json_equal(answer: str, expected: object) -> Judgement:
     return Judgement.passed() if value == expected else _wrong(answer)
 
 
+def _json_schema(answer: str, expected: object) -> Judgement:
+    """JSON, bare or in a fence, that follows the schema."""
+    from jsonschema import Draft202012Validator
+
+    fenced = _FENCE.search(answer)
+    try:
+        value = json.loads(fenced[1] if fenced else answer)
+    except ValueError:
+        return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
+    schema = cast("Mapping[str, object] | bool", expected)
+    problem = next(Draft202012Validator(schema).iter_errors(value), None)
+    if problem is None:
+        return Judgement.passed()
+    detail = f"{problem.json_path}: {problem.message[:200]}"
+    return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
+
+
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {
         "exact": _exact,
@@ -63,6 +82,7 @@ GRADERS: Mapping[str, Grader] = MappingProxyType(
         "regex": _regex,
         "numeric": _numeric,
         "json": _json_equal,
+        "json-schema": _json_schema,
     }
 )
 
@@ -85,6 +105,29 @@ def grader(word: str) -> Grader:
         return Judgement.passed() if verdict else _wrong(answer)
 
     return own
+
+
+def check_expected(word: str, expected: object) -> None:
+    """Refuse what a grader could not work with, before anything is run."""
+    if word == "regex":
+        try:
+            re.compile(str(expected))
+        except re.error as error:
+            raise InvalidValue(f"{expected!r} is not a regular expression: {error}.") from None
+    if word == "json-schema":
+        from jsonschema import Draft202012Validator, SchemaError
+
+        if not isinstance(expected, dict | bool):
+            raise InvalidValue("the answer of a json-schema task is the schema, a JSON object.")
+        try:
+            Draft202012Validator.check_schema(expected)
+        except SchemaError as error:
+            raise InvalidValue(f"the answer is not a JSON schema: {error.message}.") from None
+    if word == "numeric":
+        try:
+            float(str(expected))
+        except ValueError:
+            raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.") from None
 
 
 def load_object(path: str) -> Callable[..., object]:

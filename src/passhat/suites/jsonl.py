@@ -12,7 +12,7 @@ import msgspec
 from passhat.errors import PasshatError, ReadError, shorten
 from passhat.outcomes import MissingReason
 from passhat.suites.base import Judgement, Task, Turn, fingerprint
-from passhat.suites.graders import Grader, grader
+from passhat.suites.graders import Grader, check_expected, grader
 
 __all__ = ["JsonLinesSuite"]
 
@@ -40,7 +40,8 @@ class _OneAnswer:
         self._answer: str | None = None
 
     def open(self) -> Turn:
-        return Turn(self._question.task.prompt)
+        prompt = self._question.task.prompt
+        return Turn(prompt, said=prompt)
 
     def reply(self, answer: str) -> Turn | None:
         self._answer = answer
@@ -83,6 +84,7 @@ def _read(path: str) -> list[tuple[_Question, _Line]]:
             raise ReadError(f"task {shorten(name)} stands there twice.", source=path, line=number)
         try:
             judge = graders.setdefault(line.grader, grader(line.grader))
+            check_expected(line.grader, line.answer)
         except PasshatError as error:
             raise ReadError(error.message, source=path, line=number, hint=error.hint) from None
         labels: Mapping[str, str] = {key: str(value) for key, value in (line.slices or {}).items()}

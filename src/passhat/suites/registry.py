@@ -8,6 +8,7 @@ from typing import cast
 
 from passhat.errors import InvalidValue
 from passhat.suites.base import Suite
+from passhat.suites.settings import Settings
 
 __all__ = ["GROUP", "load_suite", "suite_kinds"]
 
@@ -22,8 +23,12 @@ def suite_kinds() -> dict[str, str]:
     }
 
 
-def load_suite(word: str) -> Suite:
-    """The suite that a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl`` names."""
+def load_suite(word: str, settings: Settings | None = None) -> Suite:
+    """The suite that a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl`` names.
+
+    A suite with ``settle`` is told what was asked for; to any other, ``scorer`` means nothing, and
+    asking for it is a mistake.
+    """
     kind, *parts = re.split("[:/]", word, maxsplit=1)
     rest = "".join(parts)
     makers = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -33,7 +38,12 @@ def load_suite(word: str) -> Suite:
             hint=f"Kinds of suite: {', '.join(sorted(makers))}; "
             "as in orderdesk/retail or jsonl:tasks.jsonl.",
         )
-    return cast("Suite", makers[kind].load()(rest))
+    suite = makers[kind].load()(rest)
+    if hasattr(suite, "settle"):
+        suite.settle(settings or Settings())
+    elif settings is not None and settings.scorer:
+        raise InvalidValue(f"--scorer means nothing to {word}: it brings its own.")
+    return cast("Suite", suite)
 
 
 def python_suite(path: str) -> Suite:

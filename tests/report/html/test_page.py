@@ -262,3 +262,13 @@ def test_what_sources_say_is_text_never_markup(browser_page: Page, tmp_path: Pat
     assert HOSTILE in own.page.locator(".task .name").all_inner_texts()
     assert own.page.locator("img[src], main script").count() == 0
     assert (said, own.complaints, own.external) == ([], [], [])
+
+
+def test_many_runs_stand_in_a_table(browser_page: Page, tmp_path: Path) -> None:
+    text = _table(6, 2, agents=("a", "b", "c", "d"))
+    own = browser_page(_made(tmp_path, "many", text, "report").as_uri())
+    assert own.page.inner_text("h1") == "4 runs"
+    assert own.page.locator(".card").count() == 0
+    table = own.page.get_by_role("table", name="Every run, with intervals for new tasks")
+    assert [row.split()[0] for row in table.locator("tbody tr").all_inner_texts()] == list("abcd")
+    assert own.complaints == []

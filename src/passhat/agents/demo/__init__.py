@@ -1,4 +1,6 @@
-"""``demo:careful`` and ``demo:hasty``: two clerks for orderdesk that need no key and no network.
+"""Agents that need no key and no network: clerks for orderdesk, coders for ordercode.
+
+``demo:careful`` and ``demo:hasty`` are clerks.
 
 They read the policy's name, the user's words and the tools' results, and follow the rules of the
 policy; they never see a goal. Now and then they slip, as their habits, the temperature and the
@@ -10,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.base import AgentFault, AttemptInfo, Session
 from passhat.agents.demo.airline import AirlineClerk
+from passhat.agents.demo.coder import CODERS, CoderSession
 from passhat.agents.demo.mind import HABITS, Mind
 from passhat.agents.demo.retail import RetailClerk
 from passhat.agents.demo.talking import Clerk, Steps
@@ -30,16 +33,19 @@ _UNREAD = "Your answer could not be read"
 
 
 class DemoAgent:
-    """A program that works at orderdesk: demo:careful or demo:hasty; no key, no network."""
+    """A program without a model: demo:careful or demo:hasty (orderdesk), demo:coder (ordercode)."""
 
-    def __init__(self, habits: str) -> None:
-        if habits not in HABITS:
-            names = " and ".join(f"demo:{name}" for name in HABITS)
-            raise InvalidValue(f"there is no demo agent {habits!r}.", hint=f"There are {names}.")
-        self.name = f"demo:{habits}"
-        self._habits = HABITS[habits]
+    def __init__(self, kind: str) -> None:
+        if kind not in HABITS and kind not in CODERS:
+            names = ", ".join(f"demo:{name}" for name in (*HABITS, *CODERS))
+            raise InvalidValue(f"there is no demo agent {kind!r}.", hint=f"There are {names}.")
+        self.name = f"demo:{kind}"
+        self._kind = kind
+        self._habits = HABITS.get(kind)
 
-    async def session(self, attempt: AttemptInfo) -> _DemoSession:
+    async def session(self, attempt: AttemptInfo) -> Session:
+        if self._habits is None:
+            return CoderSession(self._kind, attempt)
         return _DemoSession(Mind(self._habits, attempt))
 
 

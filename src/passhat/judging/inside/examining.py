@@ -10,7 +10,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from .remote import Program, ProgramFailed, Stopped, Unsupported
+from .remote import Program
+from .stopping import ProgramFailed, Stopped, Unsupported
 from .testing import pytest_stand_in, run_functions
 
 __all__ = ["examine"]

@@ -14,7 +14,7 @@ __all__ = ["abi", "restrict"]
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 """These numbers are the same on every machine."""
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_EXECUTE, _READ_FILE, _READ_DIR = 1, 1 << 2, 1 << 3
 _PR_SET_NO_NEW_PRIVS = 38
 
 # What each version of the interface can forbid about files: execute to make_sym, then refer,
@@ -37,8 +37,13 @@ def abi() -> int:
     return max(found, 0)
 
 
-def restrict(listable: Iterable[str], readable: Iterable[str]) -> None:
-    """Leave this process and its children the listing of some folders, the reading of others."""
+def restrict(
+    listable: Iterable[str], readable: Iterable[str], writable: Iterable[str] = ()
+) -> None:
+    """Leave this process and its children the listing of some folders, the reading of others.
+
+    In ``writable`` folders everything stays allowed but to execute.
+    """
     version = abi()
     if version == 0:
         raise Unavailable("the kernel offers no Landlock (Linux 5.13 or newer, with it enabled)")
@@ -54,6 +59,8 @@ def restrict(listable: Iterable[str], readable: Iterable[str]) -> None:
         _allow(rules, path, _READ_DIR)
     for path in readable:
         _allow(rules, path, _READ_FILE | _READ_DIR)
+    for path in writable:
+        _allow(rules, path, files & ~_EXECUTE)
     libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)

@@ -1,42 +1,25 @@
-"""The tests' side of the border: what stands for the program and what it gives away.
+"""The tests' side of the border: the connection to the program, and what comes over it.
 
-Nothing that the program wrote decides a comparison here. Data arrives as exact built-in types. An
-object of the program's own is opaque: it equals nothing but itself. Iterators and functions it
-returns can be used, since what comes out of them is data again. Objects of a class that the tests
-made themselves forward attributes, methods, ``len``, iteration and items; an operator on them
-would be the program's own opinion, so it ends the judgement as unsupported.
+Data arrives as exact built-in types; for what is not data there are the stand-ins of ``stand_ins``.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
-from types import GeneratorType
 from typing import Any
 
 from . import wire
+from .stand_ins import (
+    Opaque,
+    Remote,
+    RemoteClass,
+    RemoteFunction,
+    RemoteGenerator,
+    RemoteIterator,
+)
+from .stopping import ProgramFailed, Stopped, Unsupported
 
-__all__ = ["Program", "ProgramFailed", "Stopped", "Unsupported"]
-
-
-_MOST_ITEMS = 50_000
-"""Items that tests may take from one iterator: an endless one is the program's fault."""
-
-
-class Stopped(BaseException):
-    """The judgement cannot go on. Not an Exception: tests that catch everything must not."""
-
-
-class Unsupported(Stopped):
-    """The tests ask for something that cannot cross the border."""
-
-
-class ProgramFailed(Stopped):
-    """The program has gone, or broke the protocol."""
-
-    def __init__(self, category: str, detail: str) -> None:
-        super().__init__(category, detail)
-        self.category, self.detail = category, detail
+__all__ = ["Program"]
 
 
 class Program:
@@ -55,16 +38,16 @@ class Program:
         """Wait until the program is loaded; learn which of these names it defines."""
         hello = self._receive()
         if hello[0] == "failed" and _are(hello[1:], str, str):
-            raise self._stop(ProgramFailed(hello[1], hello[2]))
+            raise self.stop(ProgramFailed(hello[1], hello[2]))
         if hello != ["ready"]:
-            raise self._stop(_broken("its first words"))
+            raise self.stop(_broken("its first words"))
         self._request("names", names)
         reply = self._receive()
         if reply[0] != "names" or not _are(reply[1:], list):
-            raise self._stop(_broken("its names"))
+            raise self.stop(_broken("its names"))
         for entry in reply[1]:
             if type(entry) is not list or len(entry) != 3 or not _are(entry[:2], str, str):
-                raise self._stop(_broken("its names"))
+                raise self.stop(_broken("its names"))
             if entry[0] in names:
                 self._learn(*entry)
 
@@ -93,9 +76,9 @@ class Program:
         try:
             wire.send(self._channel, request)
         except wire.Closed:
-            raise self._stop(ProgramFailed("gone", "")) from None
+            raise self.stop(ProgramFailed("gone", "")) from None
         except wire.NotPlain as error:
-            raise self._stop(Unsupported(f"the tests pass {error}")) from None
+            raise self.stop(Unsupported(f"the tests pass {error}")) from None
 
     def call(self, number: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call something over there; changed arguments are changed here as well."""
@@ -110,17 +93,17 @@ class Program:
         try:
             return wire.encode(value, self._stand_in)
         except wire.NotPlain as error:
-            raise self._stop(Unsupported(str(error))) from None
+            raise self.stop(Unsupported(str(error))) from None
 
     def _receive(self) -> list[Any]:
         try:
             reply = wire.receive(self._channel)
         except wire.Closed:
-            raise self._stop(ProgramFailed("gone", "")) from None
+            raise self.stop(ProgramFailed("gone", "")) from None
         except wire.Malformed as error:
-            raise self._stop(_broken(str(error))) from None
+            raise self.stop(_broken(str(error))) from None
         if type(reply) is not list or not reply or type(reply[0]) is not str:
-            raise self._stop(_broken("a reply without a verb"))
+            raise self.stop(_broken("a reply without a verb"))
         return reply
 
     def _reply(self, reply: list[Any]) -> Any:
@@ -131,18 +114,18 @@ class Program:
         if reply[0] == "stop":
             raise StopIteration
         if reply[0] == "excess" and _are(reply[1:], str):
-            raise self._stop(ProgramFailed("PermissionError", f"it returns {reply[1][:200]}"))
+            raise self.stop(ProgramFailed("PermissionError", f"it returns {reply[1][:200]}"))
         if reply[0] == "raised" and len(reply) == 5 and _are(reply[1:2], str):
             raise self._error(reply[1], reply[2], self._decode(reply[3]), reply[4])
-        raise self._stop(_broken("an unknown reply"))
+        raise self.stop(_broken("an unknown reply"))
 
     def _decode(self, data: Any) -> Any:
         try:
             return wire.decode(data, self._adopt)
         except (wire.Malformed, RecursionError) as error:
-            raise self._stop(_broken(str(error))) from None
+            raise self.stop(_broken(str(error))) from None
 
-    def _stop(self, why: Stopped) -> Stopped:
+    def stop(self, why: Stopped) -> Stopped:
         """Remember the first reason: a test that swallows it cannot pass afterwards."""
         self.stopped = self.stopped or why
         return self.stopped
@@ -159,11 +142,11 @@ class Program:
         if kind in ("generator", "iterator"):
             return (RemoteGenerator if kind == "generator" else RemoteIterator)(self, number)
         if kind == "awaitable":
-            raise self._stop(Unsupported("the program returns an awaitable"))
+            raise self.stop(Unsupported("the program returns an awaitable"))
         return (RemoteFunction if kind == "callable" else Opaque)(self, number, name)
 
     def _stand_in(self, value: object) -> list[Any]:
-        if isinstance(value, _Remote) and value._program is self:
+        if isinstance(value, Remote) and value._program is self:
             return ["o", value._number]
         raise wire.NotPlain(f"a {type(value).__name__}, which cannot cross the border")
 
@@ -225,120 +208,3 @@ def _write_back(given: list[Any], after: Any) -> None:
         elif type(mine) in (dict, set):
             mine.clear()
             mine.update(theirs)
-
-
-class _Remote:
-    """Something that lives in the program's process."""
-
-    _program: Program
-    _number: int
-
-    def __init__(self, program: Program, number: int, name: str = "") -> None:
-        self.__dict__.update(_program=program, _number=number, __name__=name)
-
-
-class Opaque(_Remote):
-    """An object of the program's own: true, and equal to nothing but itself."""
-
-
-class RemoteFunction(_Remote):
-    """A function of the program."""
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._program.call(self._number, arguments, keywords)
-
-
-class RemoteIterator(_Remote):
-    """An iterator of the program: what comes out of it is data."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        taken = self.__dict__["_taken"] = self.__dict__.get("_taken", 0) + 1
-        if taken > _MOST_ITEMS:
-            raise self._program._stop(ProgramFailed("timeout", "an iterator that does not end"))
-        return self._program.ask("next", self._number)
-
-
-class RemoteGenerator(RemoteIterator):
-    """A generator; ``isinstance`` and ``inspect.isgenerator`` say so too."""
-
-    @property
-    def __class__(self) -> Any:
-        return GeneratorType
-
-    @__class__.setter
-    def __class__(self, _other: Any) -> None:
-        raise TypeError("the class cannot be changed")
-
-
-class RemoteClass(_Remote):
-    """A class of the program; calling it makes an instance over there."""
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        made = self._program.call(self._number, arguments, keywords)
-        return Instance(made._program, made._number) if isinstance(made, _Remote) else made
-
-    def __getattr__(self, name: str) -> Any:
-        return self._program.ask("get", self._number, name)
-
-
-class Instance(RemoteClass):
-    """An object that the tests made by calling a class of the program."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        self._program.ask("set", self._number, name, self._program.encode(value))
-
-    def _forward(self, name: str, *arguments: object) -> Any:
-        encoded = [self._program.encode(one) for one in arguments]
-        return self._program.ask("special", self._number, name, encoded)
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._program.call(self._number, arguments, keywords)
-
-    def __len__(self) -> int:
-        return self._forward("__len__")  # type: ignore[no-any-return]
-
-    def __bool__(self) -> bool:
-        raise self._opinion("bool()")
-
-    def __iter__(self) -> Any:
-        return self._forward("__iter__")
-
-    def __contains__(self, item: object) -> bool:
-        return self._forward("__contains__", item)  # type: ignore[no-any-return]
-
-    def __getitem__(self, key: object) -> Any:
-        return self._forward("__getitem__", key)
-
-    def __setitem__(self, key: object, value: object) -> None:
-        self._forward("__setitem__", key, value)
-
-    def __delitem__(self, key: object) -> None:
-        self._forward("__delitem__", key)
-
-    def __str__(self) -> str:
-        return self._forward("__str__")  # type: ignore[no-any-return]
-
-    def __repr__(self) -> str:
-        return self._forward("__repr__")  # type: ignore[no-any-return]
-
-    def _opinion(self, what: str) -> Stopped:
-        return self._program._stop(Unsupported(f"{what} on an object of the program's own class"))
-
-    def __hash__(self) -> int:
-        raise self._opinion("hash()")
-
-
-def _operator(name: str) -> Any:
-    def refuse(self: Instance, *_others: object) -> Any:
-        raise self._opinion(name)
-
-    return refuse
-
-
-for _name in ("eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul"):
-    setattr(Instance, f"__{_name}__", _operator(f"__{_name}__"))
-for _name in ("truediv", "floordiv", "mod", "pow", "neg", "abs", "and", "or", "xor", "matmul"):
-    setattr(Instance, f"__{_name}__", _operator(f"__{_name}__"))

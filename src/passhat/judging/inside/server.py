@@ -28,6 +28,9 @@ _MOMENT_MS = 1000
 _TICK_MS = 50
 _MOST_FILES = 2000
 _MOST_REPORT = 64 * 1024
+_PAGE = 1 << 16
+"""The kernel rounds sizes up to pages, which are no larger than this anywhere."""
+_ENGINES_OWN = ("proc", "sys", "dev", "run", "tmp")
 # Not threading, nor what imports it: it has work to do after every fork.
 _WARM = (
     *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib"),
@@ -77,13 +80,49 @@ def main() -> None:
 def _prepare(setup: dict[str, Any]) -> dict[str, Any]:
     for name in _WARM:
         __import__(name)
+    if setup["private"]:
+        require_private(setup["scratch"], setup["scratch_bytes"])
     if setup["landlock"]:
         landlock.restrict(setup["listable"], setup["readable"])
+    if setup["container"]:
+        _restrict_container(setup["readable"], setup["scratch"])
+    sys.path += setup["packages"]
+    # A library that starts threads for every processor would spend its limits on them.
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     setup["filter"] = seccomp.Filter() if setup["confined"] else None
     # The children must not touch, and so copy, what the parent has allocated.
     gc.collect()
     gc.freeze()
     return setup
+
+
+def require_private(folder: str, most: int) -> None:
+    """Refuse a scratch folder that is not ours alone: it is emptied after every program.
+
+    It must be a mount of its own, no larger than the limit, and empty. An engine that shows the
+    host's /tmp instead, for whatever reason, must not cost anybody a file.
+    """
+    space = os.statvfs(folder)
+    if not os.path.ismount(folder):
+        why = "is not a mount of its own"
+    elif space.f_blocks * space.f_frsize > most + _PAGE:
+        why = "is larger than was asked for"
+    elif os.listdir(folder):  # noqa: PTH208 - pathlib is slow to import
+        why = "is not empty"
+    else:
+        return
+    raise seccomp.Unavailable(f"{folder} {why}, so it may be somebody's; nothing was run")
+
+
+def _restrict_container(devices: list[str], scratch: str) -> None:
+    """An engine always shows /proc and /sys; Landlock takes them away, where there is Landlock.
+
+    Where there is none the self-test finds that other processes can be seen, and the judge refuses.
+    """
+    if not landlock.abi():
+        return
+    shown = [f"/{name}" for name in os.listdir("/") if name not in _ENGINES_OWN]  # noqa: PTH208
+    landlock.restrict([], [*shown, *devices], [scratch])
 
 
 def _run(job: dict[str, Any], descriptors: list[int], control: socket.socket) -> dict[str, Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "NotPlain",
     "decode",
     "encode",
+    "exactly",
     "framed",
     "frames",
     "receive",
@@ -71,13 +72,14 @@ def framed(content: bytes) -> bytes:
 
 def receive_bytes(descriptor: int, most: int = MAX_FRAME) -> bytes:
     """Read one frame; a length beyond ``most`` is refused before anything is allocated."""
-    (size,) = _HEADER.unpack(_exactly(descriptor, _HEADER.size))
+    (size,) = _HEADER.unpack(exactly(descriptor, _HEADER.size))
     if size > most:
         raise Malformed(f"a frame of {size:,} bytes")
-    return _exactly(descriptor, size)
+    return exactly(descriptor, size)
 
 
-def _exactly(descriptor: int, size: int) -> bytes:
+def exactly(descriptor: int, size: int) -> bytes:
+    """Read so many bytes."""
     parts = []
     while size:
         try:

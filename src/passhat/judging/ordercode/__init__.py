@@ -12,7 +12,7 @@ from passhat.judging.ordercode import easy, hard, middle
 from passhat.judging.ordercode.base import OrderTask
 from passhat.judging.tasks import CodeSuite
 
-__all__ = ["ORDER_TASKS", "demo_samples", "ordercode"]
+__all__ = ["ORDER_TASKS", "OrderTask", "demo_samples", "ordercode"]
 
 ORDER_TASKS: tuple[OrderTask, ...] = (*easy.TASKS, *middle.TASKS, *hard.TASKS)
 _LIKELY = {"easy": 2.5, "middle": 1.2, "hard": 0.2}
@@ -21,7 +21,7 @@ _LIKELY = {"easy": 2.5, "middle": 1.2, "hard": 0.2}
 
 def ordercode() -> CodeSuite:
     """The suite."""
-    return CodeSuite.of("ordercode", (one.task for one in ORDER_TASKS))
+    return CodeSuite.of("code:ordercode", (one.task for one in ORDER_TASKS))
 
 
 def demo_samples(

@@ -49,6 +49,7 @@ def order_task(
         entry_point=name,
         tests=check,
         canonical=_body(right),
+        labels=(("band", band),),
     )
     return OrderTask(task, band, lines, tuple(map(_body, wrong)))
 

@@ -84,7 +84,8 @@ def html_report(
     return environment.get_template("report.html.j2").render(
         title=f"{top.title} · passhat",
         lead=top,
-        cards=list(page.cards(report)),
+        cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
+        overview=tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
         level=f"{options.level:.0%}",
         labels=labels,
         most_runs=MOST_RUNS,

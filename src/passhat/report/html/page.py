@@ -16,7 +16,21 @@ from passhat.report.figures.spread import figure_text
 from passhat.report.measures import RATIO_METHOD, Measure
 from passhat.report.view import Report, RunReport
 
-__all__ = ["Card", "CardRow", "Lead", "Table", "cards", "formulas", "lead", "settling"]
+__all__ = [
+    "MOST_ON_CARDS",
+    "Card",
+    "CardRow",
+    "Lead",
+    "Table",
+    "cards",
+    "formulas",
+    "lead",
+    "settling",
+]
+
+
+MOST_ON_CARDS = 3
+"""Runs on one card; more become a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +98,16 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
     if len(report.runs) == 1:
         only = report.runs[0]
         return Lead(only.run.agent or only.name, "", (only.headline,), facts)
-    sentences = tuple(
+    # The best of many would be praised for its luck; all of them stand in the table below.
+    sentences = [
         f"{label}: {run.headline[0].lower()}{run.headline[1:]}"
         for label, run in zip(labels, report.runs, strict=True)
-    )
-    return Lead(f"{len(report.runs)} runs", "", sentences[:4], facts[:4])
+    ]
+    if len(sentences) > MOST_ON_CARDS:
+        tasks = sorted({len(run.run.outcomes) for run in report.runs})
+        many = f"{tasks[0]:,}" if len(tasks) == 1 else f"{tasks[0]:,} to {tasks[-1]:,}"
+        sentences = [f"{len(labels)} runs on {many} tasks each, side by side."]
+    return Lead(f"{len(report.runs)} runs", "", tuple(sentences), facts[:MOST_ON_CARDS])
 
 
 def _parted(sentence: str) -> list[str]:
@@ -183,6 +202,8 @@ def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator
             else:
                 yield f"{one.metric} is settled: {one.claim}, {one.interval_text()} points."
     labels = labels_of(report.runs)
+    if len(labels) > MOST_ON_CARDS:
+        return
     for label, run in zip(labels, report.runs, strict=True):
         plan = run.details.plan if run.details is not None else None
         if plan is None:

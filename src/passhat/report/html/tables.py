@@ -9,11 +9,12 @@ from passhat.comparison import Comparison, Comparisons
 from passhat.estimates import Estimate
 from passhat.report import comparison_view as compared
 from passhat.report.details import POLICIES
+from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.html.page import Table, value_text
 from passhat.report.view import Report, RunReport
 
-__all__ = ["comparison_tables", "missing_tables", "number_tables", "slice_tables"]
+__all__ = ["comparison_tables", "missing_tables", "number_tables", "overview", "slice_tables"]
 
 _POLICY_WORDS = {
     "bound": "both extremes (bound)",
@@ -61,6 +62,22 @@ def comparison_tables(found: Comparison | Comparisons | None) -> Iterator[Table]
             tuple(compared.pair_rows(found)),
             (0, 1, 6),
         )
+
+
+def overview(report: Report) -> Table:
+    """Every run in one row, for more of them than cards can hold."""
+    words = headline_words(report.runs)
+    rows = tuple(
+        (
+            label,
+            f"{len(run.run.outcomes):,}",
+            f"{run.run.outcomes.total_missing:,}",
+            *(value_text(one) if (one := run.find(word)) else "–" for word in words),
+        )
+        for label, run in zip(labels_of(report.runs), report.runs, strict=True)
+    )
+    header = ("run", "tasks", "missing", *words)
+    return Table("Every run, with intervals for new tasks", header, rows)
 
 
 def _figure(value: float | None) -> str:

@@ -63,4 +63,6 @@ def write_call(name: str, arguments: Mapping[str, object]) -> str:
     '<json>{"name": "get_order", "arguments": {"order": "R-1"}}</json>'
     """
     call = {"name": name, "arguments": arguments}
-    return f"<json>{json.dumps(call, ensure_ascii=False)}</json>"
+    # "<\\/" is the same text in JSON, and cannot end the call before its end.
+    text = json.dumps(call, ensure_ascii=False).replace("</", "<\\/")
+    return f"<json>{text}</json>"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from passhat.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, Turn
-from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.judging import Goal, decide
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.tools import invoke, listed
+from passhat.suites.orderdesk.tools import Tool, invoke, listed, specified
 
-__all__ = ["OrderdeskEpisode", "User"]
+__all__ = ["AtTheDesk", "OrderdeskEpisode", "User"]
 
 _RETRIES = 2
 """Answers that cannot be read and are asked for again; the next one ends the attempt."""
@@ -24,9 +24,12 @@ To talk to the user, call respond:
 You see either the user's words ("User: ...") or what a tool gave back ("Tool result: ..." or \
 "Tool error: ..."). The conversation is over when the user leaves or you hand over."""
 
+_NATIVE_FORM = """Use the tools you have, one call at a time. What you write without a call \
+is said to the user. The conversation is over when the user leaves or you hand over."""
+
 
 class User(Protocol):
-    """Who is on the line: scripted, or simulated by a model."""
+    """Who is on the line; simulated by a model, see ``passhat.suites.orderdesk.simulated``."""
 
     def first(self) -> str:
         """The words that open the conversation."""
@@ -35,37 +38,69 @@ class User(Protocol):
         """What the user says to this; ``None`` when they leave."""
 
 
-class OrderdeskEpisode:
-    """A conversation at the desk."""
+class AtTheDesk:
+    """The desk's side of a conversation: what the agent hears, and what its calls do."""
 
-    def __init__(
-        self, domain: Domain, scenario: Scenario, goals: Sequence[Goal], user: User
-    ) -> None:
+    def __init__(self, domain: Domain, scenario: Scenario, goals: Sequence[Goal]) -> None:
         self._domain = domain
         self._scenario = scenario
         self._goals = goals
-        self._user = user
         self._desk = domain.desk()
         self._said: list[str] = []
         self._unreadable: list[str] = []
         self._user_fault: str | None = None
+        self._how: str | None = None
 
-    def open(self) -> Turn:
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """What the agent can do here."""
+        return self._domain.tools
+
+    @property
+    def closed(self) -> bool:
+        """Whether the user has been handed over: nothing more can be done."""
+        return self._desk.closed
+
+    def call(self, call: Call) -> str:
+        """Call a tool; its result as text, or what went wrong."""
+        return invoke(self.tools, self._desk, call)
+
+    def reached_by(self, how: str) -> None:
+        """Tell the agent of another way to reach the tools than by its answers."""
+        self._how = how
+
+    def opened(self, words: str) -> Turn:
+        """The first turn, with the words that the user opens with."""
+        policy = f"{self._domain.policy}\nToday is {self._domain.today}."
+        if self._how is not None:
+            return Turn(
+                f"{policy}\n\n{self._how}\n\nUser: {words}", f"{policy}\n\n{self._how}", words
+            )
         return Turn(
-            f"{self._domain.policy}\nToday is {self._domain.today}.\n\n## Tools\n\n"
-            f"{listed(self._domain.tools)}\n\n## How to answer\n\n{_FORM}\n\n"
-            f"User: {self._user.first()}"
+            f"{policy}\n\n## Tools\n\n{listed(self.tools)}\n\n"
+            f"## How to answer\n\n{_FORM}\n\nUser: {words}",
+            system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
+            said=words,
+            tools=specified(self.tools),
         )
 
-    def reply(self, answer: str) -> Turn | None:
+    def heard(self, words: str | None) -> Turn | None:
+        """A later turn with words of the user; ``None`` when they left."""
+        return None if words is None else Turn(f"User: {words}", said=words)
+
+    def work(self, answer: str) -> Turn | str | None:
+        """Do what the agent calls for; text is what it says to the user."""
         try:
             call = read_call(answer)
         except Unreadable as error:
             return self._ask_again(str(error))
         if call.name == RESPOND:
-            return self._hear(str(call.arguments["content"]))
-        result = invoke(self._domain.tools, self._desk, call)
-        return None if self._desk.closed else Turn(result)
+            self._said.append(str(call.arguments["content"]))
+            return self._said[-1]
+        result = self.call(call)
+        if self.closed:
+            return None
+        return Turn(result, result=result.removeprefix("Tool result: "))
 
     def judge(self) -> Judgement:
         if self._user_fault is not None:
@@ -77,17 +112,36 @@ class OrderdeskEpisode:
             )
         return decide(self._scenario, self._goals, self._desk, self._said)
 
+    def user_broke(self, error: Exception) -> None:
+        """A broken user is our fault, whatever broke: the conversation is over."""
+        self._user_fault = f"{type(error).__name__}: {error}"
+
     def _ask_again(self, problem: str) -> Turn | None:
         self._unreadable.append(problem)
         if len(self._unreadable) > _RETRIES:
             return None
-        return Turn(f"Your answer could not be read: {problem}. Please try again.\n{_FORM}")
+        words = f"Your answer could not be read: {problem}. Please try again."
+        return Turn(f"{words}\n{_FORM}", said=words, result=words)
 
-    def _hear(self, text: str) -> Turn | None:
-        self._said.append(text)
+
+class OrderdeskEpisode(AtTheDesk):
+    """A conversation at the desk with a user who answers at once."""
+
+    def __init__(
+        self, domain: Domain, scenario: Scenario, goals: Sequence[Goal], user: User
+    ) -> None:
+        super().__init__(domain, scenario, goals)
+        self._user = user
+
+    def open(self) -> Turn:
+        return self.opened(self._user.first())
+
+    def reply(self, answer: str) -> Turn | None:
+        done = self.work(answer)
+        if not isinstance(done, str):
+            return done
         try:
-            words = self._user.hear(text)
-        except Exception as error:  # a broken user is our fault, whatever broke
-            self._user_fault = f"{type(error).__name__}: {error}"
+            return self.heard(self._user.hear(done))
+        except Exception as error:
+            self.user_broke(error)
             return None
-        return None if words is None else Turn(f"User: {words}")

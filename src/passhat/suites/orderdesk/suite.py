@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -14,6 +15,7 @@ from passhat.suites.orderdesk.episode import OrderdeskEpisode
 from passhat.suites.orderdesk.judging import JUDGE_VERSION, goals_of
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
+from passhat.suites.orderdesk.simulated import SimulatedEpisode, StartSpeaker, instructions
 from passhat.suites.orderdesk.tools import listed
 from passhat.suites.orderdesk.user import ScriptedUser
 
@@ -29,6 +31,7 @@ class OrderdeskSuite:
 
     user_simulator = "scripted"
     takes_reference = True
+    _start_user: StartSpeaker | None = None
 
     def __init__(self, rest: str = "") -> None:
         if rest and rest not in _DOMAINS:
@@ -66,9 +69,20 @@ class OrderdeskSuite:
         goals = [[goal.records for goal in goals] for goals in self._goals.values()]
         return fingerprint([JUDGE_VERSION, outputs, goals])
 
-    def episode(self, task: Task, seed: int) -> OrderdeskEpisode:
+    def with_user(self, name: str, start: StartSpeaker) -> OrderdeskSuite:
+        """The same suite, with a user played by a model; the name goes into the protocol."""
+        other = copy.copy(self)
+        other.user_simulator = name
+        other._start_user = start
+        return other
+
+    def episode(self, task: Task, seed: int) -> OrderdeskEpisode | SimulatedEpisode:
         domain, scenario = self._known[task.id]
         facts = domain.introduce(json.loads(domain.records), scenario)
+        if self._start_user is not None:
+            role = instructions(domain, scenario, facts, seed)
+            goals = self._goals[task.id]
+            return SimulatedEpisode(domain, scenario, goals, role, self._start_user)
         user = ScriptedUser(domain, scenario, facts, seed)
         return OrderdeskEpisode(domain, scenario, self._goals[task.id], user)
 

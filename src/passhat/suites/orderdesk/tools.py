@@ -8,10 +8,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from passhat.suites.base import ToolSpec
 from passhat.suites.orderdesk.calls import Call
 from passhat.suites.orderdesk.desk import Desk, ToolError
 
-__all__ = ["Tool", "hand_over", "invoke", "listed", "tool", "toolbox"]
+__all__ = ["Tool", "hand_over", "invoke", "listed", "specified", "tool", "toolbox"]
+
+_SCHEMAS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "str": {"type": "string"},
+        "int": {"type": "integer"},
+        "float": {"type": "number"},
+        "list[str]": {"type": "array", "items": {"type": "string"}},
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,24 @@ def listed(tools: Mapping[str, Tool]) -> str:
         parameters = ", ".join(f"{name} ({what})" for name, what in one.parameters.items())
         lines.append(f"- {one.name}: {one.description} Parameters: {parameters or 'none'}.")
     return "\n".join(lines)
+
+
+def specified(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
+    """The same list for models with tool calling."""
+    return tuple(ToolSpec(one.name, one.description, _schema(one)) for one in tools.values())
+
+
+def _schema(one: Tool) -> dict[str, object]:
+    properties = {
+        name: {**_SCHEMAS[one.kinds[name]], "description": what}
+        for name, what in one.parameters.items()
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def invoke(tools: Mapping[str, Tool], desk: Desk, call: Call) -> str:

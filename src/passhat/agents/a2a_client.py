@@ -1,0 +1,243 @@
+"""``a2a:URL``: an agent behind an A2A endpoint, of protocol version 1.0 or 0.3.
+
+Every attempt is a conversation of its own: its first message carries no context id, the agent gives
+it one, and the following messages carry that one. An agent that gives the same id to two attempts
+would remember one in the other, so the second of them fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from passhat.agents.a2a_replies import Reply
+from passhat.agents.a2a_wire import (
+    BUSY,
+    LARGEST_REPLY,
+    PAUSE,
+    TRIES,
+    NotReceived,
+    http_client,
+    is_address,
+    patiently,
+    reachable,
+    theirs,
+    unreachable,
+)
+from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.errors import InvalidValue, MissingExtra, shorten
+from passhat.outcomes import FailureCategory
+from passhat.suites.base import Turn
+
+if TYPE_CHECKING:
+    import httpx
+    from a2a.client import Client
+    from a2a.types import AgentCard, StreamResponse
+
+__all__ = ["A2AAgent"]
+
+_CARD_SECONDS = 5.0
+
+
+class A2AAgent:
+    """An agent behind an A2A endpoint: a2a:http://localhost:9210; protocol versions 1.0 and 0.3."""
+
+    def __init__(
+        self, url: str, *, largest_reply: int = LARGEST_REPLY, token: str | None = None
+    ) -> None:
+        if not is_address(url):
+            raise InvalidValue(
+                f"a2a: takes the address of an agent, not {shorten(url)}.",
+                hint="Write it as in a2a:http://localhost:9210",
+            )
+        try:
+            import a2a.client  # noqa: F401 - the extra is there, or the user learns it now
+        except ImportError:
+            raise MissingExtra("a2a:URL", extra="a2a") from None
+        self.url = url
+        self.name = f"a2a:{url}"
+        self._largest = largest_reply
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._http: httpx.AsyncClient | None = None
+        self._client: Client | None = None
+        self._starting = asyncio.Lock()
+        self._given: set[str] = set()
+
+    async def check(self) -> None:
+        """Read the agent's card before anything is run; what is wrong with it is said here."""
+        try:
+            await self.connected()
+        except AgentFault as fault:
+            raise InvalidValue(
+                f"{self.name}: {fault.detail}.",
+                hint="Is the agent running? Its card should be at "
+                f"{self.url.rstrip('/')}/.well-known/agent-card.json",
+            ) from None
+
+    async def session(self, attempt: AttemptInfo) -> _A2ASession:  # noqa: ARG002
+        return _A2ASession(self, await self.connected())
+
+    async def close(self) -> None:
+        """Give connections back; the next session makes new ones."""
+        http, self._http, self._client = self._http, None, None
+        self._starting = asyncio.Lock()  # the next run may have another event loop
+        if http is not None:
+            await http.aclose()
+
+    def first_context(self, context_id: str) -> None:
+        """Note the id that a new attempt was given; a known one means that attempts are mixed."""
+        if not context_id:
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR,
+                "the reply has no context id: the conversation cannot be told from another",
+            )
+        if context_id in self._given:
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR,
+                f"the context id {shorten(context_id)} was given to an earlier attempt, too: "
+                "attempts are not fresh",
+            )
+        self._given.add(context_id)
+
+    async def connected(self) -> Client:
+        """The SDK's client for this agent, once its card has been read and found right."""
+        async with self._starting:
+            if self._client is None:
+                self._client = await self._connect()
+            return self._client
+
+    async def _connect(self) -> Client:
+        from a2a.client import ClientConfig, ClientFactory
+
+        if self._http is None:
+            self._http = http_client(self._largest, self._headers)
+        try:
+            card = await asyncio.wait_for(self._card(self._http), _CARD_SECONDS)
+        except TimeoutError:
+            raise AgentFault(
+                FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
+            ) from None
+        offered = list(card.supported_interfaces)
+        spoken = [one for one in offered if one.protocol_binding == "JSONRPC"]
+        for interface in spoken:
+            interface.url = reachable(interface.url, self.url)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(spoken)
+        try:
+            return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
+        except ValueError:
+            named = ", ".join(f"{one.protocol_binding} {one.protocol_version}" for one in offered)
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR,
+                "the card offers no JSONRPC interface of version 1.0 or 0.3 "
+                f"(it offers {named or 'none'})",
+            ) from None
+
+    async def _card(self, http: httpx.AsyncClient) -> AgentCard:
+        """The agent's card, at its place of today or at that of early agents."""
+        import httpx
+        from a2a.client.card_resolver import parse_agent_card
+
+        place = f"{self.url.rstrip('/')}/.well-known/agent-card.json"
+        try:
+            found = await patiently(lambda: http.get(place))
+            if found.status_code == 404:
+                found = await http.get(f"{self.url.rstrip('/')}/.well-known/agent.json")
+        except httpx.HTTPError as error:
+            raise unreachable(error) from None
+        if found.status_code != 200:
+            raise AgentFault(
+                FailureCategory.COMMUNICATION_ERROR
+                if found.status_code in BUSY
+                else FailureCategory.AGENT_ERROR,
+                f"{place} answered HTTP {found.status_code}, not an agent card",
+            )
+        try:
+            card = parse_agent_card(found.json())
+        except Exception as error:  # whatever a stranger's text does to two parsers
+            what = shorten(str(error), 120)
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR, f"{place} is no agent card ({what})"
+            ) from None
+        if not card.supported_interfaces:
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR, f"the card at {place} names no address to talk to"
+            )
+        return card
+
+
+class _A2ASession:
+    """One attempt's conversation."""
+
+    def __init__(self, agent: A2AAgent, client: Client) -> None:
+        self._agent = agent
+        self._client = client
+        self._context_id = ""
+        self._task_id = ""
+
+    async def answer(self, turn: Turn) -> str:
+        reply = await self._asked(turn.text)
+        if not self._context_id:
+            self._agent.first_context(reply.context_id)
+            self._context_id = reply.context_id
+        elif reply.context_id not in ("", self._context_id):
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR,
+                f"the agent answered in another conversation ({shorten(reply.context_id)})",
+            )
+        self._task_id = reply.open_task
+        return reply.text()
+
+    async def close(self) -> None:
+        return
+
+    async def _asked(self, text: str) -> Reply:
+        """Send the words; what cannot be sent is tried again, what was sent is not sent twice."""
+        for left in reversed(range(TRIES)):
+            reply = Reply()
+            try:
+                await self._exchange(text, reply)
+            except NotReceived:
+                if not left or reply.context_id:
+                    raise
+                await asyncio.sleep(PAUSE * 2 ** (TRIES - left))
+            else:
+                return reply
+        raise AssertionError("unreachable")
+
+    async def _exchange(self, text: str, reply: Reply) -> None:
+        async with aclosing(self._events(text)) as events:
+            while (event := await theirs(anext(events, None))) is not None:
+                reply.take(event)
+                if reply.done:
+                    return
+        if not reply.settled:
+            await self._wait_for(reply)
+
+    def _events(self, text: str) -> AsyncGenerator[StreamResponse]:
+        from a2a.helpers import new_text_message
+        from a2a.types import Role, SendMessageRequest
+
+        message = new_text_message(
+            text,
+            context_id=self._context_id or None,
+            task_id=self._task_id or None,
+            role=Role.ROLE_USER,
+        )
+        sent = self._client.send_message(SendMessageRequest(message=message))
+        return cast("AsyncGenerator[StreamResponse]", sent)
+
+    async def _wait_for(self, reply: Reply) -> None:
+        """A task that goes on without us is asked for until it is done; the runner sets the end."""
+        from a2a.types import GetTaskRequest
+
+        if not reply.task_id:
+            raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply holds no message and no task")
+        pause = PAUSE
+        while not reply.settled:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 2.0)
+            asked = self._client.get_task(GetTaskRequest(id=reply.task_id))
+            reply.take_task(await theirs(asked))

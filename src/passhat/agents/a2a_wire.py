@@ -1,0 +1,203 @@
+"""What lies between us and an A2A agent: one guarded HTTP client, and what its failures mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+from passhat.agents.base import AgentFault
+from passhat.errors import shorten
+from passhat.outcomes import FailureCategory
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = [
+    "BUSY",
+    "LARGEST_REPLY",
+    "LOOPBACK",
+    "PAUSE",
+    "TRIES",
+    "NotReceived",
+    "http_client",
+    "is_address",
+    "patiently",
+    "reachable",
+    "theirs",
+    "unreachable",
+]
+
+T = TypeVar("T")
+
+LARGEST_REPLY = 4 * 1024 * 1024
+"""Bytes; more than this in one reply is never held in memory."""
+BUSY = (429, 502, 503, 504)
+"""Answers of a server in front of the agent: the message has not reached it."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
+"""Names that one agent and its card may use for the same machine."""
+TRIES = 3
+PAUSE = 0.2
+
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 600.0
+"""No byte for so long is a dead agent, whatever limits the runner sets on top."""
+
+
+def http_client(
+    largest: int = LARGEST_REPLY, headers: Mapping[str, str] | None = None
+) -> httpx.AsyncClient:
+    """A client that follows no redirects and reads no more than ``largest`` bytes of a reply."""
+    import httpx
+
+    async def guarded(response: httpx.Response) -> None:
+        _not_elsewhere(response)
+        response.stream = _bounded(response.stream, largest)
+
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS, write=30.0, pool=None),
+        # Connections are given up before servers do it: a message is not sent into a closing door.
+        limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
+        follow_redirects=False,
+        headers={"accept-encoding": "identity", **(headers or {})},
+        event_hooks={"response": [guarded]},
+    )
+
+
+def _not_elsewhere(response: httpx.Response) -> None:
+    """Refuse what leads to another place, or unfolds to another size."""
+    if response.is_redirect:
+        raise AgentFault(
+            FailureCategory.AGENT_ERROR,
+            f"HTTP {response.status_code} leads to "
+            f"{shorten(response.headers.get('location', ''), 80)}; redirects are not followed",
+        )
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply is compressed, unasked")
+
+
+def _bounded(stream: Any, largest: int) -> httpx.AsyncByteStream:
+    """The same bytes, up to the largest reply."""
+    import httpx
+
+    class Bounded(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for chunk in stream:
+                size += len(chunk)
+                if size > largest:
+                    raise AgentFault(
+                        FailureCategory.FORMAT_ERROR, f"a reply of over {largest:,} bytes"
+                    )
+                yield chunk
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+def is_address(url: str) -> bool:
+    """Whether this is an ``http`` address with a host."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def reachable(named: str, given: str) -> str:
+    """The address on the card as seen from here; only the host that the user named is talked to."""
+    here = urlsplit(given)
+    try:
+        there = urlsplit(urljoin(given, named))
+        port = f":{there.port}" if there.port else ""
+    except ValueError:
+        raise AgentFault(
+            FailureCategory.AGENT_ERROR, f"the card names {shorten(named, 80)}, which is no address"
+        ) from None
+    if there.hostname == here.hostname:
+        return urlunsplit(there)
+    if there.hostname in LOOPBACK and here.hostname in LOOPBACK:
+        host = f"[{here.hostname}]" if ":" in str(here.hostname) else here.hostname
+        return urlunsplit(there._replace(netloc=f"{host}{port}"))
+    raise AgentFault(
+        FailureCategory.AGENT_ERROR,
+        f"the card sends us to {shorten(named, 80)}, not to {here.hostname}; "
+        "an agent is only talked to where the user said it is",
+    )
+
+
+async def patiently(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+    """Try again while nobody answers: agents take a moment to start."""
+    import httpx
+
+    for left in reversed(range(TRIES)):
+        try:
+            found = await get()
+        except httpx.ConnectError:
+            if not left:
+                raise
+        else:
+            if found.status_code not in BUSY or not left:
+                return found
+        await asyncio.sleep(PAUSE)
+    raise AssertionError("unreachable")
+
+
+class NotReceived(AgentFault):
+    """The agent cannot have seen the message, so that it may be sent again."""
+
+
+async def theirs(work: Awaitable[T]) -> T:
+    """Wait for the agent: whatever HTTP, the SDK or its parsers raise on its bytes is its doing."""
+    try:
+        return await work
+    except AgentFault:
+        raise
+    except Exception as error:
+        fault = _fault_of(error)
+        if _was_not_received(error):
+            raise NotReceived(fault.category, fault.detail) from None
+        raise fault from None
+
+
+def _was_not_received(error: BaseException) -> bool:
+    import httpx
+
+    cause = error.__cause__ or error
+    if isinstance(cause, httpx.HTTPStatusError):
+        return cause.response.status_code in BUSY
+    return isinstance(cause, (httpx.ConnectError, httpx.ConnectTimeout))
+
+
+def _fault_of(error: Exception) -> AgentFault:
+    """What a failed exchange means: unreachable, failing, or talking something else than A2A."""
+    import httpx
+    from a2a.utils.errors import A2AError
+
+    cause = error.__cause__ or error
+    if isinstance(cause, httpx.HTTPStatusError):
+        status = cause.response.status_code
+        if status in BUSY:
+            return AgentFault(FailureCategory.COMMUNICATION_ERROR, f"HTTP {status}, {TRIES} times")
+        return AgentFault(FailureCategory.AGENT_ERROR, f"the agent answered HTTP {status}")
+    if isinstance(cause, httpx.ReadTimeout):
+        return AgentFault(FailureCategory.TIMEOUT, f"no byte within {_READ_SECONDS:g} s")
+    if isinstance(cause, httpx.HTTPError):
+        return unreachable(cause)
+    if isinstance(error, A2AError) and cause is error and "Invalid JSON-RPC" not in str(error):
+        return AgentFault(
+            FailureCategory.AGENT_ERROR, f"the agent answered an error: {shorten(str(error), 300)}"
+        )
+    what = shorten(f"{type(cause).__name__}: {error}", 160)
+    return AgentFault(FailureCategory.FORMAT_ERROR, f"the reply is not A2A ({what})")
+
+
+def unreachable(error: Exception) -> AgentFault:
+    what = str(error) or type(error).__name__
+    return AgentFault(
+        FailureCategory.COMMUNICATION_ERROR, f"the agent cannot be reached ({shorten(what, 120)})"
+    )

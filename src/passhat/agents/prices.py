@@ -1,0 +1,136 @@
+"""What a model's tokens cost: a small table that ships, and the user's own, which wins."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from passhat.errors import ReadError
+
+__all__ = ["OWN_FILE", "Price", "PriceTable", "TokenCount", "read_prices"]
+
+OWN_FILE = "passhat-prices.toml"
+"""The user's own table, looked for in the folder that passhat is called in."""
+
+_FIELDS = ("input", "output", "cached_input", "written_input")
+_DATED = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """The tokens of one call. ``input`` is all of them; some may have been cached or written."""
+
+    input: int
+    output: int
+    cached: int = 0
+    written: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.input + self.output
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars per million tokens; input read from or written to a cache may cost otherwise."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    written_input: float | None = None
+
+    def of(self, count: TokenCount) -> float:
+        """What a call cost.
+
+        Examples
+        --------
+        >>> Price(input=2.5, output=10, cached_input=1.25).of(TokenCount(1000, 100, cached=400))
+        0.003
+        """
+        cached = self.input if self.cached_input is None else self.cached_input
+        written = self.input if self.written_input is None else self.written_input
+        plain = count.input - count.cached - count.written
+        spent = plain * self.input + count.cached * cached + count.written * written
+        return (spent + count.output * self.output) / _MILLION
+
+    def at_most(self, inputs: int, outputs: int) -> float:
+        """What a call can cost: no input token dearer than the dearest kind."""
+        dearest = max(self.input, self.cached_input or 0.0, self.written_input or 0.0)
+        return (inputs * dearest + outputs * self.output) / _MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Prices by provider and model. A model that is not in it has no price."""
+
+    prices: Mapping[tuple[str, str], Price]
+    as_of: str = ""
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """The price of a model; a date at the end of its name makes no difference."""
+        found = self.prices.get((provider, model))
+        return found or self.prices.get((provider, _DATED.sub("", model)))
+
+
+def read_prices(own: str | None = None) -> PriceTable:
+    """The table that ships, with the user's entries over it.
+
+    Parameters
+    ----------
+    own : str, optional
+        The user's table; else ``passhat-prices.toml`` in the current folder, if it is there.
+    """
+    shipped = (files(__package__) / "prices.toml").read_text(encoding="utf-8")
+    table = _read(shipped, "prices.toml")
+    path = Path(own or OWN_FILE)
+    if own is None and not path.is_file():
+        return table
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"cannot be read as a price table ({error}).", source=str(path)) from None
+    return PriceTable({**table.prices, **_read(text, str(path)).prices}, table.as_of)
+
+
+def _read(text: str, source: str) -> PriceTable:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ReadError(f"is not TOML ({error}).", source=source) from None
+    as_of = str(data.pop("as_of", ""))
+    prices = {}
+    for provider, models in data.items():
+        if not isinstance(models, dict):
+            raise _wrong(source, f"[{provider}] should be a table of models")
+        for model, entry in models.items():
+            prices[provider, model] = _price(entry, source, f'{provider} "{model}"')
+    return PriceTable(prices, as_of)
+
+
+def _price(entry: object, source: str, where: str) -> Price:
+    if not isinstance(entry, dict):
+        raise _wrong(source, f"{where} is no price")
+    if unknown := set(entry) - set(_FIELDS):
+        raise _wrong(source, f"{where} has no field {', '.join(sorted(unknown))}")
+    for name in ("input", "output"):
+        if name not in entry:
+            raise _wrong(source, f"{where} lacks {name!r}")
+    for name, value in entry.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 <= value < _MILLION:
+            raise _wrong(source, f"{where}: {name} should be dollars per million, not {value!r}")
+    return Price(**{name: float(value) for name, value in entry.items()})
+
+
+def _wrong(source: str, what: str) -> ReadError:
+    return ReadError(
+        f"{what}.",
+        source=source,
+        hint='A price is dollars per million tokens: [openai] "my-model" = '
+        "{ input = 0.5, output = 1.5 }",
+    )

@@ -1,0 +1,159 @@
+"""passhat battle"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.server.requesting import Answered
+    from passhat.server.scenarios import Scenario
+
+
+@click.command("battle")
+@click.argument("scenario", required=False, metavar="[SCENARIO.toml]")
+@click.option("--backend", metavar="URL", help="An AgentBeats backend of version 1.")
+@click.option("--green", metavar="ID", help="The green agent's id there.")
+@click.option(
+    "--opponent",
+    "opponents",
+    multiple=True,
+    metavar="NAME=ID",
+    help="Who is evaluated; repeatable.",
+)
+@click.option("--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Bearer token to send.")
+@click.option("--wait", default=30.0, show_default=True, help="Seconds for agents to start.")
+@click.option("--timeout", default=3600.0, show_default=True, help="Seconds for the whole battle.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Where the result is kept.  [default: .passhat/battles/NAME-TIME.json]",
+)
+def command(
+    scenario: str | None,
+    backend: str | None,
+    green: str | None,
+    opponents: tuple[str, ...],
+    token: str | None,
+    wait: float,
+    timeout: float,
+    output: str | None,
+) -> ExitCode:
+    """Run an AgentBeats battle and follow it to its result.
+
+    With SCENARIO.toml (version 2): start its agents, send the request to its green agent, keep the
+    result, stop what was started. With --backend, --green and --opponent (version 1): create a
+    battle there and follow it.
+    """
+    from passhat.errors import InvalidValue, MissingExtra
+
+    try:
+        import a2a.client  # noqa: F401 - the extra is there, or the user learns it now
+    except ImportError:
+        raise MissingExtra("passhat battle", extra="a2a") from None
+    if (scenario is None) == (backend is None):
+        raise InvalidValue(
+            "a battle needs either a scenario file or --backend.",
+            hint="As in: passhat battle scenario.toml",
+        )
+    if scenario is not None:
+        return _play(scenario, wait, timeout, token, output)
+    if not green or not opponents:
+        raise InvalidValue("--backend needs --green ID and at least one --opponent NAME=ID.")
+    return _fight(str(backend), green, _named(opponents), timeout, token, output)
+
+
+def _play(
+    path: str, wait: float, timeout: float, token: str | None, output: str | None
+) -> ExitCode:
+    import asyncio
+
+    from passhat.errors import InvalidValue
+    from passhat.server.scenarios import play, read_scenario
+
+    scenario = read_scenario(path)
+
+    async def whole() -> Answered:
+        async with asyncio.timeout(timeout):
+            return await play(scenario, _say, wait_seconds=wait, token=token)
+
+    try:
+        found = asyncio.run(whole())
+    except TimeoutError:
+        raise InvalidValue(
+            f"the battle was not finished after {timeout:g} s.",
+            hint="Wait longer with --timeout.",
+        ) from None
+    for text in found.texts:
+        click.echo(text)
+    if not found.completed:
+        raise InvalidValue(f"the green agent ended as {found.state or 'nothing'}: {found.said}")
+    _keep(_result(scenario, found), path, output)
+    return ExitCode.OK
+
+
+def _result(scenario: Scenario, found: Answered) -> dict[str, object]:
+    return {**scenario.request(), "results": found.data, "texts": found.texts}
+
+
+def _fight(
+    backend: str,
+    green: str,
+    opponents: dict[str, str],
+    timeout: float,
+    token: str | None,
+    output: str | None,
+) -> ExitCode:
+    import asyncio
+
+    from passhat.errors import InvalidValue
+    from passhat.server.battles import fight
+
+    battle = asyncio.run(fight(backend, green, opponents, _say, timeout=timeout, token=token))
+    result: Any = battle.get("result")
+    if battle.get("state") == "error" or not isinstance(result, dict):
+        raise InvalidValue(
+            f"the battle ended without a result: {battle.get('error') or 'no reason'}."
+        )
+    if result.get("message"):
+        click.echo(result["message"])
+    click.echo(f"winner: {result.get('winner') or 'none named'}")
+    _keep(dict(battle), f"battle-{battle.get('battle_id', '')}", output)
+    return ExitCode.OK
+
+
+def _named(opponents: Sequence[str]) -> dict[str, str]:
+    from passhat.errors import InvalidValue
+
+    found = {}
+    for word in opponents:
+        name, sign, one = word.partition("=")
+        if not sign or not name or not one:
+            raise InvalidValue(f"--opponent takes NAME=ID, not {word!r}.")
+        found[name] = one
+    return found
+
+
+def _keep(data: dict[str, object], source: str, output: str | None) -> None:
+    import json
+    from datetime import UTC, datetime
+    from pathlib import Path
+
+    from passhat.cli.options import write_text
+
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    path = Path(output or f".passhat/battles/{Path(source).stem}-{now}.json")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"{path.parent} cannot be made: {error.strerror}.") from None
+    write_text(str(path), json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,78 @@
+"""passhat config"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.configuring import Configured, origins, same_options, strangers
+from passhat.cli.exits import ExitCode
+from passhat.cli.run import command as run
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_HEADER = ("setting", "value", "from")
+
+
+@click.pass_context
+def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitCode:
+    """Show every setting of passhat run, and where its value comes from.
+
+    Takes the options of passhat run. A flag wins over the environment (PASSHAT_ and the name in
+    capitals), that over the file (--config, else passhat.toml in this folder), that over the
+    default.
+    """
+    import json
+
+    from rich.console import Console
+
+    from passhat.cli.settings import Configuration
+    from passhat.report.tables import captured, plain, plain_table
+    from passhat.runner.redaction import Redactor
+
+    redact = Redactor(os.environ)
+    found = list(origins(ctx))
+    configuration: Configuration = ctx.meta["config"]
+    unknown = strangers(ctx, os.environ)
+    if as_json_text:
+        data = {
+            "file": configuration.path or None,
+            "ignored": list(configuration.ignored),
+            "unknown_variables": unknown,
+            "settings": [one.to_dict() for one in found],
+        }
+        click.echo(redact(json.dumps(data, indent=2, ensure_ascii=False)))
+        return ExitCode.OK
+    rows = [
+        [one.key, redact(_word(one.value)), f"{one.source} {one.where}".rstrip()] for one in found
+    ]
+    parts: list[RenderableType] = [plain_table(_HEADER, rows, left=(0, 1, 2))]
+    if configuration.ignored:
+        parts.append(plain(f"not passhat's: {', '.join(configuration.ignored)}"))
+    if unknown:
+        parts.append(plain(f"variables that are no setting: {', '.join(unknown)}"))
+    click.echo(captured(Console(), lambda: parts), nl=False)
+    return ExitCode.OK
+
+
+def _word(value: object) -> str:
+    """Nothing set is a dash; a list is its members."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None or value == "" else str(value)
+
+
+command = Configured(
+    "config",
+    callback=_show,
+    help=_show.__doc__,
+    params=[
+        *same_options(run),
+        click.Option(["--json", "as_json_text"], is_flag=True, help="Print JSON and nothing else."),
+    ],
+)

@@ -1,0 +1,49 @@
+"""passhat doctor"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from passhat.cli.configuring import store_option
+from passhat.cli.exits import ExitCode
+
+_MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
+
+
+@click.command("doctor")
+@click.option("-a", "--agent", "agents", multiple=True, metavar="AGENT", help="Check it, too.")
+@click.option("-s", "--suite", "suites", multiple=True, metavar="SUITE", help="Check it, too.")
+@store_option
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    agents: tuple[str, ...], suites: tuple[str, ...], store_path: str, as_json_text: bool
+) -> ExitCode:
+    """Check whether everything a run needs is there, and say what to do where it is not.
+
+    Python and packages, keys (present or not, never shown), the store, the sandbox, and the agents
+    and suites you name. Exit code 0 when passhat is usable, 1 when something is a problem.
+    """
+    import json
+
+    from rich.console import Console
+
+    from passhat.cli.run import import_from_here
+    from passhat.report.tables import captured, plain_table
+    from passhat.runner.checkup import Level, examine
+
+    import_from_here()
+    found = list(examine(store_path, agents, suites, os.environ))
+    usable = all(one.level is not Level.PROBLEM for one in found)
+    if as_json_text:
+        data = {"usable": usable, "checks": [one.to_dict() for one in found]}
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        rows = [
+            (f"{_MARKS[one.level]} {one.level}", one.what, one.found, one.advice) for one in found
+        ]
+        table = plain_table(("", "check", "found", "what to do"), rows, left=(0, 1, 2, 3))
+        click.echo(captured(Console(), lambda: [table]), nl=False)
+        click.echo("passhat is usable" if usable else "something needs to be mended first")
+    return ExitCode.OK if usable else ExitCode.REFUTED

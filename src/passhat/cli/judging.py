@@ -1,0 +1,117 @@
+"""Options about judging generated programs, the same for every command that does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+if TYPE_CHECKING:
+    from passhat.judging.choosing import JudgingChoice
+
+__all__ = ["Chooser", "judging_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_NAMES = ("sandbox", "python", "packages", "unsafe", "cpu_seconds", "memory")
+
+
+def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
+    """Walls, interpreter, packages and limits; the command receives them as ``choose``.
+
+    ``seconds`` and ``memory`` are what the options for the limits are called: other commands have
+    other limits besides. ``choose`` is a :class:`Chooser`.
+    """
+
+    def decorated(function: F) -> F:
+        @wraps(function)
+        def with_choice(*arguments: Any, **options: Any) -> Any:
+            chosen = {name: options.pop(name) for name in _NAMES}
+            context = click.get_current_context()
+            given = any(_is_given(context, name) for name in _NAMES)
+            return function(*arguments, choose=Chooser(chosen, given), **options)
+
+        for option in reversed(_options(seconds, memory)):
+            with_choice = option(with_choice)
+        return cast("F", with_choice)
+
+    return decorated
+
+
+class Chooser:
+    """What was chosen; ``given`` is false when every option was left alone."""
+
+    def __init__(self, chosen: dict[str, Any], given: bool) -> None:
+        self.given = given
+        self._chosen = chosen
+
+    def __call__(self, jobs: int | None = None) -> JudgingChoice:
+        """The choice; warns, loudly, when programs are to run without a sandbox."""
+        from passhat.judging.choosing import JudgingChoice
+        from passhat.judging.limits import Limits
+
+        chosen = dict(self._chosen)
+        limits = Limits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
+        if chosen["unsafe"]:
+            click.secho(
+                "WARNING: no sandbox. The programs run with all your rights: files, network, "
+                "secrets.",
+                fg="red",
+                bold=True,
+                err=True,
+            )
+        return JudgingChoice(**chosen, limits=limits, jobs=jobs)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+def _options(seconds: str, memory: str) -> list[Callable[[F], F]]:
+    return [
+        click.option(
+            seconds,
+            "cpu_seconds",
+            type=float,
+            default=5.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Processor time for a generated program.",
+        ),
+        click.option(
+            memory,
+            "memory",
+            type=click.IntRange(64),
+            default=1024,
+            show_default=True,
+            metavar="MIB",
+            help="Memory for a generated program.",
+        ),
+        click.option(
+            "--python",
+            metavar="PATH",
+            help="Run programs on this Python, with its packages; in a container, its path there.",
+        ),
+        click.option(
+            "--with",
+            "packages",
+            multiple=True,
+            metavar="PACKAGE",
+            help="Let programs import this installed package and what it needs, and no others; "
+            "repeatable.",
+        ),
+        click.option(
+            "--sandbox",
+            metavar="KIND",
+            default="auto",
+            show_default=True,
+            help="What keeps programs in: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE.",
+        ),
+        click.option(
+            "--unsafe-no-sandbox",
+            "unsafe",
+            is_flag=True,
+            help="Run programs with your own rights. Only for programs you trust.",
+        ),
+    ]

@@ -1,0 +1,206 @@
+"""A run as it goes on: a bar on a terminal, plain lines elsewhere, a line per attempt if wanted."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from passhat._display import counted
+from passhat.outcomes import Verdict
+from passhat.report.durations import duration, duration_range, money, money_range
+from passhat.runner.foreseeing import Spread, sum_of, time_left
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from passhat.runner import Progress
+    from passhat.store import AttemptRecord
+
+__all__ = ["Display", "attempt_line"]
+
+_PLAIN_SECONDS = 2.0
+_SHOWN_PER_SECOND = 5
+_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.MISSING: "?"}
+
+
+class Display:
+    """Shows a run on standard error.
+
+    Counting an attempt is cheap: a terminal is painted by a thread a few times a second, and lines
+    are written at most every two seconds.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        jobs: int,
+        *,
+        verbose: bool = False,
+        terminal: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._title = title
+        self._jobs = jobs
+        self._verbose = verbose
+        self._terminal = sys.stderr.isatty() if terminal is None else terminal
+        self._clock = clock
+        self._began = self._written = clock()
+        self._seconds, self._cost = Spread(), Spread()
+        self._tokens = 0.0
+        self._progress: Progress | None = None
+        self._live: Live | None = None
+        self._note = ""
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        if self._terminal:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(
+                console=Console(stderr=True),
+                get_renderable=self._painted,
+                refresh_per_second=_SHOWN_PER_SECOND,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+            if self._progress is not None:
+                self._ended = True
+                click.echo(self.line(), err=True)
+
+    def seen(self, record: AttemptRecord, progress: Progress) -> None:
+        """Take note of a finished attempt."""
+        self._progress = progress
+        self._seconds.add(record.seconds)
+        self._cost.add(record.cost)
+        self._tokens += record.tokens or 0.0
+        if self._verbose:
+            self.say(attempt_line(record))
+        if self._terminal:
+            return
+        now = self._clock()
+        if progress.done == progress.total or now - self._written > _PLAIN_SECONDS:
+            self._written = now
+            click.echo(self.line(), err=True)
+
+    def say(self, text: str) -> None:
+        """A line that stays, above the bar where there is one."""
+        if self._live is None:
+            click.echo(text, err=True)
+        else:
+            from passhat.report.tables import plain
+
+            self._live.console.print(plain(text))
+
+    def note(self, text: str) -> None:
+        """What is going on besides: shown beside the bar, written as a line elsewhere."""
+        self._note = text
+        if self._live is None:
+            click.echo(text, err=True)
+
+    def line(self) -> str:
+        """How far the run is, in one line."""
+        now = self._progress
+        if now is None:
+            return "no attempt is finished yet"
+        parts = [
+            f"{now.done:,} of {now.total:,} attempts: {now.passed:,} passed, "
+            f"{now.failed:,} failed, {now.missing:,} missing"
+        ]
+        return ", ".join([*parts, *self._extras(now)])
+
+    def _extras(self, now: Progress) -> list[str]:
+        """What is only said where there is something to say."""
+        parts = []
+        if now.retries:
+            parts.append(f"{now.retries:,} retries")
+        if now.leaks:
+            parts.append(f"{counted(now.leaks, 'leak')} between attempts")
+        if self._tokens:
+            parts.append(f"{self._tokens:,.0f} tokens")
+        left = now.total - now.done
+        if self._cost.count:
+            spent = f"cost {money(self._cost.total)}"
+            more = sum_of(left, self._cost)
+            if more is not None and left and not self._ended:
+                whole = money_range(self._cost.total + more.low, self._cost.total + more.high)
+                spent += f", {whole} in all"
+            parts.append(spent)
+        if (
+            left
+            and not self._ended
+            and (rest := time_left(left, self._jobs, self._seconds, self._elapsed()))
+        ):
+            parts.append(f"{duration_range(rest.low, rest.high)} to go")
+        return parts
+
+    def _elapsed(self) -> float:
+        return self._clock() - self._began
+
+    def _painted(self) -> RenderableType:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        from passhat.report.tables import plain
+
+        now = self._progress
+        total, done = (now.total, now.done) if now else (1, 0)
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(
+            plain(self._title, "bold"),
+            ProgressBar(total=max(1, total), completed=done, width=24),
+            Text(f"{done:,} of {total:,}" if now else "waiting for the first attempt"),
+            Text(duration(self._elapsed()), style="grey50"),
+        )
+        parts: list[RenderableType] = [bar]
+        if now is not None:
+            parts.append(
+                Text.assemble(
+                    (f"✓ {now.passed:,} passed", "#0072B2"),
+                    "   ",
+                    (f"✗ {now.failed:,} failed", "#E69F00"),
+                    "   ",
+                    f"? {now.missing:,} missing",
+                )
+            )
+            if extras := self._extras(now):
+                parts.append(Text(" · ".join(extras)))
+        if self._note:
+            parts.append(plain(self._note, "bold"))
+        return Group(*parts)
+
+
+def attempt_line(record: AttemptRecord) -> str:
+    """Number, verdict, reward, steps, seconds, category: what ``--verbose`` says of an attempt."""
+    said = record.judgement
+    reward = {Verdict.PASSED: "1", Verdict.FAILED: "0", Verdict.MISSING: "–"}[said.verdict]
+    parts = [
+        f"{_MARKS[said.verdict]} {record.task}#{record.number} {said.verdict}",
+        f"reward {reward}",
+        "– steps" if record.steps is None else counted(int(record.steps), "step"),
+        "– s" if record.seconds is None else f"{record.seconds:.1f} s",
+    ]
+    if record.retries:
+        parts.append(f"{record.retries} retries")
+    if said.why:
+        parts.append(f"{said.why}: {said.detail}" if said.detail else said.why)
+    return ", ".join(parts)

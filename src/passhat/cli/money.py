@@ -1,0 +1,145 @@
+"""The options of ``passhat run`` about models behind an API: money, tokens, rates, the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from passhat.agents import Agent
+    from passhat.runner import Progress, RunPlan
+    from passhat.runner.budget import Budget
+    from passhat.runner.spending import Spending
+    from passhat.store import Store
+    from passhat.suites import Suite
+
+__all__ = ["Money", "money_options"]
+
+_OPTIONS = (
+    click.option("--top-p", type=float, help="Like --temperature: handed on and recorded."),
+    click.option("--user", metavar="AGENT", help="Who plays the user; scripted without it."),
+    click.option("--budget", type=float, metavar="DOLLARS", help="The run never spends more."),
+    click.option("--max-tokens", type=int, metavar="N", help="The run never uses more tokens."),
+    click.option(
+        "--prices", metavar="FILE", envvar="PASSHAT_PRICES", help="Your own table of prices."
+    ),
+    click.option(
+        "--rate",
+        "rates",
+        multiple=True,
+        metavar="[PROVIDER=]N/min",
+        help="Calls per s, min or h; repeatable.",
+    ),
+    click.option(
+        "--retries", default=8, show_default=True, help="Of a call that the provider failed."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What was asked for."""
+
+    top_p: float | None
+    user: str | None
+    budget: float | None
+    max_tokens: int | None
+    prices: str | None
+    rates: tuple[str, ...]
+    retries: int
+
+    def prepared(self, suite: Suite, agent: Agent) -> tuple[Suite, list[Agent]]:
+        """The suite with its user, and everybody who may spend, with prices and rates."""
+        from passhat.agents import load_agent
+        from passhat.agents.prices import read_prices
+        from passhat.runner.spending import prepare
+        from passhat.runner.users import with_user
+
+        models = [agent]
+        takes_user = getattr(suite, "takes_user", False)  # and has been told already
+        if self.user is not None and self.user != "scripted" and not takes_user:
+            models.append(load_agent(self.user))
+            suite = with_user(suite, models[-1])
+        prepare(models, self._spending(), read_prices(self.prices))
+        return suite, models
+
+    def capped(self, plan: RunPlan, models: Sequence[Agent], store: Store) -> RunPlan:
+        """The plan with its cap, if there is one."""
+        from passhat.runner.spending import budget_for
+
+        budget = budget_for(models, self._spending(), plan.limits, store, plan.record.id)
+        return replace(plan, budget=budget)
+
+    def _spending(self) -> Spending:
+        from passhat.agents.rates import read_rates
+        from passhat.runner.spending import Spending
+
+        return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)
+
+    def say_spent(self, progress: Progress) -> None:
+        """What was used, if anybody counted."""
+        if not progress.tokens and not progress.retries:
+            return
+        parts = []
+        if progress.tokens:
+            parts.append(f"{progress.tokens:,.0f} tokens")
+        if progress.costed:
+            missing = progress.done - progress.costed
+            rest = f" (not known for {missing:,} attempts)" if missing else ""
+            parts.append(f"{_dollars(progress.cost)}{rest}")
+        if progress.retries:
+            parts.append(f"{progress.retries:,} retries")
+        click.echo(f"used: {', '.join(parts)}", err=True)
+
+    def say_capped(self, budget: Budget, left: int) -> None:
+        """How far the cap reached, and what the rest would take."""
+        expected, spent = budget.expected(left), budget.spent
+        about = "about" if budget.made else "up to"
+        if self.budget is not None:
+            used, cap = _dollars(spent.cost), _dollars(self.budget)
+            rest, option = f"{about} {_dollars(expected.cost)}", "--budget"
+            need = _dollars(budget.need.cost)
+        else:
+            used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
+            rest, option = f"{about} {expected.tokens:,.0f} tokens", "--max-tokens"
+            need = f"{budget.need.tokens:,.0f} tokens"
+        click.echo(
+            f"the cap is reached: {used} of {cap} used by this run, and another attempt could need "
+            f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
+            f"with a larger {option} goes on.",
+            err=True,
+        )
+        if budget.cut_off:
+            click.echo(
+                f"{budget.cut_off:,} attempts were cut off by it and are missing (budget); "
+                "--only-missing makes them again.",
+                err=True,
+            )
+        if not budget.made:
+            click.echo(
+                "Not one call was sure to fit. A smaller answer makes calls cheaper: "
+                "MODEL?max_output_tokens=500",
+                err=True,
+            )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:,.4f}"
+
+
+def money_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """All of them at once, handed on as one ``money``."""
+    names = tuple(Money.__dataclass_fields__)
+
+    @wraps(function)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        money = Money(**{name: options.pop(name) for name in names})
+        return function(*arguments, **options, money=money)
+
+    for option in reversed(_OPTIONS):
+        gathered = option(gathered)
+    return gathered

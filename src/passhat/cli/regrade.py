@@ -1,0 +1,111 @@
+"""passhat regrade"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.configuring import store_option
+from passhat.cli.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.runner.regrading import Regraded
+
+_MOST_SHOWN = 50
+
+
+@click.command("regrade")
+@click.argument("run")
+@click.option("-s", "--suite", metavar="SUITE", help="The suite's word, if not the run's own.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=8, show_default=True, help="Judged at the same time."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would change; write nothing.")
+@store_option
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def command(
+    run: str, suite: str | None, jobs: int, dry_run: bool, store_path: str, as_json_text: bool
+) -> ExitCode:
+    """Judge the attempts of RUN again without making them again.
+
+    The stored answers are played into a fresh world and judged by the suite as it is now. A verdict
+    that changes is kept beside the first one, and reports use the newest. Where the world no longer
+    says what it said then, nothing is guessed: exit code 4.
+    """
+    import asyncio
+    import json
+
+    from passhat.cli.run import import_from_here
+    from passhat.runner.redaction import Redactor
+    from passhat.runner.regrading import regrade
+    from passhat.store import Store
+    from passhat.suites import load_suite
+
+    import_from_here()
+    with Store(store_path, must_exist=True) as store:
+        stored = store.find(run)
+        chosen = load_suite(suite or stored.suite)
+        was = store.protocol(stored.id).tests_fingerprint
+        redact = Redactor(os.environ)
+
+        async def everything() -> list[Regraded]:
+            found = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
+            return [one async for one in found]
+
+        found = asyncio.run(everything())
+    if as_json_text:
+        data = {
+            "run": stored.id,
+            "judge_before": was,
+            "judge_now": chosen.judge_fingerprint,
+            "attempts": [one.to_dict() for one in found],
+        }
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        known = "the one" if was == chosen.judge_fingerprint else "not the one"
+        click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")
+        _say(found, dry_run=dry_run)
+    return _exit_code(found)
+
+
+def _exit_code(found: Sequence[Regraded]) -> ExitCode:
+    from passhat.runner.regrading import Outcome
+
+    lost = any(one.outcome is Outcome.NOT_REGRADABLE for one in found)
+    return ExitCode.INCOMPLETE if lost else ExitCode.OK
+
+
+def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
+    """How many changed and which; how many could not be judged, and why."""
+    from collections import Counter
+
+    from rich.console import Console
+
+    from passhat._display import counted
+    from passhat.report.tables import captured, facts, plain
+    from passhat.runner.regrading import Outcome
+
+    counts = Counter(one.outcome for one in found)
+    changed = [one for one in found if one.outcome is Outcome.CHANGED]
+    flips = sum(one.now is not None and one.now.verdict != one.before.verdict for one in changed)
+    tense = "would change" if dry_run else "changed"
+    parts = [f"{counts[Outcome.SAME]:,} the same", f"{counted(flips, 'verdict')} {tense}"]
+    if len(changed) > flips:
+        parts.append(f"{len(changed) - flips:,} {tense} their category")
+    parts += [
+        f"{counts[outcome]:,} {outcome}"
+        for outcome in (Outcome.NOT_JUDGED, Outcome.HUMAN, Outcome.NOT_REGRADABLE)
+        if counts[outcome]
+    ]
+    click.echo(f"{counted(len(found), 'attempt')}: {', '.join(parts)}")
+    for group in (Outcome.CHANGED, Outcome.NOT_REGRADABLE):
+        some = [one for one in found if one.outcome is group]
+        rows = [(one.id, one.why or f"{one.before} → {one.now}") for one in some[:_MOST_SHOWN]]
+        if rows:
+            click.echo(captured(Console(), lambda rows=rows: [facts(rows)]), nl=False)  # type: ignore[misc]
+        if len(some) > _MOST_SHOWN:
+            text = f"and {len(some) - _MOST_SHOWN:,} more; --json lists all of them"
+            click.echo(captured(Console(), lambda text=text: [plain(text)]), nl=False)  # type: ignore[misc]

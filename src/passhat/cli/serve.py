@@ -1,0 +1,120 @@
+"""passhat serve"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.run import store_option
+
+if TYPE_CHECKING:
+    from passhat.server.green_agent import GreenAgent, Settings
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=9006, show_default=True, help="Port; 0 takes a free one.")
+@click.option("--card-url", metavar="URL", help="The address on the card, where it differs.")
+@click.option("--launcher-port", type=int, metavar="PORT", help="/reset, /status, /health.")
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Evaluate agents on this host, too; repeatable. Otherwise only on this machine.",
+)
+@click.option(
+    "--allow-suite",
+    "suites",
+    multiple=True,
+    metavar="SUITE",
+    help="Let requests name this suite, too; repeatable. Otherwise only orderdesk.",
+)
+@click.option(
+    "--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Ask clients for this bearer token."
+)
+@click.option(
+    "--max-evaluations", default=2, show_default=True, help="Evaluations at the same time."
+)
+@store_option
+def command(
+    host: str,
+    port: int,
+    card_url: str | None,
+    launcher_port: int | None,
+    hosts: tuple[str, ...],
+    suites: tuple[str, ...],
+    token: str | None,
+    max_evaluations: int,
+    store_path: str,
+) -> ExitCode:
+    """Be a green agent: evaluate agents on request, over A2A.
+
+    A request is one message: {"participants": {"agent": "http://..."}, "config": {"suite":
+    "orderdesk/retail", "k": 4}}. Every attempt is streamed as a status update; the artifact
+    "Result" holds a summary and the JSON report. AgentBeats' battle_start works as well.
+    """
+    import asyncio
+
+    from passhat.errors import InvalidValue, MissingExtra
+    from passhat.runner.redaction import Redactor
+
+    if max_evaluations < 1:
+        raise InvalidValue("--max-evaluations must be at least 1.")
+    try:
+        from passhat.server.green_agent import GreenAgent, Settings
+    except ImportError:
+        raise MissingExtra("passhat serve", extra="a2a") from None
+    from passhat.server.assessments import Rules
+
+    settings = Settings(
+        store_path=store_path,
+        rules=Rules.with_hosts(hosts, suites),
+        most_at_once=max_evaluations,
+        redact=Redactor(os.environ),
+    )
+    agent = GreenAgent(settings, lambda line: click.echo(line, err=True))
+    asyncio.run(_served(agent, settings, host, port, launcher_port, card_url, token))
+    return ExitCode.OK
+
+
+async def _served(
+    agent: GreenAgent,
+    settings: Settings,
+    host: str,
+    port: int,
+    launcher_port: int | None,
+    card_url: str | None,
+    token: str | None,
+) -> None:
+    """Listen until Ctrl-C."""
+    import asyncio
+    import signal
+    import sys
+    from contextlib import AsyncExitStack
+
+    from passhat.runner.serving import Listening, open_socket
+    from passhat.server.green_app import green_application, launcher_application
+
+    ended = asyncio.Event()
+    if sys.platform != "win32":
+        for one in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(one, ended.set)
+    async with AsyncExitStack() as doors:
+        sock = open_socket(host, port)
+        url = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
+        app = green_application(agent, card_url or url, token)
+        await doors.enter_async_context(Listening(app, sock))
+        click.echo(f"passhat evaluates agents at {url}", err=True)
+        if launcher_port is not None:
+            launcher = launcher_application(agent, settings.rules, token)
+            there = Listening(launcher, open_socket(host, launcher_port))
+            await doors.enter_async_context(there)
+            click.echo(f"launcher at {there.url}", err=True)
+        if token is None and host not in ("127.0.0.1", "localhost", "::1"):
+            click.echo("note: anyone who reaches this port may start evaluations", err=True)
+        await ended.wait()
+        agent.stop_all()

@@ -1,0 +1,263 @@
+"""inspect in a process of its own: says what a task holds, and evaluates it.
+
+One JSON object per line on standard input, one or more per line back. Standard input closing is
+the sign that passhat has gone: a run that is going on is then cancelled, its log completed.
+
+    {"describe": {"spec"}}                                    {"described": {...}}
+    {"evaluate": {"spec", "model", "samples", "epochs", ...}} {"sample": {...}} ... {"done": {...}}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import queue
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_MOCK = "mockllm/model"
+_LONGEST_LABEL = 40
+_MARKUP = re.compile(r"\[/?[a-z ]+\]")
+
+
+class Trouble(Exception):
+    """Something a person can put right."""
+
+
+class _Busy:
+    """Whether an evaluation is going on, for the thread that watches standard input."""
+
+    def __init__(self) -> None:
+        self.now = False
+
+
+def load_task(spec: str) -> Any:
+    """The one task that ``FILE``, ``MODULE`` or ``PACKAGE/TASK``, with ``@TASK`` or not, names."""
+    from inspect_ai._eval.loader import load_tasks
+    from inspect_ai._util.error import PrerequisiteError
+
+    place, _, name = spec.partition("@")
+    path = _file_of(place)
+    try:
+        found = load_tasks([f"{path or place}@{name}" if name else path or place])
+    except PrerequisiteError as error:
+        raise Trouble(_plain(error)) from None
+    except Exception as error:
+        raise Trouble(f"{place} cannot be loaded: {type(error).__name__}: {error}") from None
+    if not found:
+        what = "has no task in it" if path else "is no file, module or registered task"
+        raise Trouble(f"{place} {what}")
+    if len(found) > 1:
+        names = ", ".join(f"{place}@{task.name}" for task in found)
+        raise Trouble(f"{place} has {len(found)} tasks; name one: {names}")
+    return found[0]
+
+
+def _file_of(place: str) -> str | None:
+    if Path(place).is_file():
+        return place
+    if "/" in place or place.endswith(".py"):
+        return None
+    try:
+        module = importlib.util.find_spec(place)
+    except (ImportError, ValueError):
+        return None
+    return module.origin if module is not None else None
+
+
+def numbered(task: Any) -> list[Any]:
+    """The samples of a task; one without an id is known by its place, as inspect does it."""
+    samples = list(task.dataset)
+    for place, sample in enumerate(samples, 1):
+        if sample.id is None:
+            sample.id = place
+    return samples
+
+
+def describe(spec: str) -> dict[str, object]:
+    """What must be known before any attempt: samples, scorers, settings, fingerprints."""
+    task = load_task(spec)
+    samples = numbered(task)
+    seen = [sample.model_dump(mode="json", exclude={"target"}) for sample in samples]
+    scorers = [_name(one) for one in task.scorer or ()]
+    config = task.config.model_dump(mode="json", exclude_none=True)
+    return {
+        "task": task.name,
+        "samples": [
+            {"id": str(one.id), "input": _text(one.input), "labels": _labels(one.metadata)}
+            for one in samples
+        ],
+        "scorers": scorers,
+        "config": config,
+        "message_limit": task.message_limit,
+        "time_limit": task.time_limit,
+        "fingerprint": _digest([task.name, str(task.version), seen, _source_of(task)]),
+        "judge_fingerprint": _digest([scorers, [one.target for one in samples]]),
+    }
+
+
+def _source_of(task: Any) -> str:
+    """The text of the file that the task stands in: solver and tools are part of what is asked."""
+    from inspect_ai._eval.task.util import task_file
+
+    path = task_file(task)
+    return Path(path).read_text(encoding="utf-8") if path and Path(path).is_file() else ""
+
+
+def _name(thing: Any) -> str:
+    from inspect_ai._util.registry import registry_log_name
+
+    return str(registry_log_name(thing))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(message.text for message in content)
+
+
+def _labels(metadata: dict[str, Any] | None) -> dict[str, str]:
+    return {
+        name: str(value)
+        for name, value in (metadata or {}).items()
+        if isinstance(value, str | int | bool) and len(str(value)) <= _LONGEST_LABEL
+    }
+
+
+def _digest(data: object) -> str:
+    text = json.dumps(data, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, object]:
+    """Run some samples for some epochs; every sample that ends is said at once."""
+    from inspect_ai import Epochs, task_with
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai.dataset import MemoryDataset
+
+    os.environ["INSPECT_CACHE_DIR"] = job["cache_dir"]  # an attempt is fresh, never from a cache
+    _tell_samples(say)
+    task = load_task(job["spec"])
+    wanted = set(job["samples"])
+    chosen = [sample for sample in numbered(task) if str(sample.id) in wanted]
+    task = task_with(
+        task, dataset=MemoryDataset(chosen, name=task.dataset.name, location=task.dataset.location)
+    )
+    reducers = [one for one in task.epochs_reducer or () if _k(one) <= job["epochs"]]
+    try:
+        logs = inspect_eval(
+            task,
+            model=_model(job["model"]),
+            epochs=Epochs(job["epochs"], reducers or "mean"),
+            display="none",
+            log_dir=job["log_dir"],
+            log_format="eval",
+            fail_on_error=False,
+            max_samples=job["max_samples"],
+            ctl_server=False,
+            **job["settings"],
+        )
+    except (PrerequisiteError, ValueError) as error:
+        raise Trouble(_plain(error)) from None
+    if not logs:
+        return {"status": "cancelled", "error": ""}
+    return {"status": logs[0].status, "error": logs[0].error.message if logs[0].error else ""}
+
+
+def _k(reducer: Any) -> int:
+    from inspect_ai._util.registry import registry_params
+
+    return int(registry_params(reducer).get("k", 0))
+
+
+def _model(name: str) -> Any:
+    """The mock model says what it uses, so that it need not fetch a tokenizer to count."""
+    if name != _MOCK:
+        return name
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    def answer(*_: object) -> ModelOutput:
+        output = ModelOutput.from_content(_MOCK, f"Default output from {_MOCK}")
+        output.usage = ModelUsage()
+        return output
+
+    return get_model(_MOCK, custom_outputs=answer, memoize=False)
+
+
+def _tell_samples(say: Callable[[object], None]) -> None:
+    from inspect_ai.hooks import Hooks, SampleEnd, hooks
+
+    class Telling(Hooks):
+        async def on_sample_end(self, data: SampleEnd) -> None:
+            sample = data.sample
+            scores = {name: score.value for name, score in (sample.scores or {}).items()}
+            say(
+                {
+                    "sample": str(sample.id),
+                    "epoch": sample.epoch,
+                    "scores": scores,
+                    "error": sample.error.message if sample.error else "",
+                    "seconds": sample.total_time,
+                    "steps": len(sample.messages),
+                }
+            )
+
+    hooks(name="passhat", description="tells passhat of every sample that ended")(Telling)
+
+
+def _plain(error: BaseException) -> str:
+    """The message without the colours that inspect marks up."""
+    return " ".join(_MARKUP.sub("", str(error)).removeprefix("ERROR: ").split())
+
+
+def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: _Busy) -> None:
+    """Take in what is asked; when nobody is left to ask, end, gently while evaluating."""
+    for line in sys.stdin:
+        jobs.put(json.loads(line))
+    jobs.put(None)
+    if busy.now:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def main() -> None:
+    """Answer until standard input closes."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what tasks print must not be taken for an answer
+    lock = threading.Lock()
+    sys.path.insert(0, "")  # MODULE may be one of the folder that passhat was called in
+
+    def say(data: object) -> None:
+        with lock:
+            answers.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+            answers.flush()
+
+    jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    busy = _Busy()
+    threading.Thread(target=_listen, args=(jobs, busy), daemon=True).start()
+    while (job := jobs.get()) is not None:
+        busy.now = True
+        try:
+            if "describe" in job:
+                say({"described": describe(job["describe"]["spec"])})
+            else:
+                say({"done": evaluate(job["evaluate"], say)})
+        except Trouble as trouble:
+            say({"trouble": str(trouble)})
+        except KeyboardInterrupt:
+            say({"done": {"status": "cancelled", "error": ""}})
+        except Exception as error:
+            say({"trouble": f"{type(error).__name__}: {error}"})
+        busy.now = False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Is the judge right? Some judged attempts for a person to look at, and how often they agree."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from passhat._display import counted
+
+__all__ = ["Agreement", "Audited", "agreement", "audit_sample"]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """One judged attempt, as a person needs it to judge again.
+
+    ``human`` is what a person said of it, if one has: whether it passed.
+    """
+
+    task: str
+    number: int
+    passed: bool
+    why: str
+    detail: str
+    program: str
+    human: bool | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}#{self.number}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "attempt": self.id,
+            "verdict": "passed" if self.passed else "failed",
+            "why": self.why or None,
+            "detail": self.detail or None,
+            "program": self.program,
+            "human": None if self.human is None else "passed" if self.human else "failed",
+        }
+
+
+def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audited]:
+    """Draw attempts, half of them passed and half failed as far as there are enough of both.
+
+    The same seed draws the same attempts, whatever order they come in.
+    """
+    chance = random.Random(f"audit/{seed}")
+    kinds = []
+    for passed in (True, False):
+        pile = sorted((one for one in judged if one.passed is passed), key=lambda one: one.id)
+        chance.shuffle(pile)
+        kinds.append(pile)
+    few, many = sorted(kinds, key=len)
+    from_few = min(len(few), size // 2)
+    chosen = [*few[:from_few], *many[: size - from_few]]
+    return sorted(chosen, key=lambda one: (one.task, one.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often a person agreed with the judge, with a 95% interval for each of its words.
+
+    The intervals are Clopper and Pearson's. They speak about attempts that were drawn, as an audit
+    sample is; attempts that somebody picked because they looked wrong say less.
+    """
+
+    passed: tuple[int, int]
+    failed: tuple[int, int]
+    level: float = 0.95
+
+    def interval(self, word: str) -> tuple[float, float]:
+        """Bounds on the agreement about what the judge called ``passed`` or ``failed``."""
+        from scipy.special import betaincinv
+
+        agreed, looked = self.passed if word == "passed" else self.failed
+        tail, other = (1 - self.level) / 2, looked - agreed
+        low = float(betaincinv(agreed, other + 1, tail)) if agreed else 0.0
+        high = float(betaincinv(agreed + 1, other, 1 - tail)) if other else 1.0
+        return low, high
+
+    def sentences(self) -> tuple[str, ...]:
+        said = []
+        for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed)):
+            if looked:
+                low, high = self.interval(word)
+                said.append(
+                    f"a person looked at {counted(looked, 'attempt')} that the judge called {word} "
+                    f"and agreed on {agreed:,}: {agreed / looked:.1%} "
+                    f"[{low:.3f}, {high:.3f}]"
+                )
+        return tuple(said)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            word: {"agreed": agreed, "looked_at": looked, "interval": list(self.interval(word))}
+            for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed))
+        }
+
+
+def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement | None:
+    """From (the judge says passed, a person says passed); ``None`` when there is no pair.
+
+    Examples
+    --------
+    >>> agreement([(True, True), (True, False), (False, False)])
+    Agreement(passed=(1, 2), failed=(1, 1), level=0.95)
+    """
+    counts = {True: [0, 0], False: [0, 0]}
+    for judge, human in pairs:
+        counts[judge][0] += judge is human
+        counts[judge][1] += 1
+    if not counts[True][1] and not counts[False][1]:
+        return None
+    (a, b), (c, d) = counts[True], counts[False]
+    return Agreement((a, b), (c, d))

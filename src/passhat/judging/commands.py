@@ -1,0 +1,162 @@
+"""The command lines that put a fork server behind walls."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+
+from passhat.judging.interpreters import Interpreter
+from passhat.judging.limits import Limits
+from passhat.judging.walls import Container
+
+__all__ = [
+    "DEVICES",
+    "PACKAGES",
+    "bubblewrap_command",
+    "container_command",
+    "engine_problem",
+    "packed_inside",
+    "plain_command",
+    "remove_container",
+]
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+PACKAGES = "/judge/packages"
+"""Where a program behind bubblewrap finds the packages it was granted."""
+_INSIDE = Path(__file__).parent / "inside"
+_NOBODY = 65534
+_OVERHEAD = 256 << 20
+"""Memory of the fork server and of Python itself, beside what one program may use."""
+_MOST_PROCESSES, _MOST_FILES = 64, 256
+_ENGINE_SECONDS = 60
+# The judge's own modules arrive on standard input: no folder of the host has to be shown, and an
+# engine on another machine works as well.
+_BOOT = """
+import os, sys
+def take(size):
+    parts = b""
+    while len(parts) < size:
+        part = os.read(0, size - len(parts))
+        if not part:
+            sys.exit("the judge has gone")
+        parts += part
+    return parts
+kept = os.memfd_create("judge")
+with open(kept, "wb", closefd=False) as file:
+    file.write(take(int.from_bytes(take(4), "big")))
+sys.path.insert(0, "/proc/self/fd/%d" % kept)
+from inside.relay import main
+del sys.path[0]
+os.close(kept)
+main()
+"""
+
+
+def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> list[str]:
+    """The fork server alone; ``home`` is the folder that holds ``inside``."""
+    begin = f"import sys; sys.path.insert(0, {home!r}); from inside.server import main; "
+    return [*interpreter.command, "-c", f"{begin}del sys.path[0]; main()"]
+
+
+def bubblewrap_command(interpreter: Interpreter, limits: Limits) -> list[str]:
+    """The container: no network, no processes, no /proc, no home; everything read-only."""
+    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session"]
+    words += ["--uid", str(_NOBODY), "--gid", str(_NOBODY), "--hostname", "sandbox"]
+    words += ["--cap-drop", "ALL"]
+    for path in interpreter.shown:
+        place = Path(path)
+        if place.is_symlink():
+            words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - text as it is
+        else:
+            words += ["--ro-bind", path, path]
+    for path in interpreter.hidden:
+        words += ["--tmpfs", path, "--remount-ro", path]
+    for path in DEVICES:
+        words += ["--dev-bind", path, path]
+    words += ["--ro-bind", str(_INSIDE), "/judge/inside"]
+    for one in interpreter.granted:
+        words += ["--ro-bind", one.path, f"{PACKAGES}/{one.name}"]
+    words += ["--size", str(limits.scratch), "--tmpfs", "/tmp"]
+    words += ["--remount-ro", "/", "--chdir", "/tmp", "--"]
+    return [*words, *plain_command(interpreter, "/judge")]
+
+
+def container_command(container: Container, limits: Limits, name: str) -> list[str]:
+    """The same with an engine's means; standard input and output are the only way in or out."""
+    memory = str(limits.memory + limits.scratch + _OVERHEAD)
+    words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]
+    words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
+    words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
+    words += [f"--user={_NOBODY}:{_NOBODY}", "--read-only", "--workdir=/tmp"]
+    scratch = f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777"
+    if container.engine == "podman":
+        # Else /run and others could be written, and the image's own /tmp would be copied in.
+        words += ["--read-only-tmpfs=false", f"{scratch},notmpcopyup"]
+    else:
+        words.append(scratch)
+    words += [f"--memory={memory}", f"--memory-swap={memory}", "--cpus=1"]
+    words += [f"--pids-limit={_MOST_PROCESSES}", "--ulimit=core=0:0"]
+    words += [f"--ulimit=nofile={_MOST_FILES}:{_MOST_FILES}", "--ulimit=nproc=4096:4096"]
+    # An image's own entry point would be code that nobody asked for.
+    words += ["--entrypoint", container.python, container.image]
+    return [*words, "-I", "-B", "-c", _BOOT]
+
+
+@lru_cache(maxsize=1)
+def packed_inside() -> bytes:
+    """The judge's modules as an archive, its length before it."""
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w") as archive:
+        for path in sorted(_INSIDE.glob("*.py")):
+            archive.writestr(f"inside/{path.name}", path.read_bytes())
+    content = kept.getvalue()
+    return len(content).to_bytes(4, "big") + content
+
+
+def remove_container(container: Container, name: str) -> None:
+    """End a container that may still be there."""
+    at_once = ["--time", "0"] if container.engine == "podman" else []
+    _asked(container.engine, "rm", "--force", *at_once, name)
+
+
+def engine_problem(container: Container) -> str:
+    """Why the engine cannot run the image, and what would help; empty when nothing is known."""
+    engine, image = container.engine, container.image
+    if _asked(engine, "image", "inspect", image) is None:
+        return (
+            f"the command {engine} is not installed (Debian, Ubuntu: apt-get install "
+            f"{'docker.io' if engine == 'docker' else 'podman'})"
+        )
+    info = _asked(engine, "info")
+    if info is None or info.returncode:
+        said = _last_line(info)
+        start = "systemctl start docker" if engine == "docker" else "podman info"
+        return f"the engine does not answer ({said}); start it or look into it with: {start}"
+    found = _asked(engine, "image", "inspect", image)
+    if found is None or found.returncode:
+        return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"
+    return ""
+
+
+def _asked(engine: str, *words: str) -> subprocess.CompletedProcess[str] | None:
+    """What the engine says; ``None`` when there is no such command, or no answer."""
+    try:
+        return subprocess.run(
+            [engine, *words],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_ENGINE_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+def _last_line(done: subprocess.CompletedProcess[str] | None) -> str:
+    lines = done.stderr.strip().splitlines() if done is not None else []
+    return lines[-1][:200] if lines else "no answer"

@@ -1,0 +1,77 @@
+"""An audit sample as Markdown for a person, or as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from passhat._display import counted
+from passhat.judging.audit import Agreement, Audited
+from passhat.report.markdown_text import escape
+
+__all__ = ["audit_as_json", "audit_as_markdown"]
+
+SCHEMA = "passhat.audit/1"
+
+
+def audit_as_json(
+    sample: Sequence[Audited], judged: int, seed: int, agreed: Agreement | None
+) -> str:
+    """The sample under its schema."""
+    data = {
+        "schema": SCHEMA,
+        "judged": judged,
+        "seed": seed,
+        "sample": [one.to_dict() for one in sample],
+        "agreement": None if agreed is None else agreed.to_dict(),
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def audit_as_markdown(
+    sample: Sequence[Audited], judged: int, seed: int, agreed: Agreement | None, answer: str
+) -> str:
+    """The sample as a page; ``answer`` is the command by which a person's word comes back."""
+    lines = _lines(sample, judged, seed, agreed, answer)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(
+    sample: Sequence[Audited], judged: int, seed: int, agreed: Agreement | None, answer: str
+) -> Iterator[str]:
+    passed = sum(one.passed for one in sample)
+    yield f"# Audit: {counted(len(sample), 'attempt')} of {judged:,} judged ones"
+    yield ""
+    drawn = f"{passed} passed and {len(sample) - passed} failed, drawn by seed {seed}."
+    yield f"{drawn} {answer}".strip()
+    yield ""
+    for sentence in agreed.sentences() if agreed is not None else ():
+        yield f"- {sentence}"
+    if agreed is not None:
+        yield ""
+    for one in sample:
+        why = ": ".join(part for part in (one.why, one.detail) if part)
+        yield f"## {escape(one.id) if '`' in one.id else f'`{one.id}`'}"
+        yield ""
+        yield f"**{'passed' if one.passed else 'failed'}**" + (f", {escape(why)}" if why else "")
+        if one.human is not None:
+            yield f"A person says: **{'passed' if one.human else 'failed'}**"
+        yield ""
+        fence = _fence(one.program)
+        yield f"{fence}python"
+        yield _shown(one.program)
+        yield fence
+        yield ""
+
+
+def _shown(program: str) -> str:
+    """A program without what a terminal would obey instead of showing."""
+    kept = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in program)
+    return kept.rstrip("\n")
+
+
+def _fence(text: str) -> str:
+    """Longer than any fence in the text, which may be hostile or merely full of them."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    return "`" * max(3, longest + 1)

@@ -1,0 +1,70 @@
+"""What a report adds when programs were judged: how many there were, and how good the tests are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from passhat._display import counted, some
+from passhat.judging.bulk import SPLIT_JUDGE
+from passhat.judging.diversity import diversity_notes
+from passhat.judging.mutants import WEAK_BELOW
+from passhat.judging.strengths import known_strengths, strengths_folder
+from passhat.outcomes import Run, Verdict
+from passhat.outcomes.attempts import Attempts
+
+__all__ = ["code_notes", "weak_tests"]
+
+_USUAL_STORE = ".passhat/passhat.db"
+
+
+def weak_tests(run: Run) -> dict[str, float]:
+    """Tasks whose hidden tests are known to notice too few mistakes, with the share they do."""
+    fingerprint = run.protocol.tests_fingerprint
+    if not _is_code(run) or not fingerprint or "/" in fingerprint:
+        return {}
+    for store in (run.source, _USUAL_STORE):
+        folder = strengths_folder(store)
+        found = known_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
+        if found:
+            tasks = set(run.outcomes.tasks)
+            return {
+                task: one.share
+                for task, one in found.items()
+                if one.weak and one.share is not None and task in tasks
+            }
+    return {}
+
+
+def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
+    """Sentences on identical programs and on weak tests."""
+    if not _is_code(run):
+        return ()
+    notes: list[str] = []
+    if run.attempts is not None and run.attempts.answers is not None:
+        notes += diversity_notes(_rows(run.attempts))
+    if weak:
+        listed = some([f"{task} ({share:.0%})" for task, share in weak.items()], 6)
+        notes.append(
+            f"weak tests on {len(weak):,} of {counted(len(run.outcomes), 'task')}: they notice "
+            f"under {WEAK_BELOW:.0%} of broken canonical solutions, so passing means less there: "
+            f"{listed}"
+        )
+    return tuple(notes)
+
+
+def _is_code(run: Run) -> bool:
+    return (run.protocol.judge or "").startswith(SPLIT_JUDGE)
+
+
+def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:
+    """Attempts whose program is known, as diversity counts them."""
+    assert attempts.answers is not None
+    verdicts, answers = attempts.verdicts.tolist(), attempts.answers.tolist()
+    starts = attempts.starts.tolist()
+    for task, start, stop in zip(attempts.tasks, starts[:-1], starts[1:], strict=True):
+        for row in range(start, stop):
+            if answers[row]:
+                missing = verdicts[row] == Verdict.MISSING
+                success = None if missing else verdicts[row]
+                yield {"task": task, "answer": answers[row], "success": success}

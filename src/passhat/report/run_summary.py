@@ -1,0 +1,259 @@
+"""The attempts of a run as they came: per task the row of marks and what it amounts to.
+
+This is what happened, not what is to be expected; the estimates with their intervals follow in the
+report. Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from passhat.outcomes import Verdict
+
+__all__ = ["AttemptLine", "Summary", "TaskSummary", "all_first", "summarise", "window"]
+
+MARKS: Mapping[Verdict, str] = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.MISSING: "?"}
+_MOST_DETAILS = 200
+"""Attempts that are kept with their reasons; of more, only how many."""
+
+
+def all_first(verdicts: Sequence[Verdict], k: int) -> bool | None:
+    """Whether all of the first k attempts passed; ``None`` when that is not known.
+
+    A failed one settles it. A missing one, or fewer than k, leaves it open.
+    """
+    first = verdicts[:k]
+    if Verdict.FAILED in first:
+        return False
+    return None if len(first) < k or Verdict.MISSING in first else True
+
+
+def window(verdicts: Sequence[Verdict], w: int) -> bool | None:
+    """Whether some w attempts in a row all passed; ``None`` when missing ones could decide it."""
+    if _longest(verdicts, {Verdict.PASSED}) >= w:
+        return True
+    could = _longest(verdicts, {Verdict.PASSED, Verdict.MISSING}) >= w
+    return None if could or len(verdicts) < w else False
+
+
+def _longest(verdicts: Sequence[Verdict], counted: set[Verdict]) -> int:
+    streaks = groupby(verdicts, lambda verdict: verdict in counted)
+    return max((len(list(streak)) for passed, streak in streaks if passed), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLine:
+    """One attempt with its reason."""
+
+    task: str
+    number: int
+    verdict: Verdict
+    why: str = ""
+    detail: str = ""
+    seconds: float | None = None
+    steps: float | None = None
+    cost: float | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}#{self.number}"
+
+    @property
+    def reason(self) -> str:
+        return ": ".join(part for part in (self.why, self.detail) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSummary:
+    """What became of the attempts at one task.
+
+    ``first`` is first^k and ``in_a_row`` is window^(k/2), each True, False or unknown. ``numbers``
+    says which attempts the verdicts belong to: a run that was stopped may have gaps.
+    """
+
+    task: str
+    k: int
+    verdicts: tuple[Verdict, ...]
+    numbers: tuple[int, ...]
+    total_steps: float | None
+    steps_on_success: float | None
+    failures: Mapping[str, int]
+    missing: Mapping[str, int]
+
+    @property
+    def by_number(self) -> tuple[Verdict, ...]:
+        """The verdicts of attempts 1 to k; an attempt that was not made is missing."""
+        known = dict(zip(self.numbers, self.verdicts, strict=True))
+        last = max(self.k, *self.numbers) if self.numbers else self.k
+        return tuple(known.get(number, Verdict.MISSING) for number in range(1, last + 1))
+
+    @property
+    def marks(self) -> str:
+        """✓ passed, ✗ failed, ? missing, · not made."""
+        known = dict(zip(self.numbers, self.verdicts, strict=True))
+        return "".join(
+            MARKS[known[number]] if number in known else "·"
+            for number in range(1, len(self.by_number) + 1)
+        )
+
+    @property
+    def first(self) -> bool | None:
+        return all_first(self.by_number, self.k)
+
+    @property
+    def half(self) -> int:
+        """The w of window^w: half of k, rounded up."""
+        return -(-self.k // 2)
+
+    @property
+    def in_a_row(self) -> bool | None:
+        return window(self.by_number, self.half)
+
+    @property
+    def passed(self) -> int:
+        return self.verdicts.count(Verdict.PASSED)
+
+    @property
+    def scored(self) -> int:
+        return len(self.verdicts) - self.verdicts.count(Verdict.MISSING)
+
+    @property
+    def rate(self) -> float | None:
+        """The share of judged attempts that passed."""
+        return self.passed / self.scored if self.scored else None
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "task": self.task,
+            "attempts": self.marks,
+            f"first^{self.k}": self.first,
+            f"window^{self.half}": self.in_a_row,
+            "passed": self.passed,
+            "scored": self.scored,
+            "rate": self.rate,
+            "steps_on_success": self.steps_on_success,
+            "total_steps": self.total_steps,
+            "failures": dict(self.failures),
+            "missing": dict(self.missing),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All tasks of a run; ``details`` are attempts with their reasons, at most some hundreds."""
+
+    k: int
+    tasks: tuple[TaskSummary, ...]
+    details: tuple[AttemptLine, ...]
+    not_detailed: int
+    failures: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def attempts(self) -> int:
+        return sum(len(task.verdicts) for task in self.tasks)
+
+    @property
+    def passed(self) -> int:
+        return sum(task.passed for task in self.tasks)
+
+    @property
+    def scored(self) -> int:
+        return sum(task.scored for task in self.tasks)
+
+    @property
+    def total_steps(self) -> float | None:
+        known = [task.total_steps for task in self.tasks if task.total_steps is not None]
+        return sum(known) if known else None
+
+    @property
+    def steps_on_success(self) -> float | None:
+        """Over all attempts that passed."""
+        known = [task for task in self.tasks if task.steps_on_success is not None]
+        passed = sum(task.passed for task in known)
+        steps = sum((task.steps_on_success or 0.0) * task.passed for task in known)
+        return steps / passed if passed else None
+
+    def answers(self, which: str) -> Counter[bool | None]:
+        """On how many tasks ``first`` or ``in_a_row`` is true, false, open."""
+        return Counter(getattr(task, which) for task in self.tasks)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "k": self.k,
+            "tasks": [task.to_dict() for task in self.tasks],
+            "failures": dict(self.failures),
+            "missing": dict(self.missing),
+        }
+
+
+def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) -> Summary:
+    """Summarise finished attempts.
+
+    Parameters
+    ----------
+    rows
+        (task, number, verdict, why, detail, seconds, steps, cost), task after task, in order.
+    k
+        Attempts planned for every task.
+    most
+        Attempts kept with their reasons: all where they are few, else those that did not pass.
+    """
+    tasks: list[TaskSummary] = []
+    every: list[AttemptLine] = []
+    unpassed: list[AttemptLine] = []
+    seen = not_passed = 0
+    for task, group in groupby(rows, lambda row: str(row[0])):
+        lines = [_line(row) for row in group]
+        tasks.append(_task(task, lines, k))
+        seen += len(lines)
+        every += lines[: most - len(every)]
+        bad = [line for line in lines if line.verdict is not Verdict.PASSED]
+        not_passed += len(bad)
+        unpassed += bad[: most - len(unpassed)]
+    details = every if seen <= most else unpassed
+    return Summary(
+        k,
+        tuple(tasks),
+        tuple(details),
+        (seen if seen <= most else not_passed) - len(details),
+        _added(task.failures for task in tasks),
+        _added(task.missing for task in tasks),
+    )
+
+
+def _line(row: Sequence[Any]) -> AttemptLine:
+    task, number, verdict, *rest = row
+    return AttemptLine(str(task), int(number), Verdict(verdict), *rest)
+
+
+def _task(task: str, lines: Sequence[AttemptLine], k: int) -> TaskSummary:
+    steps = [line.steps for line in lines if line.steps is not None]
+    good = [
+        line.steps for line in lines if line.steps is not None and line.verdict is Verdict.PASSED
+    ]
+    return TaskSummary(
+        task,
+        k,
+        tuple(line.verdict for line in lines),
+        tuple(line.number for line in lines),
+        sum(steps) if steps else None,
+        sum(good) / len(good) if good else None,
+        _counted(lines, Verdict.FAILED),
+        _counted(lines, Verdict.MISSING),
+    )
+
+
+def _counted(lines: Iterable[AttemptLine], verdict: Verdict) -> dict[str, int]:
+    return dict(Counter(line.why for line in lines if line.verdict is verdict).most_common())
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(total.most_common())

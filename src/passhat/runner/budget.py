@@ -1,0 +1,269 @@
+"""Caps on money and tokens that hold: what is in flight is reserved before it is spent.
+
+At every moment: what was spent, plus what attempts in flight may still spend, is within the cap.
+
+- **An attempt starts** only when its reservation fits. Once attempts were seen, that is one and a
+  half times the largest of them, and the most that one more call can use, so that its last call
+  still fits. Before, it is ``max_steps`` calls of ``max_output_tokens`` each, at the model's price,
+  with 4,000 tokens of input; while nothing is known and not even that fits, one attempt alone may
+  use what is left.
+- **A call starts** only when the most it can use fits into its attempt's reservation: one token of
+  input for every byte of the request, and ``max_output_tokens`` of output. Otherwise the
+  reservation grows, if the cap allows it, or waits for other attempts to end. When all of them
+  wait, the call is not made and its attempt is missing (``budget``).
+- **A call that nobody knows the use of** (given up in the middle, or a server that does not count)
+  has used the most that it could.
+
+The cap holds for the whole run: what the store already has of it counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from passhat.agents.base import Meter, ProviderFault, Usage
+from passhat.outcomes import MissingReason
+
+__all__ = ["Account", "Budget", "Sum"]
+
+_HEADROOM = 1.5
+_ROUNDING = 1e-9
+"""Sums of many small amounts of money are equal up to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """An amount of tokens and of money."""
+
+    tokens: float = 0.0
+    cost: float = 0.0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.tokens + other.tokens, self.cost + other.cost)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return Sum(self.tokens - other.tokens, self.cost - other.cost)
+
+    def times(self, factor: float) -> Sum:
+        return Sum(self.tokens * factor, self.cost * factor)
+
+    def beyond(self, other: Sum) -> Sum:
+        """What of this goes beyond the other."""
+        return Sum(max(0.0, self.tokens - other.tokens), max(0.0, self.cost - other.cost))
+
+    def larger(self, other: Sum) -> Sum:
+        return Sum(max(self.tokens, other.tokens), max(self.cost, other.cost))
+
+    def smaller(self, other: Sum) -> Sum:
+        return Sum(min(self.tokens, other.tokens), min(self.cost, other.cost))
+
+    def within(self, cap: Sum) -> bool:
+        return self.tokens <= cap.tokens and self.cost <= cap.cost + _ROUNDING
+
+
+class Budget:
+    """A cap, and what of it is spent and reserved.
+
+    Parameters
+    ----------
+    cost, tokens : float, optional
+        The caps; ``None`` is none.
+    first : Sum
+        What an attempt may use, as long as no attempt was seen.
+    spent : Sum
+        What the run used before.
+    largest : Sum
+        The largest attempt seen before.
+    made : int
+        How many attempts that was.
+    """
+
+    def __init__(
+        self,
+        *,
+        cost: float | None = None,
+        tokens: float | None = None,
+        first: Sum,
+        spent: Sum | None = None,
+        largest: Sum | None = None,
+        made: int = 0,
+    ) -> None:
+        self.cap = Sum(math.inf if tokens is None else tokens, math.inf if cost is None else cost)
+        self.spent = spent or Sum()
+        self.made = made
+        self.exhausted = False
+        self.cut_off = 0
+        self.overrun = 1.0
+        self._first = first
+        self._call = Sum()
+        self._largest = largest or Sum()
+        self._reserved = Sum()
+        self._in_flight = 0
+        self._waiting = 0
+        self._changed: asyncio.Future[None] | None = None
+
+    @property
+    def need(self) -> Sum:
+        """What has to be free for another attempt to start."""
+        return self._largest.times(_HEADROOM) + self._call if self.made else self._first
+
+    def call_of(self, most: Sum) -> None:
+        """A call that can use so much is about to be made."""
+        self._call = self._call.larger(most)
+
+    async def admit(self) -> _Capped | None:
+        """Room for another attempt, as soon as there is; ``None`` when there will not be."""
+        while not self.exhausted:
+            need = self.need
+            if self._fits(need) and not self._waiting:  # who has begun comes first
+                return self._opened(need)
+            if self._in_flight == 0:
+                left = self.cap - self.spent
+                if not self.made and left.tokens > 0 and left.cost > 0:
+                    # The first attempt, alone with what is left.
+                    return self._opened(left.smaller(self._first))
+                self.exhausted = True
+                break
+            await self._change()
+        return None
+
+    async def grow(self, more: Sum) -> bool:
+        """More for an attempt in flight; waits for others, unless all of them wait, too."""
+        while not self._fits(more):
+            if self._waiting + 1 >= self._in_flight:
+                return False
+            self._waiting += 1
+            try:
+                await self._change()
+            finally:
+                self._waiting -= 1
+        self._reserved += more
+        return True
+
+    def spend(self, amount: Sum) -> None:
+        """Move something from what is reserved to what is spent."""
+        self._reserved -= amount
+        self.spent += amount
+
+    def ended(self, unused: Sum, used: Sum) -> None:
+        """An attempt is over: what it did not use is free again."""
+        self._reserved -= unused
+        self._in_flight -= 1
+        if used != Sum():  # an attempt that never got through says nothing about the next
+            self.made += 1
+            self._largest = self._largest.larger(used)
+        self._tell()
+
+    def expected(self, attempts: int) -> Sum:
+        """What so many more attempts would use, by the average of those made."""
+        each = self.spent.times(1 / self.made) if self.made else self._first
+        return each.times(attempts)
+
+    def _fits(self, amount: Sum) -> bool:
+        return (self.spent + self._reserved + amount).within(self.cap)
+
+    def _opened(self, amount: Sum) -> _Capped:
+        self._reserved += amount
+        self._in_flight += 1
+        return _Capped(self, amount)
+
+    async def _change(self) -> None:
+        """Wait until something was given back or somebody else began to wait."""
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._changed)
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set_result(None)
+
+
+class Account(Meter):
+    """An attempt's meter, without a cap; to be used in a ``with``."""
+
+    __slots__ = ()
+
+    @property
+    def refused_at_once(self) -> bool:
+        """Whether the cap left no room for a single call of the attempt."""
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        return
+
+
+class _Capped(Account):
+    """An attempt's meter under a cap, with the reservation that it draws on."""
+
+    __slots__ = ("_budget", "_pending", "_refused", "_reserved", "_spent")
+
+    def __init__(self, budget: Budget, reserved: Sum) -> None:
+        super().__init__()
+        self._budget = budget
+        self._reserved = reserved
+        self._spent = Sum()
+        self._pending = Sum()
+        self._refused = False
+
+    @property
+    def refused_at_once(self) -> bool:
+        return self._refused and self._spent == Sum()
+
+    async def reserve(self, worst: Usage) -> None:
+        most = Sum(worst.tokens or 0.0, worst.cost or 0.0)
+        self._pending = most.times(self._budget.overrun)
+        self._budget.call_of(self._pending)
+        more = self._pending.beyond(self._reserved)
+        if more == Sum():
+            return
+        with self.off_the_clock():
+            granted = await self._budget.grow(more)
+        if not granted:
+            self._pending = Sum()
+            self._refused = True
+            self._budget.exhausted = True
+            self._budget.cut_off += self._spent != Sum()
+            raise ProviderFault(MissingReason.BUDGET, "the next call could pass the cap")
+        self._reserved += more
+
+    def settle(self, used: Usage) -> None:
+        super().settle(used)
+        amount = Sum(
+            self._pending.tokens if used.tokens is None else used.tokens,
+            self._pending.cost if used.cost is None else used.cost,
+        )
+        if self._pending.tokens:
+            # A server that counts more than it can have used is believed, and expected to go on.
+            factor = self._budget.overrun * amount.tokens / self._pending.tokens
+            self._budget.overrun = max(self._budget.overrun, factor)
+        self._pending = Sum()
+        drawn = amount.smaller(self._reserved)
+        self._budget.spend(drawn)
+        self._budget.spent += amount - drawn
+        self._reserved -= drawn
+        self._spent += amount
+
+    def forgo(self) -> None:
+        super().forgo()
+        self._pending = Sum()
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._budget.ended(self._reserved, self._spent)

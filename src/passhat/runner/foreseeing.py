@@ -1,0 +1,137 @@
+"""How long the rest of a run will take and what it will cost, as ranges.
+
+The mean of what is left lies around the mean of what was seen, by as much as attempts differ among
+themselves. The ranges are wide on purpose where little was seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Foresight", "Range", "Spread", "foresee", "sum_of", "time_left"]
+
+_DEVIATIONS = 2.0
+_AS_IF_SEEN = 2
+"""A few attempts say little about how much attempts differ: as if so many more had been seen, whose
+deviation is their mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``low`` to ``high``; neither is a promise."""
+
+    low: float
+    high: float
+
+
+@dataclass(slots=True)
+class Spread:
+    """Mean and deviation of a measure, kept up to date one attempt at a time."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float | None) -> None:
+        """Count one attempt; one for which nothing is recorded does not count as zero."""
+        if value is not None:
+            self.count += 1
+            self.total += value
+            self.squares += value * value
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """How much attempts differ; never less than what a few can show."""
+        squares = max(0.0, self.squares - self.total * self.mean)
+        assumed = _AS_IF_SEEN * self.mean**2
+        return math.sqrt((squares + assumed) / max(1, self.count - 1 + _AS_IF_SEEN))
+
+
+def sum_of(more: int, seen: Spread) -> Range | None:
+    """What so many further attempts add up to; ``None`` when nothing was seen."""
+    if not seen.count:
+        return None
+    if more <= 0:
+        return Range(0.0, 0.0)
+    middle = more * seen.mean
+    if middle <= 0:
+        return Range(0.0, 0.0)
+    # The sum varies by itself, and the mean it is taken from is only known from what was seen.
+    # By factors rather than by differences: a few attempts take far longer than all the others.
+    share = seen.deviation / seen.mean * math.sqrt(1 / more + 1 / seen.count)
+    factor = math.exp(_DEVIATIONS * share)
+    return Range(middle / factor, middle * factor)
+
+
+def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Range | None:
+    """Seconds until so many attempts are done, with ``jobs`` at a time.
+
+    Two ways to reckon: from how long one attempt takes, and, once ``elapsed`` is given, from how
+    fast they came so far. The range holds both.
+    """
+    work = sum_of(left, seconds)
+    if work is None:
+        return None
+    if left <= 0:
+        return work
+    at_once = max(1, min(jobs, left))
+    low, high = work.low / at_once, work.high / at_once
+    if elapsed > 0:
+        pace = elapsed / seconds.count * left
+        low, high = min(low, pace), max(high, pace)
+    # The last ones run with idle neighbours, and no run is shorter than one attempt.
+    return Range(low, high + (seconds.mean + _DEVIATIONS * seconds.deviation) * (at_once > 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What a run is expected to need before it starts.
+
+    ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
+    it rests on limits and prices alone. ``by_price`` says that the cost was not seen, but comes
+    from the price of a call.
+    """
+
+    attempts: int
+    pilot: int
+    seconds: Range | None
+    calls: Range
+    cost: Range | None
+    by_price: bool = False
+
+
+def foresee(
+    attempts: int,
+    jobs: int,
+    max_steps: int,
+    pilot: Iterable[tuple[float | None, float | None, float | None]] = (),
+    price_per_call: Range | None = None,
+) -> Foresight:
+    """What so many attempts will need.
+
+    Parameters
+    ----------
+    attempts, jobs, max_steps
+        How many are to be made, how many at a time, turns of the agent at most.
+    pilot
+        (seconds, steps, cost) of earlier attempts; ``None`` is "not recorded".
+    price_per_call
+        What one call of the agent costs, from the price table; used where no cost is stored.
+    """
+    seconds, steps, cost = Spread(), Spread(), Spread()
+    for one in pilot:
+        for spread, value in zip((seconds, steps, cost), one, strict=True):
+            spread.add(value)
+    calls = sum_of(attempts, steps) or Range(float(attempts), float(attempts * max_steps))
+    money = sum_of(attempts, cost)
+    by_price = money is None and price_per_call is not None
+    if by_price and price_per_call is not None:
+        money = Range(calls.low * price_per_call.low, calls.high * price_per_call.high)
+    known = max(seconds.count, steps.count, cost.count)
+    return Foresight(attempts, known, time_left(attempts, jobs, seconds), calls, money, by_price)

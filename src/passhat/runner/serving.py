@@ -1,0 +1,95 @@
+"""A small HTTP server inside the event loop that is running already."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from passhat.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+__all__ = ["Listening", "open_socket"]
+
+_GRACE_SECONDS = 1
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+        found.listen(128)
+    except (OSError, OverflowError) as error:
+        found.close()
+        raise InvalidValue(
+            f"cannot listen on {host}:{port} ({error}).", hint="Choose another --host or --port."
+        ) from None
+    return found
+
+
+class Listening:
+    """Serve an ASGI application while the block is open.
+
+    Signals stay with whoever handles them: a server within a run must not swallow its Ctrl-C.
+    """
+
+    def __init__(self, app: Any, sock: socket.socket | None = None) -> None:
+        self._app = app
+        self._socket = sock or open_socket("127.0.0.1", 0)
+        self._serving: asyncio.Task[None] | None = None
+        self._server: Server | None = None
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def __aenter__(self) -> Self:
+        self._server = _server(self._app)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(0.002)
+        if self._serving.done():
+            self._socket.close()
+            raise InvalidValue(f"the server at {self.url} did not start.")
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Take no more requests, give those in flight a moment, and end."""
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await self._serving
+        self._socket.close()
+
+
+def _server(app: Any) -> Server:
+    import uvicorn
+
+    class Quiet(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    return Quiet(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+            lifespan="auto",
+            ws="none",
+        )
+    )

@@ -1,0 +1,288 @@
+"""Requests for an evaluation, in the forms that AgentBeats' backends and clients send.
+
+* version 2: ``{"participants": {role: url}, "config": {...}}``
+* version 1: ``{"type": "battle_start", "battle_id", "opponent_infos": [{"name", "agent_url"}]}``
+* version 1 in words: ``<white_agent_url>`` around an address, ``<env_config>`` around JSON
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from passhat.agents.a2a_wire import is_address
+from passhat.errors import PasshatError, shorten
+from passhat.runner import Limits
+from passhat.suites import Suite, Task, load_suite
+
+__all__ = ["Assessment", "BadRequest", "Battle", "Rules", "is_greeting", "read_request"]
+
+_URL = re.compile(r"<white_agent_url>(.*?)</white_agent_url>", re.DOTALL)
+_CONFIG = re.compile(r"<env_config>(.*?)</env_config>", re.DOTALL)
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_MODES = ("all", "manual", "random")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_MOST_PARTICIPANTS = 8
+_WORDS = frozenset(
+    {
+        *("suite", "domain", "env", "k", "n", "mode", "task_id", "task_ids", "num_battles", "seed"),
+        *("jobs", "temperature", "max_steps", "step_timeout", "timeout", "win_at"),
+    }
+)
+
+
+class BadRequest(Exception):
+    """A request that cannot be met, with every reason there is."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a stranger's request may ask for."""
+
+    hosts: frozenset[str] = _LOOPBACK
+    suites: Sequence[str] = ("orderdesk",)
+    most_attempts: int = 10_000
+
+    @classmethod
+    def with_hosts(cls, hosts: Sequence[str], suites: Sequence[str] = ()) -> Rules:
+        return cls(_LOOPBACK | {host.lower() for host in hosts}, ("orderdesk", *suites))
+
+    def allow_suite(self, word: str) -> bool:
+        """A suite may name a file or a module here, so only those that were allowed are read."""
+        return any(
+            word == one or (one and word.startswith((f"{one}/", f"{one}:"))) for one in self.suites
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Battle:
+    """A version 1 backend that waits for the result."""
+
+    id: str
+    backend_url: str
+    reported_by: str = "green_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What is to be evaluated: everything checked, nothing started."""
+
+    participants: Mapping[str, str]
+    suite: Suite
+    tasks: Sequence[Task]
+    k: int
+    attempts: int
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 8
+    seed: int = 0
+    temperature: float | None = None
+    win_at: float = 0.5
+    battle: Battle | None = None
+    notes: Sequence[str] = ()
+
+
+def is_greeting(text: str) -> bool:
+    """A version 1 backend tells every agent about a battle before it starts one."""
+    data = _json_object(text)
+    return data is not None and data.get("type") == "battle_info"
+
+
+def read_request(text: str, rules: Rules) -> Assessment:
+    """Understand a request or say everything that is wrong with it."""
+    participants, config, battle = _parts(text)
+    problems = _Problems()
+    if not participants:
+        problems.add('there is no participant: "participants" should be {"role": "http://..."}')
+    if len(participants) > _MOST_PARTICIPANTS:
+        problems.add(f"at most {_MOST_PARTICIPANTS} participants, not {len(participants)}")
+    for role, url in participants.items():
+        problems.add(_wrong_url(url, rules, f"participant {role!r}"))
+    if battle is not None and battle.backend_url:
+        problems.add(_wrong_url(battle.backend_url, rules, "the backend"))
+    made = _configured(config, rules, problems)
+    if made is None or problems.found:
+        raise BadRequest(*problems.found)
+    unknown = sorted(set(config) - _WORDS)
+    notes = (f"not understood and left aside: {', '.join(unknown)}",) if unknown else ()
+    return Assessment(participants=participants, battle=battle, notes=notes, **made)
+
+
+class _Problems:
+    """Collects reasons, so that a caller learns all of them at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, problem: str | None) -> None:
+        if problem:
+            self.found.append(problem)
+
+    def number(
+        self, config: Mapping[str, Any], name: str, default: Any, low: float, high: float
+    ) -> Any:
+        """A number of the configuration; whole where its default is."""
+        value = config.get(name, default)
+        kind: Callable[[Any], Any] = float if isinstance(default, float) or default is None else int
+        if value is None:
+            return None
+        try:
+            found = kind(value)
+            if isinstance(value, bool) or found != float(value) or not low <= found <= high:
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            self.add(f"{name} should be a number from {low:g} to {high:g}, not {shorten(value)}")
+            return default
+        return found
+
+
+def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]:
+    """Who, with what configuration, and who wants to know: in whichever form it came."""
+    data = _json_object(text)
+    if data is not None and data.get("type") == "battle_start":
+        return _battle_start(data)
+    if data is not None and "participants" in data:
+        config = data.get("config") or {}
+        found = data["participants"]
+        if not isinstance(found, dict) or not isinstance(config, dict):
+            raise BadRequest('"participants" and "config" should be objects')
+        return {str(role): str(url) for role, url in found.items()}, config, None
+    tagged = _URL.search(text)
+    if tagged:
+        said = _CONFIG.search(text)
+        config = _json_object(said[1]) if said else {}
+        if config is None:
+            raise BadRequest("what stands in <env_config> is not a JSON object")
+        return {"white_agent": tagged[1].strip()}, config, None
+    raise BadRequest(
+        'expected {"participants": {"role": "url"}, "config": {...}}, a battle_start, or '
+        f"<white_agent_url> and <env_config>, not {shorten(text, 80)}"
+    )
+
+
+def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Any], Battle]:
+    infos = data.get("opponent_infos")
+    if not isinstance(infos, list) or not all(isinstance(one, dict) for one in infos):
+        raise BadRequest('"opponent_infos" should be a list of {"name", "agent_url"}')
+    context = data.get("green_battle_context")
+    context = context if isinstance(context, dict) else {}
+    given = data.get("config") or data.get("env_config") or context.get("task_config") or {}
+    if isinstance(given, str):
+        inside = _OBJECT.search(given)  # "Task description: {...}", or a description only
+        given = _json_object(inside[0]) if inside else {}
+    battle_id = data.get("battle_id") or context.get("battle_id")
+    if not isinstance(battle_id, str | int) or not isinstance(given, dict):
+        raise BadRequest('a battle_start needs a "battle_id", and its "config" should be an object')
+    backend = data.get("backend_url") or context.get("backend_url") or ""
+    names = {
+        str(one.get("name") or f"opponent {place}"): str(one.get("agent_url") or "")
+        for place, one in enumerate(infos, 1)
+    }
+    reported_by = str(context.get("agent_name") or "green_agent")
+    return names, given, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)
+
+
+def _configured(
+    config: Mapping[str, Any], rules: Rules, problems: _Problems
+) -> dict[str, Any] | None:
+    k = problems.number(config, "k", 4, 1, 1_000)
+    attempts = problems.number(config, "n", k, 1, 1_000)
+    if attempts < k:
+        problems.add(f"n should be at least k: {attempts} attempts cannot show k = {k}")
+    limits = Limits(
+        problems.number(config, "max_steps", 30, 1, 1_000),
+        problems.number(config, "step_timeout", 60.0, 0.1, 3_600),
+        problems.number(config, "timeout", 600.0, 0.1, 86_400),
+    )
+    seed = problems.number(config, "seed", 0, 0, 2**31)
+    made = {
+        "k": k,
+        "attempts": attempts,
+        "limits": limits,
+        "seed": seed,
+        "jobs": problems.number(config, "jobs", 8, 1, 64),
+        "temperature": problems.number(config, "temperature", None, 0, 10),
+        "win_at": problems.number(config, "win_at", 0.5, 0, 1),
+    }
+    suite = _suite(config, rules, problems)
+    if suite is None:
+        return None
+    tasks = _tasks(config, suite, seed, problems)
+    if len(tasks) * attempts > rules.most_attempts:
+        problems.add(f"{len(tasks)} tasks x {attempts} attempts is over {rules.most_attempts:,}")
+    return {**made, "suite": suite, "tasks": tasks}
+
+
+def _suite(config: Mapping[str, Any], rules: Rules, problems: _Problems) -> Suite | None:
+    domain = config.get("domain") or config.get("env")
+    word = str(config.get("suite") or (f"orderdesk/{domain}" if domain else "orderdesk/retail"))
+    if not rules.allow_suite(word):
+        allowed = ", ".join(rules.suites)
+        problems.add(f"suite {shorten(word)} is not allowed here; allowed: {allowed}")
+        return None
+    try:
+        return load_suite(word)
+    except PasshatError as error:
+        problems.add(str(error))
+        return None
+
+
+def _tasks(
+    config: Mapping[str, Any], suite: Suite, seed: int, problems: _Problems
+) -> Sequence[Task]:
+    """All tasks; ``manual``: those in ``task_id``, by id or place; ``random``: ``num_battles``."""
+    named = config.get("task_id", config.get("task_ids"))
+    default = "manual" if named is not None else "random" if "num_battles" in config else "all"
+    mode = config.get("mode") or default
+    if mode not in _MODES:
+        problems.add(f"mode should be one of {', '.join(_MODES)}, not {shorten(mode)}")
+    if mode == "random":
+        count = problems.number(
+            config, "num_battles", min(5, len(suite.tasks)), 1, len(suite.tasks)
+        )
+        return random.Random(seed).sample(list(suite.tasks), count)
+    if mode == "manual":
+        if named is None:
+            problems.add("mode manual needs a task_id")
+        words = named if isinstance(named, list) else [] if named is None else [named]
+        return [task for word in words if (task := _task(word, suite, problems)) is not None]
+    return tuple(suite.tasks)
+
+
+def _task(word: object, suite: Suite, problems: _Problems) -> Task | None:
+    by_id = {task.id: task for task in suite.tasks}
+    text = str(int(word)) if isinstance(word, float) and word.is_integer() else str(word)
+    if text in by_id:
+        return by_id[text]
+    if text.isdigit() and int(text) < len(suite.tasks):
+        return suite.tasks[int(text)]
+    problems.add(
+        f"{suite.name} has no task {shorten(text)}: tasks are 0 to {len(suite.tasks) - 1}, "
+        f"or by id, as in {suite.tasks[0].id}"
+    )
+    return None
+
+
+def _wrong_url(url: str, rules: Rules, whose: str) -> str | None:
+    if not is_address(url):
+        return f"the address of {whose} should be http://..., not {shorten(url)}"
+    host = (urlsplit(url).hostname or "").lower()
+    if host not in rules.hosts:
+        return f"{whose} is at {host}, which is not allowed here; start with --allow-host {host}"
+    return None
+
+
+def _json_object(text: str) -> dict[str, Any] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None

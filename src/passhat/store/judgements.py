@@ -1,0 +1,72 @@
+"""Words on attempts that came after the first one: the judge again, or a person.
+
+The first judgement stays as it was written. What counts is the newest word, which the view
+``judged`` of the database shows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from passhat.outcomes import Verdict
+from passhat.store.records import JudgementSource, StoredJudgement
+
+__all__ = ["add", "ended_rows", "measures", "of"]
+
+
+def add(
+    db: sqlite3.Connection, run: int, task: int, number: int, judgement: StoredJudgement
+) -> None:
+    """Write a word down beside the others."""
+    db.execute(
+        "INSERT INTO judgements (run, task, number, verdict, why, detail, judge_fingerprint, at, "
+        "source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(run, task, number, int(judgement.verdict), judgement.why, judgement.detail),
+            *(judgement.judge_fingerprint, judgement.at, str(judgement.source)),
+        ),
+    )
+
+
+def of(db: sqlite3.Connection, run: int, task: int, number: int) -> tuple[StoredJudgement, ...]:
+    """Every word on an attempt, the first one first; none when it is not finished."""
+    place = (run, task, number)
+    first = db.execute(
+        "SELECT verdict, coalesce(why, ''), coalesce(detail, ''), 'judge', finished, '' "
+        "FROM attempts WHERE run = ? AND task = ? AND number = ? AND verdict IS NOT NULL",
+        place,
+    ).fetchall()
+    later = db.execute(
+        "SELECT verdict, why, detail, source, at, judge_fingerprint FROM judgements "
+        "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
+        place,
+    ).fetchall()
+    return tuple(
+        StoredJudgement(
+            Verdict(verdict), why, detail, JudgementSource(source), at or "", fingerprint
+        )
+        for verdict, why, detail, source, at, fingerprint in [*first, *later]
+    )
+
+
+def ended_rows(db: sqlite3.Connection, run: int) -> Iterator[tuple[object, ...]]:
+    """(task, number, verdict, why, detail, seconds, steps, cost) of every finished attempt."""
+    yield from db.execute(
+        "SELECT t.task, a.number, a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), "
+        "a.seconds, a.steps, a.cost FROM tasks t "
+        "JOIN judged a ON a.run = t.run AND a.task = t.key "
+        "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
+        (run,),
+    )
+
+
+def measures(
+    db: sqlite3.Connection, agent: str, suite: str, most: int
+) -> list[tuple[float | None, float | None, float | None]]:
+    """(seconds, steps, cost) of attempts of an agent at a suite, those of the newest runs first."""
+    return db.execute(
+        "SELECT a.seconds, a.steps, a.cost FROM runs r JOIN attempts a ON a.run = r.key "
+        "WHERE r.agent = ? AND r.suite = ? AND a.verdict IN (0, 1) ORDER BY r.key DESC LIMIT ?",
+        (agent, suite, most),
+    ).fetchall()

@@ -1,0 +1,95 @@
+"""Code suites for the runner: the agent writes a program, hidden tests judge it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from types import MappingProxyType
+
+from passhat.errors import ReadError, shorten
+from passhat.judging.bulk import Bench
+from passhat.judging.choosing import JudgingChoice
+from passhat.judging.code_suites import read_code_suite
+from passhat.judging.completions import asked, program_in
+from passhat.judging.pool import JudgePool
+from passhat.judging.samples import Sample
+from passhat.judging.tasks import CodeTask
+from passhat.suites.base import Judgement, Task, Turn
+
+__all__ = ["CodeTasksSuite"]
+
+
+class CodeTasksSuite:
+    """Programs to write, judged in a sandbox: code:ordercode, or code:PATH to JSON lines."""
+
+    def __init__(self, rest: str) -> None:
+        self._suite = read_code_suite(rest)
+        self.name = self._suite.name
+        self.fingerprint = self._suite.fingerprint
+        self.judge_fingerprint = self._suite.tests_fingerprint
+        for task in self._suite.tasks.values():
+            if not task.prompt and not task.text:
+                raise ReadError(
+                    f"task {shorten(task.id)} has tests but says nothing to an agent.",
+                    source=rest,
+                    hint="Give every task a prompt, or judge samples with passhat judge.",
+                )
+        self.tasks = tuple(
+            Task(task.id, task.prompt or task.text, MappingProxyType(dict(task.labels)))
+            for task in self._suite.tasks.values()
+        )
+        self._choice = JudgingChoice()
+        self._pool: JudgePool | None = None
+
+    def judge_with(self, choice: JudgingChoice) -> None:
+        """Choose walls, interpreter and limits; before the first episode."""
+        self._choice = choice
+
+    @cached_property
+    def bench(self) -> Bench:
+        """The bench, its sandbox tried with attacks; raises SandboxUnavailable."""
+        return self._choice.bench(self._suite)
+
+    @property
+    def judge(self) -> str:
+        """The judge by name. A plan asks for it, so that a refusal comes before any attempt."""
+        return self.bench.judge
+
+    def episode(self, task: Task, seed: int) -> _Program:  # noqa: ARG002 - nothing is random here
+        return _Program(self, self._suite.tasks[task.id])
+
+    def pool(self) -> JudgePool:
+        """The workers that all episodes share; they start with the first program."""
+        if self._pool is None:
+            bench = self.bench
+            self._pool = JudgePool(bench.kind, bench.interpreter, bench.limits, bench.jobs)
+        return self._pool
+
+    def close(self) -> None:
+        """End the workers with their sandboxes."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+class _Program:
+    """Asks for a program once, and judges it."""
+
+    def __init__(self, suite: CodeTasksSuite, task: CodeTask) -> None:
+        self._suite = suite
+        self._task = task
+        self._program = ""
+        self.answer_hash = ""
+
+    def open(self) -> Turn:
+        return Turn(asked(self._task))
+
+    def reply(self, answer: str) -> Turn | None:
+        self._program = program_in(answer, self._task)
+        # Alike for programs that differ in layout and names only: what diversity counts.
+        self.answer_hash = Sample(self._task, 0, self._program).fingerprint
+        return None
+
+    async def judge(self) -> Judgement:
+        found = await asyncio.wrap_future(self._suite.pool().submit(self._task, self._program))
+        return Judgement(found.verdict, found.category, found.detail)

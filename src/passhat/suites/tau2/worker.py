@@ -1,0 +1,376 @@
+"""Attempts at tau2-bench, made in the user's own checkout by the user's own interpreter.
+
+That interpreter starts this file as a script: it imports the standard library and tau2, nothing of
+passhat. Importing tau2 takes seconds, so it is done once; every connection to the socket is served
+by a fork of its own, which no earlier attempt has touched. On a connection goes one JSON object
+per line.
+
+    we send     {"domain", "task_id", "seed", "user", "evaluation", "max_steps"}
+    it sends    {"turn": {"kind", "text"}}      what the agent hears; the first one has more
+    we send     {"say": text} or {"call": {"name", "arguments"}}
+    it sends    {"over": reason}                the conversation has ended, the judge is at work
+    it sends    {"end": {"ended", "reward", "checks", "fault", "detail"}}
+
+``{"describe": domain}`` instead of an attempt is answered with the tasks of the domain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 5
+"""How often the scripted user says yes before leaving."""
+MAX_ERRORS = 10
+STOP = "###STOP###"
+
+
+class Trouble(Exception):
+    """Something about the checkout; ``kind`` is for the program, the text for a person."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+class UserBroke(Exception):
+    """The user simulator raised: not the agent's fault."""
+
+
+class AgentBroke(Exception):
+    """The agent did what tau2 does not allow."""
+
+
+class Channel:
+    """JSON objects, one per line."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._lines = connection.makefile("rw", encoding="utf-8", newline="\n")
+        self.pid = os.getpid()
+
+    def send(self, data: object) -> None:
+        self._lines.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+        self._lines.flush()
+
+    def receive(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if not line:
+            os._exit(0)  # nobody is listening any more
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+def load_tau2(checkout: str) -> Any:
+    """The registry of the checkout; anything else that is called tau2 is refused."""
+    for folder in (Path(checkout) / "src", Path(checkout)):
+        if (folder / "tau2").is_dir():
+            sys.path.insert(0, str(folder))
+            break
+    found = importlib.util.find_spec("tau2")
+    if found is None:
+        raise Trouble("absent", f"{sys.executable} finds no package tau2")
+    if importlib.util.find_spec("tau2.registry") is None:
+        raise Trouble("other", f"the tau2 at {found.origin} has no module tau2.registry")
+    try:
+        return importlib.import_module("tau2.registry").registry
+    except ModuleNotFoundError as error:
+        raise Trouble("incomplete", f"{sys.executable} has no module {error.name!r}") from None
+    except Exception as error:
+        raise Trouble("broken", f"{type(error).__name__}: {error}") from None
+
+
+def tasks_of(registry: Any, domain: str) -> list[Any]:
+    """The tasks of a domain, as tau2 loads them."""
+    if domain not in registry.get_domains():
+        known = ", ".join(sorted(registry.get_domains()))
+        raise Trouble("domain", f"there is no domain {domain!r}; there are: {known}")
+    try:
+        return list(registry.get_tasks_loader(domain)())
+    except Exception as error:
+        raise Trouble("data", f"{type(error).__name__}: {error}") from None
+
+
+def describe(registry: Any, domain: str) -> dict[str, object]:
+    """What is known of a domain before any attempt."""
+    tasks = tasks_of(registry, domain)
+    world = registry.get_env_constructor(domain)()
+    plain = [task.model_dump(mode="json") for task in tasks]
+    judged = [one.pop("evaluation_criteria", None) for one in plain]
+    tools = [tool.openai_schema for tool in world.get_tools()]
+    return {
+        "tasks": [
+            {"id": str(task.id), "prompt": wish_of(task), "judge": judge_of(task)} for task in tasks
+        ],
+        "fingerprint": digest([plain, world.get_policy(), tools]),
+        "judge_fingerprint": digest(judged),
+    }
+
+
+def digest(data: object) -> str:
+    text = json.dumps(data, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def judge_of(task: Any) -> str:
+    """Whether rules decide, or a model is asked about assertions in words."""
+    criteria = task.evaluation_criteria
+    basis = [str(getattr(one, "value", one)) for one in (criteria.reward_basis if criteria else ())]
+    asks = "NL_ASSERTION" in basis and bool(criteria.nl_assertions)
+    return "model" if asks else "rules"
+
+
+def wish_of(task: Any) -> str:
+    """What the scripted user says first: the scenario, read out."""
+    told = task.user_scenario.instructions
+    if isinstance(told, str):
+        return told
+    parts = (told.reason_for_call, told.known_info, told.task_instructions)
+    return "\n".join(str(part) for part in parts if part)
+
+
+def bridge_class() -> type:
+    """The agent that asks us."""
+    base = importlib.import_module("tau2.agent.base_agent")
+    messages = importlib.import_module("tau2.data_model.message")
+
+    class Bridge(base.HalfDuplexAgent):  # type: ignore[misc, name-defined]
+        """Hands every turn over to the agent under test."""
+
+        def __init__(self, tools: Any, domain_policy: str, channel: Channel) -> None:
+            super().__init__(tools, domain_policy)
+            self._channel = channel
+            self._calls = 0
+
+        def get_init_state(self, message_history: Any = None) -> list[Any]:
+            return list(message_history or ())
+
+        def generate_next_message(self, message: Any, state: list[Any]) -> tuple[Any, list[Any]]:
+            turn = heard(message)
+            if self._calls == 0:
+                turn["policy"] = self.domain_policy
+                turn["tools"] = [tool.openai_schema["function"] for tool in self.tools]
+                turn["history"] = [told for one in state if (told := remembered(one))]
+            self._channel.send({"turn": turn})
+            answer = self._channel.receive()
+            self._calls += 1
+            return self._message(answer), state
+
+        def _message(self, answer: dict[str, Any]) -> Any:
+            if "call" in answer:
+                made = messages.ToolCall(
+                    id=f"call_{self._calls}",
+                    name=answer["call"]["name"],
+                    arguments=answer["call"]["arguments"],
+                    requestor="assistant",
+                )
+                return messages.AssistantMessage(role="assistant", tool_calls=[made])
+            if not answer["say"].strip():
+                raise AgentBroke("the agent said nothing to the user")
+            return messages.AssistantMessage(role="assistant", content=answer["say"])
+
+    return Bridge
+
+
+def scripted_class() -> type:
+    """The user that follows a script."""
+    users = importlib.import_module("tau2.user.user_simulator_base")
+    messages = importlib.import_module("tau2.data_model.message")
+
+    class Scripted(users.HalfDuplexUser):  # type: ignore[misc, name-defined]
+        """Reads the scenario out, says yes to questions, does its own part, leaves."""
+
+        def __init__(self, task: Any) -> None:
+            super().__init__(instructions=wish_of(task))
+            actions = task.evaluation_criteria.actions if task.evaluation_criteria else None
+            self._own = [one for one in actions or () if one.requestor == "user"]
+            self._patience = PATIENCE
+            self._begun = False
+
+        def get_init_state(self, message_history: Any = None) -> list[Any]:
+            return list(message_history or ())
+
+        def generate_next_message(self, message: Any, state: list[Any]) -> tuple[Any, list[Any]]:
+            return self._answer(str(message.content or "")), [*state, message]
+
+        def _answer(self, text: str) -> Any:
+            if not self._begun:
+                self._begun = True
+                return self._said(self.instructions)
+            if "?" in text and self._patience:
+                self._patience -= 1
+                return self._said("Yes, please.")
+            if self._own:
+                one = self._own.pop(0)
+                call = messages.ToolCall(
+                    id=f"user_{len(self._own)}",
+                    name=one.name,
+                    arguments=one.arguments,
+                    requestor="user",
+                )
+                return messages.UserMessage(role="user", tool_calls=[call])
+            return self._said(f"Thank you, that is all. {STOP}")
+
+        def _said(self, text: str) -> Any:
+            return messages.UserMessage(role="user", content=text)
+
+    return Scripted
+
+
+def heard(message: Any) -> dict[str, Any]:
+    """A message to the agent as plain data."""
+    if hasattr(message, "tool_messages"):
+        return {"kind": "tool", "text": "\n".join(str(m.content) for m in message.tool_messages)}
+    if message.role == "tool":
+        return {"kind": "error" if message.error else "tool", "text": str(message.content)}
+    return {"kind": "user", "text": str(message.content)}
+
+
+def remembered(message: Any) -> str:
+    """A line of what was said before the agent came in."""
+    if message.role == "tool":
+        return f"Tool result: {message.content}"
+    calls = getattr(message, "tool_calls", None) or ()
+    made = [f"You called {one.name} with {json.dumps(one.arguments)}" for one in calls]
+    who = "You" if message.role == "assistant" else "User"
+    return "\n".join([*made, *([f"{who}: {message.content}"] if message.content else [])])
+
+
+def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
+    """The user: a script, or tau2's own simulator with a model; what it raises is told apart."""
+    if job["user"] == "scripted":
+        user = scripted_class()(task)
+    else:
+        simulator = importlib.import_module("tau2.user.user_simulator").UserSimulator
+        try:
+            tools = world.get_user_tools(include=getattr(task, "user_tools", None)) or None
+        except ValueError:
+            tools = None
+        user = simulator(
+            llm=job["user"],
+            instructions=str(task.user_scenario),
+            tools=tools,
+            llm_args={"temperature": 0.0},
+        )
+    speak = user.generate_next_message
+
+    def guarded(message: Any, state: Any) -> Any:
+        try:
+            return speak(message, state)
+        except Exception as error:
+            raise UserBroke(f"{type(error).__name__}: {error}") from error
+
+    user.generate_next_message = guarded
+    return user
+
+
+def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, Any]:
+    """Play one task, then judge it; says whose fault it is when something broke."""
+    orchestrators = importlib.import_module("tau2.orchestrator.orchestrator")
+    evaluators = importlib.import_module("tau2.evaluator.evaluator")
+    task = next(one for one in tasks_of(registry, job["domain"]) if str(one.id) == job["task_id"])
+    world = registry.get_env_constructor(job["domain"])()
+    agent = bridge_class()(world.get_tools(), world.get_policy(), channel)
+    try:
+        played = orchestrators.Orchestrator(
+            domain=job["domain"],
+            agent=agent,
+            user=user_for(job, task, world),
+            environment=world,
+            task=task,
+            max_steps=job["max_steps"],
+            max_errors=MAX_ERRORS,
+            seed=job["seed"],
+        ).run()
+    except UserBroke as error:
+        return {"ended": "user_error", "fault": "user", "detail": str(error)}
+    except AgentBroke as error:
+        return {"ended": "agent_error", "fault": "agent", "detail": str(error)}
+    except Exception as error:
+        detail = f"{type(error).__name__}: {error}"
+        return {"ended": "unexpected_error", "fault": "world", "detail": detail}
+    ended = getattr(played.termination_reason, "value", str(played.termination_reason))
+    channel.send({"over": ended})
+    try:
+        found = evaluators.evaluate_simulation(
+            simulation=played,
+            task=task,
+            evaluation_type=evaluators.EvaluationType(job["evaluation"]),
+            solo_mode=False,
+            domain=job["domain"],
+        )
+    except Exception as error:
+        return {"ended": ended, "fault": "judge", "detail": f"{type(error).__name__}: {error}"}
+    checks = {
+        str(getattr(name, "value", name)): value
+        for name, value in (found.reward_breakdown or {}).items()
+    }
+    return {"ended": ended, "fault": "", "reward": found.reward, "checks": checks}
+
+
+def serve(registry: Any, connection: socket.socket) -> None:
+    """One connection, in a process of its own."""
+    channel = Channel(connection)
+    channel.send({"pid": channel.pid})
+    job = channel.receive()
+    try:
+        if "describe" in job:
+            channel.send({"described": describe(registry, job["describe"])})
+        else:
+            channel.send({"end": attempt(registry, job, channel)})
+    except Trouble as trouble:
+        channel.send({"trouble": trouble.kind, "detail": str(trouble)})
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # whoever asked has gone; nobody wants the answer
+    except Exception as error:
+        channel.send({"trouble": "data", "detail": f"{type(error).__name__}: {error}"})
+
+
+def main() -> None:
+    """``worker.py CHECKOUT SOCKET``: load tau2, say that it is ready, serve until stdin closes."""
+    checkout, path = sys.argv[1:3]
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what tau2 prints must not be taken for an answer
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it asks the network for prices
+    os.environ.setdefault("LOGURU_LEVEL", "ERROR")
+    try:
+        registry = load_tau2(checkout)
+    except Trouble as trouble:
+        answers.write(json.dumps({"trouble": trouble.kind, "detail": str(trouble)}) + "\n")
+        answers.flush()
+        return
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(128)
+    answers.write(json.dumps({"ready": True}) + "\n")
+    answers.flush()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that finished forks leave nothing behind
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            listener.close()
+            try:
+                serve(registry, connection)
+            finally:
+                os._exit(0)
+        connection.close()
+
+
+def _end_with_parent() -> None:
+    """Standard input closes when passhat ends, however it ends."""
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""A dead, slow or lying agent ends its own attempts, in the right category, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import (
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from passhat.agents import load_agent
+from passhat.runner import Limits, run_attempts
+from passhat.runner.planning import plan_run
+from passhat.runner.running import Stop
+from passhat.store import AttemptRecord, Store
+from passhat.suites import load_suite
+
+Serving = Callable[[Callable[[str], Any]], str]
+Answer = Callable[[str], Any]
+
+_LARGE = 10 * 1024 * 1024
+
+
+def card(url: str, **changed: object) -> dict[str, object]:
+    interface = {"protocolBinding": "JSONRPC", "protocolVersion": "1.0", "url": url}
+    known: dict[str, object] = {
+        "name": "hostile",
+        "description": "x",
+        "version": "1",
+        "capabilities": {"streaming": False},
+        "supportedInterfaces": [interface],
+    }
+    return known | changed
+
+
+def hostile(answer: Answer, **changed: object) -> Callable[[str], Starlette]:
+    """An application with a card and one way to answer every message."""
+
+    def make(url: str) -> Starlette:
+        async def show_card(_request: Request) -> JSONResponse:
+            return JSONResponse(card(url, **changed))
+
+        async def rpc(request: Request) -> Response:
+            found = answer((await request.json())["id"])
+            made: Response = await found if asyncio.iscoroutine(found) else found
+            return made
+
+        return Starlette(
+            routes=[
+                Route("/.well-known/agent-card.json", show_card),
+                Route("/", rpc, methods=["POST"]),
+            ]
+        )
+
+    return make
+
+
+def message(text: str, context_id: str | None) -> Answer:
+    said = {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]}
+    if context_id is not None:
+        said["contextId"] = context_id
+    return lambda asked: JSONResponse({"jsonrpc": "2.0", "id": asked, "result": {"message": said}})
+
+
+async def _half_a_stream() -> AsyncIterator[bytes]:
+    yield b'data: {"jsonrpc": "2.0", "result": {"task": {"id": "t", "contextId": "c", '
+    raise ConnectionResetError("gone")
+
+
+async def _endless_stream() -> AsyncIterator[bytes]:
+    while True:
+        yield b": still thinking\n\n" * 4096
+        await asyncio.sleep(0)
+
+
+async def _hangs(_asked: str) -> Response:
+    await asyncio.sleep(30)
+    return Response()
+
+
+def _stream(body: Callable[[], AsyncIterator[bytes]]) -> Answer:
+    return lambda _asked: StreamingResponse(body(), media_type="text/event-stream")
+
+
+def attempted(
+    url: str, folder: Path, *, n: int = 2, step_seconds: float = 20
+) -> list[AttemptRecord]:
+    (folder / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "yes?", "answer": "yes"}))
+    made: list[AttemptRecord] = []
+    plan = plan_run(
+        load_suite(f"jsonl:{folder / 't.jsonl'}"),
+        load_agent(f"a2a:{url}"),
+        attempts=n,
+        limits=Limits(step_seconds=step_seconds),
+    )
+    with Store(str(folder / "store.db")) as store:
+        asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("answer", "streams", "category", "words"),
+    [
+        (_hangs, False, "timeout", "no answer within 0.5 s"),
+        (_stream(_half_a_stream), True, "communication_error", "cannot be reached"),
+        (_stream(_endless_stream), True, "format_error", "4,194,304 bytes"),
+        (message("x" * _LARGE, "c"), False, "format_error", "4,194,304 bytes"),
+        (lambda _: JSONResponse(["what"]), False, "format_error", "not A2A"),
+        (lambda _: PlainTextResponse("<html>"), False, "format_error", "not A2A"),
+        (lambda _: JSONResponse({"result": {"task": 7}}), False, "format_error", "not A2A"),
+        (lambda _: JSONResponse({"result": {}}), False, "format_error", ""),
+        (
+            lambda _: JSONResponse({"error": {"code": -32603, "message": "out of order"}}),
+            False,
+            "agent_error",
+            "out of order",
+        ),
+        (lambda _: Response(status_code=500), False, "agent_error", "HTTP 500"),
+        (lambda _: Response(status_code=503), False, "communication_error", "HTTP 503, 3 times"),
+        (lambda _: RedirectResponse("http://evil.example/"), False, "agent_error", "evil.example"),
+        (message("yes", None), False, "agent_error", "no context id"),
+        (message(" ", "c"), False, "format_error", "no text"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_a_hostile_agent_fails_its_own_attempt(
+    answer: Answer, streams: bool, category: str, words: str, serving: Serving, tmp_path: Path
+) -> None:
+    url = serving(hostile(answer, capabilities={"streaming": streams}))
+    made = attempted(url, tmp_path, n=1, step_seconds=0.5 if answer is _hangs else 20)
+    assert [one.judgement.why for one in made] == [category], made[0].judgement
+    assert words in made[0].judgement.detail
+
+
+def test_a_large_reply_is_left_unread(serving: Serving, tmp_path: Path) -> None:
+    sent = []
+
+    async def megabytes() -> AsyncIterator[bytes]:
+        for count in range(200):
+            sent.append(count)
+            yield b"x" * 1024 * 1024
+            await asyncio.sleep(0.001)  # so that the server can learn that nobody reads on
+
+    (one,) = attempted(serving(hostile(lambda _: StreamingResponse(megabytes()))), tmp_path, n=1)
+    assert one.judgement.why == "format_error"
+    assert len(sent) < 100  # what lies in the buffers between us, not what was on offer
+
+
+def test_one_context_for_all_attempts_is_a_leak(serving: Serving, tmp_path: Path) -> None:
+    made = attempted(serving(hostile(message("yes", "always"))), tmp_path, n=4)
+    assert sorted(one.judgement.why for one in made) == ["", *["agent_error"] * 3]
+    assert "not fresh" in max(one.judgement.detail for one in made)
+
+
+def test_an_answer_in_another_conversation_is_an_error(
+    serving: Serving, passhat: Any, tmp_path: Path
+) -> None:
+    words = '<json>{"name": "respond", "arguments": {"content": "May I have your name?"}}</json>'
+    url = serving(hostile(lambda asked: message(words, asked)(asked)))  # a new id every time
+    store = tmp_path / "store.db"
+    ended = passhat(
+        *("run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "-n", 1, "--task", 0),
+        *("--store", store, "--verbose"),
+    )
+    assert "agent_error: the agent answered in another conversation" in ended.err
+
+
+def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> None:
+    """The card was read; then the agent is gone: attempts fail by name, the run goes on."""
+
+    async def whole() -> list[AttemptRecord]:
+        from passhat.runner.serving import Listening, open_socket
+
+        sock = open_socket("127.0.0.1", 0)
+        url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+        agent = load_agent(f"a2a:{url}")
+        async with Listening(hostile(message("yes", "c"))(url), sock):
+            await agent.check()  # type: ignore[attr-defined]
+        (tmp_path / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "?", "answer": "yes"}))
+        plan = plan_run(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"), agent, attempts=2)
+        made: list[AttemptRecord] = []
+        with Store(str(tmp_path / "store.db")) as store:
+            await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
+        return made
+
+    assert [one.judgement.why for one in asyncio.run(whole())] == ["communication_error"] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"supportedInterfaces": []}, "names no address"),
+        ({"supportedInterfaces": "what"}, "no agent card"),
+        (
+            {"supportedInterfaces": [{"protocolBinding": "GRPC", "url": "grpc.example:50051"}]},
+            "offers no JSONRPC",
+        ),
+        (
+            {
+                "supportedInterfaces": [
+                    {"protocolBinding": "JSONRPC", "url": "http://evil.example/"}
+                ]
+            },
+            "sends us to 'http://evil.example/'",
+        ),
+    ],
+)
+def test_a_wrong_card_ends_the_run_before_it_begins(
+    changed: dict[str, object], words: str, serving: Serving, passhat: Any, tmp_path: Path
+) -> None:
+    url = serving(hostile(message("yes", "c"), **changed))
+    store = tmp_path / "store.db"
+    ended = passhat("run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "-n", 1, "--store", store)
+    assert ended.code == 2
+    assert words in ended.err
+    assert "agent-card.json" in ended.err
+    with Store(str(store)) as kept:
+        assert kept.runs() == []
+
+
+def test_a_card_that_redirects_elsewhere_is_refused(
+    serving: Serving, passhat: Any, tmp_path: Path
+) -> None:
+    async def away(_request: Request) -> RedirectResponse:
+        return RedirectResponse("http://evil.example/card")
+
+    url = serving(lambda _: Starlette(routes=[Route("/.well-known/agent-card.json", away)]))
+    store = tmp_path / "store.db"
+    ended = passhat("run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "--store", store)
+    assert ended.code == 2
+    assert "redirects are not followed" in ended.err
+
+
+def test_nobody_there(passhat: Any, tmp_path: Path) -> None:
+    ended = passhat(
+        *("run", "-a", "a2a:http://127.0.0.1:9", "-s", "orderdesk/retail"),
+        *("--store", tmp_path / "store.db"),
+    )
+    assert ended.code == 2
+    assert "Is the agent running?" in ended.err
+
+
+@pytest.mark.parametrize("word", ["a2a:", "a2a:localhost:9210", "a2a:ftp://x"])
+def test_an_address_that_is_none(word: str, passhat: Any) -> None:
+    ended = passhat("run", "-a", word, "-s", "orderdesk/retail")
+    assert ended.code == 2
+    assert "a2a:http://localhost:9210" in ended.err

@@ -1,0 +1,191 @@
+"""Settings from flag, environment, file and default, in this order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Passhat = Callable[..., Any]
+
+GREEN = """
+name = "a green agent"
+
+[pass_k_config]
+mode = "{mode}"
+k = 4
+domain = "airline"
+task_id = 5
+num_battles = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def settings(passhat: Passhat, *arguments: str) -> dict[str, tuple[Any, str]]:
+    ended = passhat("config", "--json", *arguments)
+    assert ended.code == 0, ended.err
+    data = json.loads(ended.out)["settings"]
+    return {one["key"]: (one["value"], f"{one['source']} {one['where']}".strip()) for one in data}
+
+
+def test_flag_then_environment_then_file_then_default(
+    passhat: Passhat, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "passhat.toml").write_text("[run]\nattempts = 6\nseed = 7\njobs = 2\nstore = 'x.db'\n")
+    monkeypatch.setenv("PASSHAT_SEED", "8")
+    monkeypatch.setenv("PASSHAT_ATTEMPTS", "9")
+    found = settings(passhat, "-n", "5")
+    assert found["attempts"] == (5, "flag --attempts")
+    assert found["seed"] == (8, "environment PASSHAT_SEED")
+    assert found["jobs"] == (2, "file passhat.toml [run]")
+    assert found["store"] == ("x.db", "file passhat.toml [run]")
+    assert found["max_steps"] == (30, "default")
+    table = passhat("config", "-n", "5").out
+    assert "environment PASSHAT_SEED" in table
+
+
+def test_a_named_file_is_used_instead_of_the_one_that_lies_here(
+    passhat: Passhat, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "passhat.toml").write_text("[run]\njobs = 2\n")
+    (here / "other.toml").write_text("[run]\nseed = 3\ntask = ['a', 4]\nverbose = true\n")
+    found = settings(passhat, "--config", "other.toml")
+    assert found["jobs"] == (8, "default")
+    assert found["task"] == (["a", "4"], "file other.toml [run]")
+    assert found["verbose"] == (True, "file other.toml [run]")
+    monkeypatch.setenv("PASSHAT_CONFIG", "other.toml")
+    assert settings(passhat)["seed"] == (3, "file other.toml [run]")
+
+
+def test_the_table_of_green_agents_manual_and_random(passhat: Passhat, here: Path) -> None:
+    path = here / "green.toml"
+    path.write_text(GREEN.format(mode="manual"))
+    found = settings(passhat, "--config", "green.toml")
+    where = "file green.toml [pass_k_config]"
+    assert found["suite"] == ("orderdesk/airline", where)
+    assert found["task"] == (["5"], where)
+    assert found["attempts"] == (4, where)
+    assert found["random"] == (None, "default")
+    assert "not passhat's: name" in passhat("config", "--config", "green.toml").out
+    path.write_text(GREEN.format(mode="random"))
+    found = settings(passhat, "--config", "green.toml")
+    assert found["suite"] == ("orderdesk", where)
+    assert found["random"] == (3, where)
+    assert found["task"] == ([], "default")
+    # A flag that chooses tasks ends the file's way of choosing them.
+    found = settings(passhat, "--config", "green.toml", "--task", "retail/002")
+    assert (found["task"][0], found["random"][0]) == (["retail/002"], None)
+
+
+def test_a_run_by_a_green_agents_file(passhat: Passhat, here: Path) -> None:
+    (here / "green.toml").write_text(GREEN.format(mode="manual"))
+    ended = passhat("run", "--config", "green.toml", "-a", "demo:careful")
+    assert ended.code == 0
+    assert "airline/006  " in ended.out
+    assert "first^4" in ended.out
+    assert "window^2" in ended.out
+    (here / "green.toml").write_text(GREEN.format(mode="random"))
+    ended = passhat("run", "--config", "green.toml", "-a", "demo:careful", "--store", "b.db")
+    assert "12 of 12 attempts" in ended.err
+
+
+def test_random_draws_over_both_domains(passhat: Passhat) -> None:
+    passhat("run", "-s", "orderdesk", "--random", "8", "--seed", "1", "-a", "demo:hasty", "-n", "1")
+    (run,) = json.loads(passhat("runs", "--json").out)["runs"]
+    assert (run["tasks"], run["attempts"]) == (8, 8)
+    text = passhat("show", run["id"]).out
+    assert "retail/" in text
+    assert "airline/" in text
+
+
+def test_every_command_looks_for_the_store_that_the_file_names(
+    passhat: Passhat, here: Path
+) -> None:
+    (here / "passhat.toml").write_text(
+        "[run]\nstore = 'mine.db'\nagent = 'demo:careful'\nsuite = 'orderdesk/retail'\ntask = 0\n"
+        "attempts = 1\n"
+    )
+    assert passhat("run").code == 0
+    assert (here / "mine.db").exists()
+    assert len(json.loads(passhat("runs", "--json").out)["runs"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[run]\njbos = 1\n", "Did you mean jobs?"),
+        ("[rnu]\njobs = 1\n", "Did you mean run?"),
+        ("[run]\njobs = 1.5\n", "[run] jobs: '1.5' is not a valid integer"),
+        ("[run]\njobs = true\n", "takes a value, not true or false"),
+        ("[run]\nverbose = 1\n", "must be true or false"),
+        ("[run]\njobs = [1]\n", "takes one value"),
+        ("[run]\njobs = {a = 1}\n", "must be text, a number"),
+        ("run = 3\n", "must be a table"),
+        ("[run\n", "is not TOML"),
+        ("[pass_k_config]\nk = 3\nmode = 'manual'\n", "k must be even, not 3"),
+        ("[pass_k_config]\nk = 4\nmode = 'both'\n", "mode must be"),
+        ("[pass_k_config]\nk = 4\ndomain = 'hotel'\ntask_id = 1\n", "domain must be"),
+        ("[pass_k_config]\nk = 4\ndomain = 'retail'\n", "task_id must be a whole number"),
+        ("[pass_k_config]\nk = 4\nmode = 'random'\n", "num_battles must be a whole number"),
+        ("[pass_k_config]\nk = 4\nmodus = 'random'\n", "Did you mean mode?"),
+        ("[pass_k_config]\nk = true\n", "k must be a whole number"),
+        ("[pass_k_config]\nk = 4\nmode = 'random'\nnum_battles = 1\n[runn]\n", "Did you mean run?"),
+    ],
+)
+def test_mistakes_in_a_file_are_told_with_its_name(
+    passhat: Passhat, here: Path, text: str, message: str
+) -> None:
+    (here / "passhat.toml").write_text(text)
+    ended = passhat("config")
+    assert ended.code == 2
+    assert "passhat.toml" in ended.err
+    assert message in ended.err
+    assert passhat("run", "--help").code == 0
+
+
+def test_several_words_in_one_variable(passhat: Passhat, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSHAT_STOP_WHEN", "pass^4 >= 0.6, pass^1 >= 0.9")
+    monkeypatch.setenv("PASSHAT_TASK", "retail/001,2")
+    found = settings(passhat)
+    assert found["stop_when"][0] == ["pass^4 >= 0.6", "pass^1 >= 0.9"]
+    assert found["task"][0] == ["retail/001", "2"]
+    assert found["canary"] == (None, "default")
+    assert settings(passhat, "--no-canary")["canary"] == (False, "flag --canary")
+
+
+def test_a_variable_that_is_no_setting_is_pointed_out(
+    passhat: Passhat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSHAT_JBOS", "3")
+    assert "variables that are no setting: PASSHAT_JBOS" in passhat("config").out
+
+
+def test_a_key_in_a_setting_is_not_shown(passhat: Passhat) -> None:
+    word = "command:./agent --key sk-abcdefghijklmnopqrst"
+    for form in ([], ["--json"]):
+        text = passhat("config", "-a", word, *form).out
+        assert "sk-abc" not in text
+        assert "[redacted]" in text
+
+
+def test_a_file_that_is_not_there(passhat: Passhat) -> None:
+    ended = passhat("run", "--config", "nothing.toml")
+    assert ended.code == 2
+    assert "cannot be read" in ended.err
+
+
+def test_a_wrong_value_in_the_environment_names_the_option(
+    passhat: Passhat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSHAT_JOBS", "many")
+    ended = passhat("config")
+    assert ended.code == 2
+    assert "jobs" in ended.err

@@ -1,0 +1,188 @@
+"""Worlds served by MCP, solved by the SDK's own client through its endpoint alone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from passhat.agents.base import AttemptInfo
+from passhat.errors import InvalidValue
+from passhat.outcomes import Verdict
+from passhat.runner import Limits, run_attempts
+from passhat.runner.mcp_worlds import McpSuite
+from passhat.runner.planning import plan_run
+from passhat.runner.running import Stop
+from passhat.store import AttemptRecord, Store
+from passhat.suites import load_suite
+from passhat.suites.base import Turn
+
+Calls = list[tuple[str, dict[str, object]]]
+
+SOLVED: Calls = [
+    ("find_customer_by_email", {"email": "ines.halden@mail.example"}),
+    ("cancel_order", {"order": "R-2101", "reason": "mistake"}),
+]
+WORDS = "The order is cancelled and you get 48.00 back. Anything else?"
+
+
+class McpAgent:
+    """Calls tools by MCP, then says one sentence to the user, again and again."""
+
+    name = "test:mcp"
+
+    def __init__(self, calls: Calls, words: str = WORDS, mode: str = "auto") -> None:
+        self.calls = calls
+        self.words = words
+        self.mode = mode
+        self.endpoints: list[str] = []
+        self.results: list[Any] = []
+        self.tools: list[Any] = []
+
+    async def session(self, _attempt: AttemptInfo) -> McpSession:
+        return McpSession(self)
+
+
+class McpSession:
+    def __init__(self, agent: McpAgent) -> None:
+        self.agent = agent
+        self.begun = False
+
+    async def answer(self, turn: Turn) -> str:
+        if not self.begun:
+            self.begun = True
+            found = re.search(r"http://\S+/mcp", turn.text)
+            assert found is not None
+            self.agent.endpoints.append(found[0])
+            async with Client(found[0], mode=self.agent.mode) as client:
+                self.agent.tools = (await client.list_tools()).tools
+                for name, arguments in self.agent.calls:
+                    self.agent.results.append(await client.call_tool(name, arguments))
+        return self.agent.words
+
+    async def close(self) -> None:
+        return
+
+
+def attempted(agent: McpAgent, tmp_path: Path, **limits: Any) -> AttemptRecord:
+    return asyncio.run(_attempted(agent, tmp_path, **limits))[0]
+
+
+async def _attempted(agent: McpAgent, tmp_path: Path, **limits: Any) -> list[AttemptRecord]:
+    suite = McpSuite(load_suite("orderdesk/retail"))
+    plan = plan_run(suite, agent, attempts=1, tasks=suite.tasks[:1], limits=Limits(**limits))
+    made: list[AttemptRecord] = []
+    with Store(str(tmp_path / "store.db")) as store:
+        await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
+    return made
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_sdks_client_solves_a_task_with_nothing_but_the_endpoint(
+    mode: str, tmp_path: Path
+) -> None:
+    agent = McpAgent(SOLVED, mode=mode)
+    made = attempted(agent, tmp_path)
+    assert made.judgement.verdict is Verdict.PASSED, made.judgement
+    assert "cancel_order" in {tool.name for tool in agent.tools}
+    roles = [entry["role"] for entry in made.transcript]
+    assert roles[:6] == ["user", "agent", "tool", "agent", "tool", "agent"]
+    assert '"name": "cancel_order"' in made.transcript[3]["text"]
+    assert made.transcript[4]["text"].startswith("Tool result: ")
+    # As many steps as by the text protocol: every call is one, every sentence to the user is one.
+    assert made.steps == 2 + roles.count("user")
+
+
+def test_a_finished_attempts_path_is_gone() -> None:
+    """A second client gets an error while others still play, and so does a guessed path."""
+
+    async def refused(url: str) -> bool:
+        try:
+            async with Client(url) as client:
+                await client.list_tools()
+        except Exception:
+            return True
+        return False
+
+    async def whole() -> None:
+        suite = McpSuite(load_suite("orderdesk/retail"))
+        first = await suite.episode(suite.tasks[0], 1)
+        second = await suite.episode(suite.tasks[0], 2)
+        ends = [
+            re.findall(r"http://\S+/mcp", (await one.open()).text)[0] for one in (first, second)
+        ]
+        assert ends[0] != ends[1]
+        assert len(ends[0].split("/")[-2]) >= 32
+        await first.close()
+        async with Client(ends[1]) as client:
+            assert (await client.list_tools()).tools
+        for url in (ends[0], ends[1].replace("/mcp", "x/mcp"), f"{ends[1]}/more"):
+            assert await refused(url)
+        await second.close()
+        await suite.close()
+        assert await refused(ends[1])
+
+    asyncio.run(whole())
+
+
+def test_worlds_do_not_know_each_other() -> None:
+    async def whole() -> None:
+        suite = McpSuite(load_suite("orderdesk/retail"))
+        first, second = [await suite.episode(suite.tasks[0], 1) for _ in range(2)]
+        first.call("find_customer_by_email", {"email": "ines.halden@mail.example"})
+        first.call("cancel_order", {"order": "R-2101", "reason": "mistake"})
+        assert '"status": "cancelled"' in first.call("get_order", {"order": "R-2101"})
+        assert '"status": "cancelled"' not in second.call("get_order", {"order": "R-2101"})
+        await suite.close()
+
+    asyncio.run(whole())
+
+
+def test_steps_run_out_for_calls_as_well(tmp_path: Path) -> None:
+    agent = McpAgent([("get_order", {"order": "R-2101"})] * 9, "May I have your name?")
+    made = attempted(agent, tmp_path, max_steps=5)
+    assert made.judgement.why == "timeout"
+    assert "max_steps" in made.judgement.detail
+    assert made.steps == 5
+    assert [one.is_error for one in agent.results] == [False] * 4 + [True] * 5
+
+
+def test_a_tools_error_is_an_error_to_the_client(tmp_path: Path) -> None:
+    agent = McpAgent([("get_order", {"order": "nonsense"}), ("no_such_tool", {})])
+    made = attempted(agent, tmp_path)
+    assert [one.is_error for one in agent.results] == [True, True]
+    assert "nonsense" in agent.results[0].content[0].text
+    assert made.judgement.verdict is Verdict.FAILED
+
+
+def test_handing_over_ends_the_conversation(tmp_path: Path) -> None:
+    agent = McpAgent([("hand_over", {"topic": "legal"})] * 2)
+    made = attempted(agent, tmp_path)
+    assert [entry["role"] for entry in made.transcript] == ["user", "agent", "tool", "agent"]
+    assert [one.is_error for one in agent.results] == [False, True]
+
+
+def test_a_suite_without_tools_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "t", "prompt": "?", "answer": "yes"}')
+    with pytest.raises(InvalidValue, match="no tools"):
+        McpSuite(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"))
+
+
+def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
+    """The demo agents know no MCP; they may still call tools in their answers."""
+    store = tmp_path / "store.db"
+    ended = passhat(
+        *("run", "-s", "orderdesk/retail", "-a", "demo:careful", "--tools", "mcp", "-n", 1),
+        *("--task", 0, "--store", store),
+    )
+    assert ended.code == 0, ended.err
+    with Store(str(store)) as kept:
+        (run,) = kept.runs()
+        assert run.suite == "orderdesk/retail+mcp"
+        found = kept.attempt(run.id, "retail/001", 1)
+    assert found is not None
+    assert "MCP endpoint" in found.transcript[0]["text"]

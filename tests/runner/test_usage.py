@@ -1,0 +1,60 @@
+"""What a session reports is written down; what nobody reports is not."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from passhat.agents import AttemptInfo, Usage
+from passhat.runner import run_attempts
+from passhat.runner.planning import plan_run
+from passhat.runner.running import Stop
+from passhat.store import Store
+from passhat.suites import load_suite
+from passhat.suites.base import Turn
+
+
+class Frugal:
+    """An agent of somebody's own; its sessions say what they used."""
+
+    name = "frugal"
+    closed = 0
+
+    async def session(self, attempt: AttemptInfo) -> _FrugalSession:
+        return _FrugalSession(attempt.number)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class _FrugalSession:
+    def __init__(self, number: int) -> None:
+        # Of the second attempt the money is not known, and nothing of the third.
+        known = {1: Usage(30, 0.25), 2: Usage(40, None)}
+        if number in known:
+            self.usage = known[number]
+
+    async def answer(self, turn: Turn) -> str:
+        return "yes" if turn.said == turn.text else "no"
+
+    async def close(self) -> None:
+        return
+
+
+@pytest.mark.usefixtures("folder")
+def test_usage_of_a_session_reaches_the_store(tmp_path: Path) -> None:
+    agent = Frugal()
+    plan = plan_run(load_suite("jsonl:tasks.jsonl"), agent, attempts=3, top_p=0.5)
+    with Store(str(tmp_path / "store.db")) as store:
+        progress = asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
+        rows = [row for block in store.rows(plan.record.id) for row in block]
+    assert [(row[1], row[6], row[7]) for row in rows] == [
+        (1, 30.0, 0.25),
+        (2, 40.0, None),
+        (3, None, None),
+    ] * 5
+    assert (progress.passed, progress.tokens, progress.cost, progress.costed) == (15, 350, 1.25, 5)
+    assert plan.record.protocol.decoding == {"top_p": 0.5}
+    assert agent.closed == 1

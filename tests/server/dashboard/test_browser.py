@@ -1,0 +1,172 @@
+"""The dashboard in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
+
+Open = Callable[..., Any]
+
+
+def _paths(stored: Stored) -> list[str]:
+    return [
+        "/",
+        f"/runs/{stored.a}",
+        f"/runs/{stored.a}/attempts",
+        f"/runs/{stored.a}/task/retail/003",
+        f"/runs/{stored.a}/attempt/retail/003/1",
+        f"/compare?run={stored.a}&run={stored.b}",
+        "/history",
+        f"/forecast?run={stored.a}",
+        f"/plan?run={stored.a}",
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 420)])
+def test_every_page_is_quiet_and_fits(
+    browser_page: Open, view: str, stored: Stored, scheme: str, width: int
+) -> None:
+    own = browser_page(f"{view}/", scheme=scheme, width=width)
+    for path in _paths(stored):
+        own.page.goto(view + path)
+        assert own.page.locator("h1").count() == 1
+        room = own.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert room <= 0, path
+        paper = own.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(251, 251, 249)") is (scheme == "light")
+        unnamed = own.page.evaluate(
+            "[...document.querySelectorAll('a, button, input:not([type=hidden]), select, svg')]"
+            ".filter(e => !(e.getAttribute('aria-hidden') || e.closest('[aria-hidden], dialog') || "
+            "e.textContent.trim() || e.ariaLabel || e.labels?.length)).map(e => e.outerHTML)"
+        )
+        assert unnamed == [], path
+    assert own.complaints == []
+    assert own.external == []
+
+
+def test_hostile_transcripts_are_text(browser_page: Open, view: str, stored: Stored) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/011/1")
+    shown = own.page.locator(".turn-user pre").first.inner_text()
+    assert "<script>window.hacked = 1</script>" in shown
+    assert "</script>" in own.page.locator(".turn-result pre").inner_text()
+    own.page.wait_for_load_state("load")
+    for path in (f"/runs/{stored.a}/attempts", f"/runs/{stored.a}", "/"):
+        assert own.page.evaluate("window.hacked === undefined")
+        own.page.goto(view + path)
+    assert own.page.evaluate("window.hacked === undefined")
+    assert own.page.locator("b", has_text="bold").count() == 0
+    assert own.complaints == []
+
+
+def test_tool_calls_and_results_are_set_apart(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/005/2")
+    assert own.page.locator(".turn-call").get_by_text("calls get_order").is_visible()
+    assert '"order": "R-1"' in own.page.locator(".turn-call pre").inner_text()
+    assert own.page.locator(".turn-result").get_by_text("tool result").is_visible()
+    assert own.page.locator(".turn-agent pre").inner_text() == "Done."
+    assert "user_error" in own.page.locator(".verdict-box").inner_text()
+
+
+def test_attempts_by_keyboard(browser_page: Open, view: str, stored: Stored) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/000/1")
+
+    def press(key: str, leads_to: str) -> None:
+        own.page.keyboard.press(key)
+        own.page.wait_for_url(f"{view}/runs/{stored.a}{leads_to}")
+
+    press("j", "/attempt/retail/000/2")
+    press("ArrowRight", "/attempt/retail/000/3")
+    press("k", "/attempt/retail/000/2")
+    press("ArrowLeft", "/attempt/retail/000/1")
+    press("f", "/attempt/retail/000/1?verdict=failed")
+    switch = own.page.get_by_role("switch", name="failed only")
+    assert switch.get_attribute("aria-checked") == "true"
+    failed = own.page.request.get(
+        f"{view}/runs/{stored.a}/attempts.json?verdict=failed&order=suite"
+    ).json()["attempts"]
+    for one in [one for one in failed if (one["task"], one["attempt"]) > ("retail/000", 1)][:3]:
+        press("j", f"/attempt/{one['task']}/{one['attempt']}?verdict=failed")
+        assert "failed" in own.page.locator(".verdict-box").inner_text()
+    press("u", f"/task/{one['task']}")
+    press("u", "")
+    assert own.complaints == []
+
+
+def test_lists_by_keyboard_and_search(browser_page: Open, view: str, stored: Stored) -> None:
+    own = browser_page(f"{view}/")
+    own.page.keyboard.press("j")
+    own.page.keyboard.press("j")
+    assert own.page.evaluate("document.activeElement.getAttribute('href')") == f"/runs/{stored.b}"
+    own.page.keyboard.press("/")
+    own.page.keyboard.type("alpha")
+    expect(own.page.locator("#list [data-row]")).to_have_count(1)
+    assert own.page.get_by_role("link", name="alpha <b>bold</b>").is_visible()
+    own.page.get_by_role("searchbox").blur()
+    own.page.keyboard.press("?")
+    assert own.page.get_by_role("dialog", name="Keys").is_visible()
+    own.page.keyboard.press("Escape")
+    own.page.keyboard.press("j")
+    own.page.keyboard.press("Enter")
+    own.page.wait_for_url(f"{view}/runs/{stored.a}")
+    assert own.complaints == []
+
+
+def test_tasks_of_a_run_are_filtered_in_place(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}")
+    own.page.locator("#tasks [data-row]").first.wait_for()
+    assert own.page.locator("#tasks [data-row]").count() == TASKS
+    assert own.page.locator("#tasks .dots a").count() == TASKS * ATTEMPTS
+    own.page.get_by_label("Show").select_option("missing")
+    expect(own.page.locator("#tasks [data-row]")).to_have_count(1)
+    assert "show=missing" in own.page.url
+    own.page.locator("#tasks .dots a").nth(1).click()
+    own.page.wait_for_url(f"{view}/runs/{stored.a}/attempt/retail/005/2")
+    assert own.complaints == []
+
+
+def test_two_runs_are_chosen_and_compared(browser_page: Open, view: str) -> None:
+    own = browser_page(f"{view}/")
+    own.page.get_by_label("Choose beta", exact=False).last.check()
+    own.page.get_by_label("Choose alpha", exact=False).check()
+    own.page.get_by_role("button", name="Compare the chosen runs").click()
+    assert own.page.locator(".lead .claim").first.inner_text()
+    changed = own.page.locator(".beside tbody tr").count()
+    own.page.get_by_role("link", name=f"All {TASKS} tasks").click()
+    assert own.page.locator(".beside tbody tr").count() == TASKS
+    flips = own.page.locator(".flip-won, .flip-lost").count()
+    assert flips == changed
+    header = own.page.get_by_role("columnheader").all_inner_texts()
+    assert any("alpha" in text for text in header)
+    assert any("beta" in text for text in header)
+    assert own.complaints == []
+
+
+def test_the_curve_is_named_and_says_its_values(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/runs/{stored.b}")
+    curve = own.page.get_by_role("img", name="Capability and reliability over k")
+    curve.wait_for()
+    point = curve.locator(".point-1").last
+    said = str(point.get_attribute("data-tip"))
+    point.hover()
+    assert own.page.locator("#tip").inner_text() == said
+    answer = own.page.request.get(f"{view}/runs/{stored.b}.json").json()
+    (run,) = answer["runs"]
+    (told,) = (
+        one
+        for one in run["estimates"]
+        if (one["metric"], one["about"]) == (said.split(" ")[0], "new tasks")
+    )
+    assert said == (
+        f"{told['metric']} = {told['value']:.3f} [{told['low']:.3f}, {told['high']:.3f}]"
+    )
+    assert own.complaints == []

@@ -1,0 +1,75 @@
+"""Counting again only where something happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.server.dashboard.conftest import write_run
+
+from passhat.errors import PasshatError
+from passhat.outcomes import Verdict
+from passhat.server.dashboard.reports import Reports
+from passhat.server.dashboard.summaries import Summaries
+from passhat.store import AttemptRecord, Store
+from passhat.store.reading import Reading
+from passhat.suites.base import Judgement
+
+
+class Counting(Reading):
+    """Remembers what was counted."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.counted: list[int | None] = []
+
+    def counts(self, run=None):  # type: ignore[no-untyped-def]
+        self.counted.append(run)
+        return super().counts(run)
+
+
+def test_only_what_changed_is_counted(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db")
+    with Store(path) as store:
+        first, second = write_run(store, "a", 0.5), write_run(store, "b", 0.5)
+        reading = Counting(path)
+        summaries = Summaries(reading)
+        assert [one.stored for one in reversed(summaries.all())] == store.runs()
+        assert reading.counted == [1, 2]
+        summaries.all()
+        assert reading.counted == [1, 2]
+        store.release(second, missing=True)
+        store.claim(second, [("retail/005", 2)])
+        assert summaries.one(second).status == "in progress"
+        store.finish(second, [AttemptRecord("retail/005", 2, Judgement(Verdict.PASSED))])
+        assert reading.counted[2:] == [2]
+        summaries._again_at.clear()  # as if a while had passed
+        assert summaries.one(second).stored == store.find(second)
+        assert set(reading.counted[2:]) == {2}
+        store.remove(first)
+        assert [one.id for one in summaries.all()] == [second]
+        with pytest.raises(PasshatError, match="there is no run"):
+            summaries.one(first)
+        with pytest.raises(PasshatError, match="there is no run"):
+            summaries.one("")
+        reading.close()
+
+
+def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db")
+    with Store(path) as store:
+        run = write_run(store, "a", 0.5)
+        reading = Reading(path)
+        summaries, reports = Summaries(reading), Reports(path)
+        known = reports.whole(summaries.one(run))
+        assert reports.whole(summaries.one(run)) is known
+        assert reports.is_ready(summaries.one(run))
+        store.release(run, missing=True)
+        store.claim(run, [("retail/005", 2)])
+        store.finish(run, [AttemptRecord("retail/005", 2, Judgement(Verdict.PASSED))])
+        summaries._again_at.clear()
+        newer = summaries.one(run)
+        assert not reports.is_ready(newer)
+        assert reports.whole(newer).report.run.outcomes.total_missing == 0
+        reports.close()
+        reading.close()

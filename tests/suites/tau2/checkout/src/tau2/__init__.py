@@ -1,0 +1,1 @@
+"""A stand-in with the module names and signatures that the adapter uses."""

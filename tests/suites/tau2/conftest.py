@@ -1,0 +1,73 @@
+"""The stand-in checkout, and agents that know what its tasks want."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parent / "checkout"
+
+AGENTS = """
+import json
+
+WANTS = {"add_tea": "tea", "add_and_tell": "milk", "with_history": "jam", "both_act": "salt",
+         "by_rules": "tea", "by_model": "tea"}
+
+def call(name, **arguments):
+    return "<json>" + json.dumps({"name": name, "arguments": arguments}) + "</json>"
+
+class Good:
+    def __init__(self):
+        self.heard = []
+    def __call__(self, prompt, task):
+        self.heard.append(prompt)
+        if len(self.heard) == 1:
+            assert "Be brief." in prompt and "- add: Add a thing." in prompt
+            assert ("Is this the shop?" in prompt) == (task == "with_history")
+            return call("add", thing=WANTS[task])
+        if len(self.heard) == 2:
+            assert prompt == "Tool result: 1 things"
+            return call("respond", content="That makes 1 things. Is that all right?")
+        assert prompt == "User: Yes, please."
+        return call("respond", content="Done.")
+
+def forgets(prompt, task):
+    if task == "add_and_tell" and "User:" in prompt:
+        return call("add", thing="milk")
+    return call("respond", content="Done.")
+
+def mumbles(prompt):
+    return "I would rather not use your form."
+
+def blank(prompt):
+    return call("respond", content="  ")
+
+def errs(prompt):
+    return call("no_such_tool")
+
+def crashes(prompt):
+    return call("crash")
+
+def talks(prompt):
+    return call("respond", content="Tell me more.")
+
+def coin(prompt, task, seed):
+    if prompt.startswith("Tool result") or seed % 2:
+        return call("respond", content="1 things")
+    return call("add", thing=WANTS[task])
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with agents, which passhat is called in; the checkout is named by environment."""
+    (tmp_path / "shop_agents.py").write_text(AGENTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PASSHAT_TAU2", str(CHECKOUT))
+    monkeypatch.delenv("PASSHAT_TAU2_PYTHON", raising=False)
+    yield tmp_path
+    sys.modules.pop("shop_agents", None)
