@@ -10,7 +10,7 @@ import pytest
 from passhat.errors import ReadError
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.store import AttemptRecord, RunRecord, Store
+from passhat.store import AttemptRecord, JudgementSource, RunRecord, Store, StoredJudgement
 from passhat.store.reading import Reading, Wanted
 from passhat.suites.base import Judgement, Task
 
@@ -80,41 +80,27 @@ def test_lines_from_a_place_on(path: str) -> None:
     reading.close()
 
 
-JUDGEMENTS = """
-CREATE TABLE IF NOT EXISTS judgements (
-    key INTEGER PRIMARY KEY, run INTEGER NOT NULL, task INTEGER NOT NULL, number INTEGER NOT NULL,
-    verdict INTEGER NOT NULL, why TEXT NOT NULL, detail TEXT NOT NULL,
-    judge_fingerprint TEXT NOT NULL, at TEXT NOT NULL, source TEXT NOT NULL);
-CREATE VIEW IF NOT EXISTS judged AS
-    SELECT a.run, a.task, a.number, a.owner, coalesce(j.verdict, a.verdict) AS verdict,
-        coalesce(j.why, a.why) AS why, coalesce(j.detail, a.detail) AS detail,
-        a.seed, a.seconds, a.steps, a.tokens, a.cost, a.retries, a.answer, a.finished
-    FROM attempts a LEFT JOIN judgements j
-        ON j.run = a.run AND j.task = a.task AND j.number = a.number;
-"""
-
-
 def test_later_judgements_count(path: str) -> None:
-    db = sqlite3.connect(path)
-    db.executescript(JUDGEMENTS)
     reading = Reading(path)
-    key = reading.heads()[0].key
+    (head,) = reading.heads()
+    key = head.key
     assert reading.judged_after(0) == {}
     assert reading.counts()[key].passed == 3
-    with db:
-        db.execute(
-            "INSERT INTO judgements (run, task, number, verdict, why, detail, judge_fingerprint, "
-            "at, source) VALUES (?, 1, 3, 1, '', 'after all', '', '', 'regrade')",
-            (key,),
-        )
-    db.close()
+    with Store(path) as store:
+        later = StoredJudgement(Verdict.PASSED, "", "after all", JudgementSource.HUMAN)
+        store.add_judgement(head.id, "b", 3, later)
     assert reading.judged_after(0) == {key: 1}
     assert reading.judged_after(1) == {}
     assert reading.counts()[key].passed == reading.counts(key)[key].passed == 4
-    line = reading.line(key, (1, 3))
+    place = (reading.task_keys(key, ["b"])["b"], 3)
+    line = reading.line(key, place)
     assert line is not None
     assert (line.verdict, line.detail) == (Verdict.PASSED, "after all")
     assert reading.task_counts(key)[0].c == 3
+    assert [(word.source, word.verdict) for word in reading.words(key, place)] == [
+        ("judge", Verdict.FAILED),
+        ("human", Verdict.PASSED),
+    ]
     reading.close()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
-from passhat.cli.run import store_option
 
 
 @click.command("view")
@@ -42,22 +42,25 @@ def command(
     Serves this machine only unless --host says otherwise. Ctrl-C ends it.
     """
     import secrets
+    import socket
     import sys
 
-    from passhat.server.guard import Access, is_loopback
-    from passhat.server.serving import address_of, listen, serve
+    from passhat.server.dashboard.guard import Access, is_loopback
+    from passhat.server.dashboard.serving import address_of, listen, serve
     from passhat.store import Store
 
     # Opened once for writing: a file of an older version is brought up to date.
     Store(store_path, must_exist=True).close()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
-    access = Access(host, token, names)
+    here = socket.gethostname()
+    access = Access(host, token, (*names, here) if token else names)
     listening = listen(host, port)
     address = address_of(listening, access)
 
     def ready() -> None:
         click.echo(f"dashboard of {store_path}: {address}")
         if token:
+            click.echo(f"from other machines: {address_of(listening, access, here)}", err=True)
             click.echo("everybody who has this address can read every conversation", err=True)
         click.echo("Ctrl-C ends it", err=True)
         sys.stdout.flush()

@@ -11,7 +11,6 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,118 +18,33 @@ from urllib.parse import quote
 from passhat.errors import ReadError
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.store.answers import (
+    AttemptLine,
+    Group,
+    Place,
+    RunCounts,
+    RunHead,
+    TaskCounts,
+    Wanted,
+    Word,
+)
 from passhat.store.records import protocol_from
 
-__all__ = ["AttemptLine", "Group", "Reading", "RunCounts", "RunHead", "TaskCounts", "Wanted"]
+__all__ = [
+    "AttemptLine",
+    "Group",
+    "Place",
+    "Reading",
+    "RunCounts",
+    "RunHead",
+    "TaskCounts",
+    "Wanted",
+    "Word",
+]
 
 Row = tuple[Any, ...]
-Place = tuple[int, int]
-"""A task's short number and an attempt's number: where an attempt stands in the order of a run."""
 
 _WAIT_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunHead:
-    """What is known of a run without counting; ``version`` changes when anything else may have."""
-
-    key: int
-    id: str
-    agent: str
-    suite: str
-    name: str
-    planned: int
-    started: str
-    last: str
-    """When its newest attempt finished; empty before the first."""
-    open: bool
-    """Whether attempts are being made, or were left behind by a runner that is gone."""
-    judged: int = 0
-    """The newest later judgement of any of its attempts; 0 when there is none."""
-
-    @property
-    def version(self) -> str:
-        return f"{self.planned}/{self.last}/{int(self.open)}/{self.judged}"
-
-
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many tasks and finished attempts a run has."""
-
-    tasks: int = 0
-    attempts: int = 0
-    passed: int = 0
-    missing: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TaskCounts:
-    """One task: attempts with a verdict, passed, and without a verdict."""
-
-    key: int
-    task: str
-    labels: str
-    n: int
-    c: int
-    missing: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Attempts that ended in the same way, and what they took together; None is not recorded."""
-
-    verdict: Verdict
-    why: str
-    attempts: int
-    seconds: float | None
-    steps: float | None
-    tokens: float | None
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptLine:
-    """One finished attempt as a line."""
-
-    place: Place
-    task: str
-    number: int
-    verdict: Verdict
-    why: str
-    detail: str
-    steps: float | None
-    seconds: float | None
-    tokens: float | None
-    cost: float | None
-    seed: int | None
-    finished: str
-
-    def to_dict(self) -> dict[str, object]:
-        """The words that ``passhat export`` uses."""
-        failed, missing = self.verdict is Verdict.FAILED, self.verdict is Verdict.MISSING
-        return {
-            "task": self.task,
-            "attempt": self.number,
-            "verdict": str(self.verdict),
-            "category": self.why if failed else None,
-            "reason": self.why if missing else None,
-            "detail": self.detail or None,
-            "steps": self.steps,
-            "seconds": self.seconds,
-            "tokens": self.tokens,
-            "cost": self.cost,
-            "seed": self.seed,
-            "finished": self.finished,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which attempts of a run: all, those with a verdict or a word, or those of one task."""
-
-    verdict: Verdict | None = None
-    why: str = ""
-    task: int | None = None
 
 
 class Reading:
@@ -288,6 +202,23 @@ class Reading:
         where, values = self._where(run, Wanted(task=place[0]))
         found = self._lines(f"{where} AND a.number = ?", (*values, place[1]))
         return found[0] if found else None
+
+    def words(self, run: int, place: Place) -> list[Word]:
+        """Everything that was said of an attempt, the first judgement first."""
+        rows = self._all(
+            "SELECT 'judge', verdict, coalesce(why, ''), coalesce(detail, ''), finished "
+            "FROM attempts WHERE run = ? AND task = ? AND number = ? AND verdict IS NOT NULL",
+            run,
+            *place,
+        )
+        if self._judged:
+            rows += self._all(
+                "SELECT source, verdict, why, detail, at FROM judgements "
+                "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
+                run,
+                *place,
+            )
+        return [Word(source, Verdict(verdict), *others) for source, verdict, *others in rows]
 
     def transcript(self, run: int, place: Place) -> Sequence[Mapping[str, str]]:
         """The conversation of an attempt; empty when none was kept."""

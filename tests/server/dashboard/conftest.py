@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.server.app import make_app
-from passhat.server.guard import Access
+from passhat.server.dashboard.app import make_app
+from passhat.server.dashboard.guard import Access
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Judgement, Task
 

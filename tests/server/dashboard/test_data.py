@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
 
-from passhat.server import reports
+from passhat.server.dashboard import reports
 
 Passhat = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from passhat.server.drawing import Mark, Plot, Point, Series, draw
+from passhat.server.dashboard.drawing import Mark, Plot, Point, Series, draw
 
 
 def test_a_chart_is_named_and_escaped() -> None:

@@ -9,8 +9,8 @@ from tests.server.dashboard.conftest import write_run
 
 from passhat.errors import PasshatError
 from passhat.outcomes import Verdict
-from passhat.server.reports import Reports
-from passhat.server.summaries import Summaries
+from passhat.server.dashboard.reports import Reports
+from passhat.server.dashboard.summaries import Summaries
 from passhat.store import AttemptRecord, Store
 from passhat.store.reading import Reading
 from passhat.suites.base import Judgement

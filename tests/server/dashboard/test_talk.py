@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.server.talk import turns_of, visible
+from passhat.server.dashboard.talk import turns_of, visible
 
 
 @pytest.mark.parametrize(

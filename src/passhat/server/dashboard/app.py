@@ -29,22 +29,22 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from passhat.errors import PasshatError
-from passhat.server.commands import Commands
-from passhat.server.errors import Forbidden, NotFound
-from passhat.server.guard import Access, Guard, checked_form
-from passhat.server.live import Ending, live
-from passhat.server.reports import Reports
-from passhat.server.site import Answer, Ask, Html, Json, Site, answer
-from passhat.server.summaries import Summaries
-from passhat.server.views.attempts import attempt, attempts
-from passhat.server.views.compare import comparison
-from passhat.server.views.forecast import forecast
-from passhat.server.views.history import history
-from passhat.server.views.plan import planned
-from passhat.server.views.run import run
-from passhat.server.views.runs import runs
-from passhat.server.views.starting import regrade_command, start_command, started
-from passhat.server.views.task import task
+from passhat.server.dashboard.commands import Commands
+from passhat.server.dashboard.errors import Forbidden, NotFound
+from passhat.server.dashboard.guard import Access, Guard, checked_form
+from passhat.server.dashboard.live import Ending, live
+from passhat.server.dashboard.reports import Reports
+from passhat.server.dashboard.site import Answer, Ask, Html, Json, Site, answer
+from passhat.server.dashboard.summaries import Summaries
+from passhat.server.dashboard.views.attempts import attempt, attempts
+from passhat.server.dashboard.views.compare import comparison
+from passhat.server.dashboard.views.forecast import forecast
+from passhat.server.dashboard.views.history import history
+from passhat.server.dashboard.views.plan import planned
+from passhat.server.dashboard.views.run import run
+from passhat.server.dashboard.views.runs import runs
+from passhat.server.dashboard.views.starting import regrade_command, start_command, started
+from passhat.server.dashboard.views.task import task
 from passhat.store.reading import Reading
 
 __all__ = ["make_app"]
@@ -120,7 +120,7 @@ def make_app(
 
 
 def _routes(site: Site, ending: Ending) -> list[BaseRoute]:
-    static = StaticFiles(directory=str(files("passhat.server").joinpath("static")))
+    static = StaticFiles(directory=str(files("passhat.server.dashboard").joinpath("static")))
     look = files("passhat.report.html").joinpath("style.css").read_text(encoding="utf-8")
     found: list[BaseRoute] = [
         Route("/static/report.css", lambda _request: Response(look, media_type="text/css")),

@@ -20,8 +20,8 @@ from passhat.readers.store import run_from_store
 from passhat.readers.stored_counts import run_from_counts
 from passhat.report import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
-from passhat.server.errors import NotFound
-from passhat.server.summaries import Summary
+from passhat.server.dashboard.errors import NotFound
+from passhat.server.dashboard.summaries import Summary
 from passhat.store import Store
 from passhat.store.reading import Group, Reading
 

@@ -11,10 +11,10 @@ from passhat._display import number
 from passhat.errors import PasshatError
 from passhat.estimates import Estimate, metric
 from passhat.protocol import Protocol
-from passhat.server.drawing import Mark, Plot, Point, Series, draw
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
-from passhat.server.words import address, day
+from passhat.server.dashboard.drawing import Mark, Plot, Point, Series, draw
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
+from passhat.server.dashboard.words import address, day
 
 __all__ = ["history"]
 

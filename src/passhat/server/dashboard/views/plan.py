@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.errors import PasshatError
 from passhat.planning import Plan, plan
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
 
 __all__ = ["planned"]
 

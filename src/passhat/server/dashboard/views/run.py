@@ -14,12 +14,12 @@ from passhat.outcomes import Verdict
 from passhat.report import Report
 from passhat.report.measures import Measure, measures_of
 from passhat.report.plain_data import as_csv
-from passhat.server.drawing import Plot, Point, Series, draw
-from passhat.server.live import mark_of
-from passhat.server.reports import Known
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
-from passhat.server.views.tasks_of_run import task_list
+from passhat.server.dashboard.drawing import Plot, Point, Series, draw
+from passhat.server.dashboard.live import mark_of
+from passhat.server.dashboard.reports import Known
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
+from passhat.server.dashboard.views.tasks_of_run import task_list
 from passhat.store.reading import Group, Wanted
 
 __all__ = ["Card", "cards_of", "run", "total"]

@@ -21,9 +21,9 @@ from passhat.report.comparison_view import (
     ranking_note,
     result_rows,
 )
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
-from passhat.server.views.tasks_of_run import DOTS_UP_TO
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
+from passhat.server.dashboard.views.tasks_of_run import DOTS_UP_TO
 
 __all__ = ["comparison"]
 

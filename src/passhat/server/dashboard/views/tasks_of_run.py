@@ -8,9 +8,9 @@ import numpy as np
 
 from passhat._arrays import IntArray
 from passhat.outcomes import Outcomes, Verdict
-from passhat.server.reports import Known
-from passhat.server.site import Ask, Site
-from passhat.server.summaries import Summary
+from passhat.server.dashboard.reports import Known
+from passhat.server.dashboard.site import Ask, Site
+from passhat.server.dashboard.summaries import Summary
 
 __all__ = ["DOTS_UP_TO", "TaskLine", "TaskList", "task_list"]
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from passhat.errors import InvalidValue
-from passhat.server.guard import Access
+from passhat.server.dashboard.guard import Access
 
 __all__ = ["address_of", "listen", "serve"]
 
@@ -39,11 +39,12 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def address_of(listening: socket.socket, access: Access) -> str:
-    """What to open in a browser, with the token where there is one."""
+def address_of(listening: socket.socket, access: Access, name: str = "") -> str:
+    """What to open in a browser, with the token where there is one; ``name`` for other machines."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
-        host = socket.gethostname() if socket.gethostname() in access.names else "127.0.0.1"
+        host = "127.0.0.1"
+    host = name or host
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")
 
@@ -59,7 +60,7 @@ def serve(
     """Serve until Ctrl-C; ``ready`` is called when the first request can be answered."""
     import uvicorn
 
-    from passhat.server.app import make_app
+    from passhat.server.dashboard.app import make_app
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from passhat.server.errors import Forbidden
+from passhat.server.dashboard.errors import Forbidden
 
 __all__ = ["Access", "Guard", "checked_form", "is_loopback"]
 
@@ -119,7 +119,8 @@ class Guard:
             # One slash: a path that begins with two would lead to another host.
             path, rest = f"/{scope['path'].lstrip('/')}", urlencode(query, doseq=True)
             answer = RedirectResponse(f"{path}{'?' if rest else ''}{rest}", 303)
-            answer.set_cookie(_COOKIE, self._access.token, httponly=True, samesite="strict")
+            # Lax: an address that a colleague sent opens at once; forms are checked by themselves.
+            answer.set_cookie(_COOKIE, self._access.token, httponly=True, samesite="lax")
             return answer
         return PlainTextResponse(
             "A token is required: open the address that passhat view printed, or send "

@@ -18,12 +18,12 @@ import passhat
 from passhat._display import counted, number
 from passhat.errors import InvalidValue
 from passhat.outcomes import Verdict
-from passhat.server.commands import Commands
-from passhat.server.guard import Access
-from passhat.server.reports import Reports
-from passhat.server.summaries import Summaries
-from passhat.server.talk import visible
-from passhat.server.words import address, cost_text, day, dots, seconds_text
+from passhat.server.dashboard.commands import Commands
+from passhat.server.dashboard.guard import Access
+from passhat.server.dashboard.reports import Reports
+from passhat.server.dashboard.summaries import Summaries
+from passhat.server.dashboard.talk import visible
+from passhat.server.dashboard.words import address, cost_text, day, dots, seconds_text
 from passhat.store.reading import Reading
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Site:
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         found = Environment(
-            loader=PackageLoader("passhat.server", "templates"),
+            loader=PackageLoader("passhat.server.dashboard", "templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

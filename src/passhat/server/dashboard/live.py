@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from passhat.errors import PasshatError
-from passhat.server.site import Site
-from passhat.server.summaries import Summary
+from passhat.server.dashboard.site import Site
+from passhat.server.dashboard.summaries import Summary
 
 __all__ = ["Ending", "live", "mark_of"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from passhat.errors import InvalidValue, PasshatError
 from passhat.outcomes import Verdict
-from passhat.server.errors import NotFound
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
-from passhat.server.talk import turns_of
-from passhat.server.words import address
+from passhat.server.dashboard.errors import NotFound
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
+from passhat.server.dashboard.talk import turns_of
+from passhat.server.dashboard.words import address
 from passhat.store.reading import AttemptLine, Reading, Wanted
 
 __all__ = ["attempt", "attempts"]
@@ -118,6 +118,7 @@ def attempt(site: Site, ask: Ask) -> Answer:
             "line": line,
             "turns": turns,
             "only": only,
+            "words": site.reading.words(run, line.place),
             "marks": marks[:_PAGE],
             "previous": _link(summary, before, only),
             "next": _link(summary, after, only),

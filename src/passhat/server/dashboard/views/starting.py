@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from passhat.errors import InvalidValue
-from passhat.server.errors import Forbidden
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.errors import Forbidden
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
 
 __all__ = ["regrade_command", "start_command", "started"]
 

@@ -12,8 +12,8 @@ from passhat.estimates import metric
 from passhat.forecasts import Forecast, forecast_all, forecast_curve, keeps, reaches
 from passhat.outcomes import Run
 from passhat.report.forecast_data import default_words, forecast_data
-from passhat.server.drawing import Plot, Point, Series, draw
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.drawing import Plot, Point, Series, draw
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
 
 __all__ = ["forecast"]
 

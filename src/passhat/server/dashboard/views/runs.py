@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
 
 __all__ = ["runs"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from passhat.errors import PasshatError
 from passhat.estimates import Estimate, estimate_all
 from passhat.outcomes import Outcomes, Verdict
-from passhat.server.errors import NotFound
-from passhat.server.site import Answer, Ask, Csv, Html, Json, Site
-from passhat.server.summaries import Summary
-from passhat.server.views.tasks_of_run import DOTS_UP_TO
+from passhat.server.dashboard.errors import NotFound
+from passhat.server.dashboard.site import Answer, Ask, Csv, Html, Json, Site
+from passhat.server.dashboard.summaries import Summary
+from passhat.server.dashboard.views.tasks_of_run import DOTS_UP_TO
 from passhat.store.reading import AttemptLine, Wanted
 
 __all__ = ["task"]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from passhat.server.errors import NotFound
+from passhat.server.dashboard.errors import NotFound
 from passhat.store.reading import Reading, RunCounts, RunHead
 from passhat.store.records import StoredRun
 
