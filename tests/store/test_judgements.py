@@ -90,7 +90,10 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
         fill(store)
     with contextlib.closing(sqlite3.connect(path)) as database:
         # Take the file back to what the version before wrote.
-        database.executescript("DROP VIEW judged; DROP TABLE judgements; PRAGMA user_version = 2;")
+        database.executescript(
+            "DROP INDEX attempts_finished; DROP VIEW judged; DROP TABLE judgements; "
+            "PRAGMA user_version = 2;"
+        )
     with Store(path) as store:
         store.add_judgement(RUN.id, "a", 1, human(Verdict.PASSED))
         assert store.runs()[0].passed == 1
