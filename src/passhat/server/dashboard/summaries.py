@@ -15,8 +15,9 @@ __all__ = ["Summaries", "Summary"]
 
 _MANY = 50
 """From so many changed runs on, counting all of them in one go is quicker."""
-_PATIENCE = 10
-"""A count that took a while is kept for ten times as long, however much goes on meanwhile."""
+_LONG, _PATIENCE = 0.1, 10
+"""A count that took longer than a tenth of a second is kept for ten times as long as it took,
+however much goes on meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,8 @@ class Summaries:
             counts = counted.get(head.key) or self._reading.counts(head.key).get(head.key)
             took = time.monotonic() - began
             self._known[head.key] = Summary(head, counts or RunCounts(), head.version)
-            self._again_at[head.key] = time.monotonic() + _PATIENCE * took
+            if took > _LONG:
+                self._again_at[head.key] = time.monotonic() + _PATIENCE * took
         self._known = {head.key: self._known[head.key] for head in heads}
         self._listed = {summary.id: summary for summary in self._known.values()}
         return len(due) == len(changed)
