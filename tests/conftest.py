@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import fcntl
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from passhat.cli import main
+from postgres_cluster import Cluster, binaries
 
 # The machines that run this are shared and noisy: an example is never too slow to be right.
 settings.register_profile("passhat", deadline=None, derandomize=True, max_examples=60)
@@ -75,3 +80,67 @@ def table(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+@contextmanager
+def _shared_server(notes: Path) -> Iterator[Cluster]:
+    """One server for all processes of a test session: the first starts it, the last stops it."""
+
+    @contextmanager
+    def locked() -> Iterator[dict[str, object]]:
+        with notes.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            said = json.loads(file.read() or '{"users": 0}')
+            yield said
+            file.seek(0)
+            file.truncate()
+            file.write(json.dumps(said))
+
+    with locked() as said:
+        if not said["users"]:
+            cluster = Cluster()
+            cluster.start()
+            said["folder"] = str(cluster.folder)
+        said["users"] = int(str(said["users"])) + 1
+        cluster = Cluster(Path(str(said["folder"])))
+    try:
+        yield cluster
+    finally:
+        with locked() as said:
+            said["users"] = int(str(said["users"])) - 1
+            if not said["users"]:
+                cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def needs_postgres() -> None:
+    """For tests that start a server themselves."""
+    if binaries() is None:
+        pytest.skip("PostgreSQL is not installed on this machine: apt-get install postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A real PostgreSQL server, started for this test session."""
+    request.getfixturevalue("needs_postgres")
+    alone = not hasattr(request.config, "workerinput")
+    folder = tmp_path_factory.getbasetemp()
+    with _shared_server((folder if alone else folder.parent) / "postgres") as one:
+        yield one
+
+
+@pytest.fixture
+def postgres_address(postgres_server: Cluster) -> str:
+    """The address of a new, empty database."""
+    return postgres_server.make_database(f"t{secrets.token_hex(6)}")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new store goes: every test that asks for this is run on both kinds."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store" / "passhat.db")
+    return str(request.getfixturevalue("postgres_address"))

@@ -19,7 +19,7 @@ import time
 from passhat.agents import AttemptInfo
 from passhat.runner.planning import plan_run
 from passhat.runner.running import RunPlan, Stop, run_attempts
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -47,13 +47,13 @@ def plan() -> RunPlan:
 
 
 def run(path: str) -> None:
-    with Store(path) as store:
+    with open_store(path) as store:
         store.release(plan().record.id)
         asyncio.run(run_attempts(plan(), store, Stop(), lambda _record, _progress: None))
 
 
 def finished(path: str) -> list[tuple[str, int]]:
-    with Store(path) as store:
+    with open_store(path) as store:
         assert store.is_sound()
         return [
             (task, number) for run in store.runs() for task, number, _ in store.verdicts(run.id)

@@ -23,11 +23,11 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     return click.option(
         "--store",
         "store_path",
-        metavar="PATH",
+        metavar="PATH|URL",
         default=_DEFAULT_STORE,
         envvar="PASSHAT_STORE",
         show_default=True,
-        help="Where attempts are kept.",
+        help="Where attempts are kept: a file, or postgresql://USER@HOST/DATABASE.",
     )(function)
 
 
@@ -84,7 +84,7 @@ def command(
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
     from passhat.runner.redaction import Redactor
-    from passhat.store import Store
+    from passhat.store import open_store
     from passhat.suites import load_suite
 
     if attempts < 1 or jobs < 1:
@@ -108,7 +108,7 @@ def command(
         canary=canary,
         redact=Redactor(os.environ),
     )
-    with Store(store_path) as store:
+    with open_store(store_path) as store:
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)

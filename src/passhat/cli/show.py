@@ -21,9 +21,9 @@ def command(run: str, attempt: str | None, store_path: str) -> ExitCode:
     from passhat.report import ReportOptions, build_report
     from passhat.report.tables import captured
     from passhat.report.terminal import render_report
-    from passhat.store import Store
+    from passhat.store import open_store
 
-    with Store(store_path, must_exist=True) as store:
+    with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         if attempt is None:
             report = build_report([run_from_store(store, stored)], ReportOptions(with_tasks=True))

@@ -19,7 +19,7 @@ from typing import IO
 
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.json_parts import Outline, outline
-from passhat.store import DEFAULT_PATH, Store
+from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 
 __all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
 
@@ -35,13 +35,15 @@ class Source:
     """One file, compressed or not, or one folder. ``name`` is what the user called it.
 
     ``found`` is true when the user named the folder around it: then a file that is no log is
-    passed over rather than refused. ``part`` names one run inside a store.
+    passed over rather than refused. ``part`` names one run inside a store. ``address`` is set for
+    a store on a server, which has no file.
     """
 
     name: str
     path: Path
     found: bool = False
     part: str = ""
+    address: str = ""
 
     @property
     def stem(self) -> str:
@@ -71,7 +73,7 @@ class Source:
 
         A file that breaks off early still shows how it begins.
         """
-        if self.is_folder:
+        if self.is_folder or self.address:
             return b""
         head = b""
         with self.open() as stream:
@@ -133,6 +135,9 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word, known[name])]
     if word == STANDARD_INPUT:
         return [Source(word, _kept_standard_input())]
+    if is_address(word):
+        address, _, part = word.partition("#")
+        return [Source(without_password(word), Path(word), part=part, address=address)]
     path = Path(word)
     if path.exists():
         return [Source(word, path)]
@@ -146,7 +151,7 @@ def _stored_run(word: str) -> Source:
     """A run of the store here, by its id; what is neither that nor a file is not there."""
     store, hint = Path(DEFAULT_PATH), "Check the path or the glob."
     if store.is_file():
-        with Store(DEFAULT_PATH) as opened, suppress(InvalidValue):
+        with open_store(DEFAULT_PATH) as opened, suppress(InvalidValue):
             return Source(word, store, part=opened.find(word).id)
         hint += f" Nor is it a run in {DEFAULT_PATH}; passhat runs lists those."
     raise ReadError("there is no such file.", source=word, hint=hint)

@@ -1,4 +1,4 @@
-"""A store file as runs, so that every command reads what ``passhat run`` wrote."""
+"""A store as runs, so that every command reads what ``passhat run`` wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
-from passhat.store import Store, StoredRun
+from passhat.store import Store, StoredRun, open_store
 
 __all__ = ["StoreReader", "run_from_store"]
 
@@ -28,10 +28,10 @@ class StoreReader:
     name = "store"
 
     def recognises(self, source: Source) -> bool:
-        return source.head.startswith(_MAGIC)
+        return bool(source.address) or source.head.startswith(_MAGIC)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:  # noqa: ARG002
-        with Store(str(source.path), must_exist=True) as store:
+        with open_store(source.address or str(source.path), must_exist=True) as store:
             chosen = [store.find(source.part)] if source.part else store.runs()
             found = [run_from_store(store, run) for run in chosen if run.attempts]
         if not found:

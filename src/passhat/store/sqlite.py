@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, ClassVar
 
-import msgspec
-
-from passhat.errors import InvalidValue, ReadError, StoreUnavailable
-from passhat.outcomes import Verdict
-from passhat.protocol import Protocol
+from passhat.errors import PasshatError, ReadError, StoreUnavailable
+from passhat.store.base import Store
 from passhat.store.owners import is_gone, this_owner
-from passhat.store.records import AttemptRecord, Ended, RunRecord, StoredRun, protocol_from
 from passhat.store.schema import migrate
 
-__all__ = ["DEFAULT_PATH", "Store"]
+__all__ = ["DEFAULT_PATH", "SqliteStore"]
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
-_WORTH_PACKING = 400
-"""Bytes; what is smaller takes longer to compress than to write."""
+_LOOK_SECONDS = 0.1
 
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 """Trouble that somebody else may end: a lock is given back, room is made on the disk."""
 
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
 
-_LISTED = """
-    SELECT r.id, r.agent, r.suite, r.planned, r.started,
-        (SELECT count(*) FROM tasks t WHERE t.run = r.key),
-        count(a.verdict), coalesce(sum(a.verdict = -1), 0), coalesce(sum(a.verdict = 1), 0),
-        count(a.number) - count(a.verdict)
-    FROM runs r LEFT JOIN attempts a ON a.run = r.key GROUP BY r.key ORDER BY r.started, r.key
-"""
 
-
-class Store:
+class SqliteStore(Store):
     """Runs and their attempts in one file.
 
     Parameters
@@ -51,7 +34,11 @@ class Store:
         Made if it is not there, unless ``must_exist``.
     """
 
+    _BEGIN: ClassVar[str] = "BEGIN IMMEDIATE"
+    _db: sqlite3.Connection
+
     def __init__(self, path: str = DEFAULT_PATH, *, must_exist: bool = False) -> None:
+        super().__init__()
         self.path = path
         if must_exist and not Path(path).is_file():
             raise ReadError(
@@ -76,51 +63,12 @@ class Store:
             self._db.close()
             raise
         self._owner = this_owner()
-        self._task_keys: dict[str, dict[str, int]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._db.close()
+        self._seen: tuple[int, int] | None = None
 
     def wait_at_most(self, seconds: float) -> None:
-        """How long a lock of somebody else is waited for; meanwhile nothing else can go on."""
         self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
-    # -- writing -----------------------------------------------------------------------------
-
-    def begin(self, run: RunRecord, planned: int) -> None:
-        """Write a run down before its first attempt, or note that more attempts are planned."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        protocol = json.dumps(run.protocol.to_dict())
-        with self._transaction():
-            self._db.execute(
-                "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET planned = max(planned, excluded.planned)",
-                (run.id, run.agent, run.protocol.suite or "", run.name, protocol, planned, now),
-            )
-            key = self._key(run.id)
-            self._task_keys.pop(run.id, None)
-            self._db.executemany(
-                "INSERT OR IGNORE INTO tasks (run, position, task, labels) VALUES (?, ?, ?, ?)",
-                (
-                    (key, position, task.id, json.dumps(dict(task.labels)))
-                    for position, task in enumerate(run.tasks)
-                ),
-            )
-
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Mark attempts as being made; returns those that nobody else has claimed."""
         key, tasks = self._key(run), self._tasks(run)
         rows = [(key, tasks[task], number, self._owner) for task, number in attempts]
         before = self._db.total_changes
@@ -134,199 +82,59 @@ class Store:
             got = [self._db.execute(_CLAIM, row).rowcount for row in rows]
         return [one for one, mine in zip(attempts, got, strict=True) if mine]
 
-    def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
-        """Write down what came of claimed attempts, all of them in one transaction."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        key, tasks = self._key(run), self._tasks(run)
-        records = list(attempts)
-        with self._transaction():
-            self._db.executemany(
-                "UPDATE attempts SET owner = NULL, verdict = ?, why = ?, detail = ?, seed = ?, "
-                "seconds = ?, steps = ?, tokens = ?, cost = ?, retries = ?, answer = ?, "
-                "finished = ?, leak = ? "
-                "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL",
-                (
-                    (
-                        *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
-                        *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
-                        *(one.retries, one.answer_hash, now, one.leak or None),
-                        *(key, tasks[one.task], one.number),
-                    )
-                    for one in records
-                ),
-            )
-            self._db.executemany(
-                "INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?)",
-                (
-                    (key, tasks[one.task], one.number, _packed(one))
-                    for one in records
-                    if one.transcript
-                ),
-            )
+    def changes(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while True:
+            # The first number tells of others' commits only, the second of our own.
+            version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            seen = (int(version), self._db.total_changes)
+            if seen != self._seen:
+                self._seen = seen
+                return True
+            if time.monotonic() >= end:
+                return False
+            time.sleep(min(_LOOK_SECONDS, seconds))
 
-    def release(self, run: str, *, missing: bool = False) -> int:
-        """Forget claims of runners that are gone (and of this one); returns how many.
+    def is_sound(self) -> bool:
+        return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
 
-        With ``missing`` attempts that ended without a verdict are forgotten, too, so that they
-        are made again.
-        """
-        if self._found_key(run) is None:
-            return 0
-        key = self._key(run)
-        open_rows = self._db.execute(
-            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (key,)
+    def vacuum(self) -> None:
+        try:
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise self._told(error) from None
+
+    def size(self) -> int:
+        pages, size = (
+            int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "page_size")
+        )
+        return pages * size
+
+    def _tell(self, run: str) -> None:
+        """Others see it by the version of the data, which SQLite counts itself."""
+
+    def _gone_owners(self, run: int) -> list[str]:
+        rows = self._db.execute(
+            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (run,)
         ).fetchall()
-        gone = [owner for (owner,) in open_rows if owner == self._owner or is_gone(owner or "")]
-        with self._transaction():
-            count = sum(
-                self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict IS NULL AND owner = ?",
-                    (key, owner),
-                ).rowcount
-                for owner in gone
-            )
-            if missing:
-                count += self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict = ?",
-                    (key, int(Verdict.MISSING)),
-                ).rowcount
-        return count
+        return [owner for (owner,) in rows if owner == self._owner or is_gone(owner or "")]
 
-    def remove(self, run: str) -> None:
-        """Delete a run with everything that belongs to it."""
-        with self._transaction():
-            self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
-        self._task_keys.pop(run, None)
-
-    # -- reading -----------------------------------------------------------------------------
-
-    def made(self, run: str) -> dict[str, int]:
-        """The attempts that are finished or being made: bit i of a task's number is attempt i."""
-        rows = self._db.execute(
-            "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task "
-            "WHERE a.run = ?",
-            (self._key(run),),
-        )
-        made: dict[str, int] = {}
-        for task, number in rows:
-            made[task] = made.get(task, 0) | 1 << number
-        return made
-
-    def leaks(self, run: str) -> list[tuple[str, int, str]]:
-        """(task, number, the attempt whose reference was said), in order."""
-        rows = self._db.execute(
-            "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
-            "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
-            (self._key(run),),
-        )
-        return rows.fetchall()
-
-    def runs(self) -> list[StoredRun]:
-        """Every run, the oldest first."""
-        return [_stored(row) for row in self._db.execute(_LISTED)]
-
-    def find(self, word: str) -> StoredRun:
-        """A run by its id or the beginning of it."""
-        found = [run for run in self.runs() if run.id.startswith(word)]
-        if len(found) == 1:
-            return found[0]
-        known = ", ".join(run.id for run in (found or self.runs())[-10:])
-        what = f"{len(found)} runs start with" if found else "there is no run"
-        raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
-
-    def protocol(self, run: str) -> Protocol:
-        """The protocol that a run was begun with."""
-        (text,) = self._db.execute("SELECT protocol FROM runs WHERE id = ?", (run,)).fetchone()
-        return protocol_from(json.loads(text))
-
-    def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
-        """Finished attempts in order of tasks and attempts, some at a time.
-
-        (task, number, verdict, why, seconds, steps, tokens, cost, answer, labels)
-        """
-        found = self._db.execute(
-            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            "a.answer, t.labels "
-            "FROM tasks t JOIN attempts a ON a.run = t.run AND a.task = t.key "
-            "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
-            (self._key(run),),
-        )
+    def _stream(
+        self, sql: str, parameters: Sequence[Any], size: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        found = self._db.execute(sql, parameters)
         while block := found.fetchmany(size):
             yield block
 
-    def verdicts(self, run: str) -> Iterator[tuple[str, int, Verdict]]:
-        """(task, number, verdict) of every finished attempt."""
-        for block in self.rows(run):
-            yield from ((str(t), int(str(n)), Verdict(int(str(v)))) for t, n, v, *_ in block)
+    def _trouble(self, error: BaseException) -> PasshatError | None:
+        return self._told(error) if isinstance(error, sqlite3.Error) else None
 
-    def attempt(self, run: str, task: str, number: int) -> Ended | None:
-        """One finished attempt with its transcript."""
-        row = self._db.execute(
-            "SELECT a.verdict, a.why, a.detail, a.seconds, a.steps, x.body FROM attempts a "
-            "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
-            "WHERE a.run = ? AND a.task = ? AND a.number = ? AND a.verdict IS NOT NULL",
-            (self._key(run), self._tasks(run).get(task, -1), number),
-        ).fetchone()
-        if row is None:
-            return None
-        verdict, why, detail, seconds, steps, body = row
-        transcript = _unpacked(body) if body else ()
-        return Ended(
-            task, number, Verdict(verdict), why or "", detail or "", seconds, steps, transcript
+    def _told(self, error: sqlite3.Error) -> PasshatError:
+        passing = getattr(error, "sqlite_errorcode", None) in _PASSING
+        return (StoreUnavailable if passing else ReadError)(
+            f"cannot be written ({error}).",
+            source=self.path,
+            hint="Finished attempts are kept; run the same command again when it can.",
         )
-
-    def is_sound(self) -> bool:
-        """Whether SQLite finds the file whole."""
-        return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
-
-    def _found_key(self, run: str) -> int | None:
-        row = self._db.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
-        return None if row is None else int(row[0])
-
-    def _key(self, run: str) -> int:
-        """The short number that stands for a run inside the file."""
-        key = self._found_key(run)
-        if key is None:
-            raise InvalidValue(f"{self.path}: there is no run {run!r}.")
-        return key
-
-    def _tasks(self, run: str) -> dict[str, int]:
-        """The short number of every task of a run; tasks are only ever added."""
-        if run not in self._task_keys:
-            rows = self._db.execute("SELECT task, key FROM tasks WHERE run = ?", (self._key(run),))
-            self._task_keys[run] = dict(rows.fetchall())
-        return self._task_keys[run]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            passing = getattr(error, "sqlite_errorcode", None) in _PASSING
-            raise (StoreUnavailable if passing else ReadError)(
-                f"cannot be written ({error}).",
-                source=self.path,
-                hint="Finished attempts are kept; run the same command again when it can.",
-            ) from None
-
-
-def _packed(record: AttemptRecord) -> bytes:
-    """JSON; compressed, as lightly as SQLite's own pages make sensible, when it is not small."""
-    body = msgspec.json.encode(record.transcript)
-    return body if len(body) < _WORTH_PACKING else zlib.compress(body, level=1)
-
-
-def _unpacked(body: bytes) -> Sequence[Mapping[str, str]]:
-    text = body if body.startswith(b"[") else zlib.decompress(body)
-    transcript: Sequence[Mapping[str, str]] = json.loads(text)
-    return transcript
-
-
-def _stored(row: tuple[str, str, str, int, str, int, int, int, int, int]) -> StoredRun:
-    run, agent, suite, planned, started, tasks, made, missing, passed, open_ = row
-    status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
-    return StoredRun(run, agent, suite, tasks, planned, made, missing, passed, started, status)

@@ -1,0 +1,100 @@
+"""Numbers that the database counts itself, so that a hundred million attempts need no memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passhat.outcomes import Verdict
+from passhat.store.database import Database
+
+__all__ = ["Counts", "counts", "made"]
+
+_FEW = 200
+"""Up to so many tasks with gaps are asked for one by one."""
+_BLOCK = 10_000
+
+Stream = Callable[[str, Sequence[Any], int], Iterator[list[tuple[Any, ...]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A run, task by task: scored, passed and missing; and how often each reason was given.
+
+    ``labels`` is the text of every task's labels, as it is stored.
+    """
+
+    tasks: list[str]
+    labels: list[str]
+    n: array[int]
+    c: array[int]
+    m: array[int]
+    reasons: Mapping[Verdict, Mapping[str, int]]
+
+
+def counts(stream: Stream, database: Database, run: int) -> Counts:
+    """Group the finished attempts of a run by task."""
+    found = Counts([], [], array("q"), array("q"), array("q"), _reasons(database, run))
+    same: dict[str, str] = {}
+    for block in stream(
+        "SELECT t.task, t.labels, a.n, a.c, a.m FROM tasks t JOIN ("
+        "SELECT task, count(*) FILTER (WHERE verdict >= 0) AS n, "
+        "count(*) FILTER (WHERE verdict = 1) AS c, count(*) FILTER (WHERE verdict = -1) AS m "
+        "FROM attempts WHERE run = ? AND verdict IS NOT NULL GROUP BY task) a ON a.task = t.key "
+        "WHERE t.run = ? ORDER BY t.position, t.key",
+        (run, run),
+        _BLOCK,
+    ):
+        for task, labels, n, c, m in block:
+            found.tasks.append(task)
+            found.labels.append(same.setdefault(labels, labels))
+            found.n.append(n)
+            found.c.append(c)
+            found.m.append(m)
+    return found
+
+
+def _reasons(database: Database, run: int) -> dict[Verdict, dict[str, int]]:
+    found: dict[Verdict, dict[str, int]] = {}
+    for verdict, why, count in database.execute(
+        "SELECT verdict, why, count(*) FROM attempts WHERE run = ? AND verdict <= 0 "
+        "GROUP BY verdict, why ORDER BY count(*) DESC, why",
+        (run,),
+    ):
+        found.setdefault(Verdict(verdict), {})[why or ""] = count
+    return found
+
+
+def made(database: Database, run: int) -> dict[str, int]:
+    """For every task the attempts that are there, as bits; without looking at each where they
+    stand without a gap, which is nearly always so.
+    """
+    found: dict[str, int] = {}
+    gaps: list[tuple[str, int]] = []
+    for task, key, count, low, high in database.execute(
+        "SELECT t.task, t.key, a.count, a.low, a.high FROM tasks t JOIN ("
+        "SELECT task, count(*) AS count, min(number) AS low, max(number) AS high "
+        "FROM attempts WHERE run = ? GROUP BY task) a ON a.task = t.key WHERE t.run = ?",
+        (run, run),
+    ):
+        if high - low + 1 == count:
+            found[task] = (1 << high + 1) - (1 << low)
+        else:
+            gaps.append((task, key))
+    if len(gaps) <= _FEW:
+        for task, key in gaps:
+            rows = database.execute(
+                "SELECT number FROM attempts WHERE run = ? AND task = ?", (run, key)
+            )
+            found[task] = sum(1 << number for (number,) in rows)
+        return found
+    rows = database.execute(
+        "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task WHERE a.run = ?",
+        (run,),
+    )
+    found = {}
+    for task, number in rows:
+        found[task] = found.get(task, 0) | 1 << number
+    return found
