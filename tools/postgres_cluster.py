@@ -72,7 +72,8 @@ class Cluster:
         """
         for left in reversed(range(_START_TRIES)):
             try:
-                return self._start()
+                self._start()
+                break
             except subprocess.CalledProcessError:
                 if left == 0:
                     raise

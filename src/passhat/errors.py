@@ -15,6 +15,7 @@ these and exits with the code beside it.
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   ├── UnknownFormat             no reader recognises the file
+    │   ├── StoreConflict             two stores that hold different things under one name
     │   └── StoreUnavailable          a store that is locked, full or away for the moment
     └── MissingExtra                  an optional package is not installed
 
@@ -37,6 +38,7 @@ __all__ = [
     "ReadError",
     "RuleError",
     "SandboxUnavailable",
+    "StoreConflict",
     "StoreUnavailable",
     "TooFewAttempts",
     "UnequalAttempts",
@@ -132,6 +134,10 @@ class ReadError(PasshatError):
         super().__init__(f"{where}: {message}", hint=hint)
         self.source = source
         self.line = line
+
+
+class StoreConflict(ReadError):
+    """Two stores hold different things under one name; nothing is overwritten."""
 
 
 class StoreUnavailable(ReadError):

@@ -16,7 +16,7 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("demo", "run", "runs", "show", "rm", "suites", "tasks", "agents"),
+    *("demo", "run", "runs", "show", "rm", "store", "suites", "tasks", "agents"),
     *("report", "compare", "gate", "plan", "forecast", "temperature", "explain"),
     *("judge", "sandbox", "read", "import", "export", "completion"),
 )

@@ -52,6 +52,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     help="Tell each conversation a reference, and look for it in others.",
 )
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @store_option
 @click.option("--verbose", is_flag=True, help="A line for every attempt.")
@@ -70,6 +71,7 @@ def command(
     stop_when: tuple[str, ...],
     canary: bool | None,
     only_missing: bool,
+    shard: str | None,
     name: str,
     store_path: str,
     verbose: bool,
@@ -84,6 +86,7 @@ def command(
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
     from passhat.runner.redaction import Redactor
+    from passhat.runner.shards import Shard
     from passhat.store import open_store
     from passhat.suites import load_suite
 
@@ -107,6 +110,7 @@ def command(
         stop_when=stop_when,
         canary=canary,
         redact=Redactor(os.environ),
+        shard=None if shard is None else Shard.of_text(shard),
     )
     with open_store(store_path) as store:
         freed = store.release(plan.record.id, missing=only_missing)

@@ -85,7 +85,7 @@ class RunPlan:
 
     def attempter(self) -> Attempter:
         """Who makes the attempts."""
-        tasks = [task.id for task in self.tasks]
+        tasks = [task.id for task in self.record.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
         return Attempter(
             self.suite,

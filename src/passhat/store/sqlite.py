@@ -96,7 +96,10 @@ class SqliteStore(Store):
             time.sleep(min(_LOOK_SECONDS, seconds))
 
     def is_sound(self) -> bool:
-        return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
+        try:
+            return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
+        except sqlite3.DatabaseError:
+            return False
 
     def vacuum(self) -> None:
         try:
