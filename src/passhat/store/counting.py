@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from passhat.outcomes import Verdict
+from passhat.outcomes import MeasureSum, Verdict
+from passhat.outcomes.attempts import MEASURES
 from passhat.store.database import Database
 
 __all__ = ["Counts", "counts", "made"]
@@ -15,6 +16,21 @@ __all__ = ["Counts", "counts", "made"]
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
 _BLOCK = 10_000
+
+_SUMMED = "".join(
+    f", count({name}) AS {name}_n, sum({name}) AS {name}_sum, "
+    f"count({name}) FILTER (WHERE verdict = 1) AS {name}_c"
+    for name in MEASURES
+)
+_COUNTED = (
+    f"SELECT t.task, t.labels, a.n, a.c, a.m"
+    f"{''.join(f', a.{name}_n, a.{name}_sum, a.{name}_c' for name in MEASURES)} "
+    "FROM tasks t JOIN (SELECT task, count(*) FILTER (WHERE verdict >= 0) AS n, "
+    "count(*) FILTER (WHERE verdict = 1) AS c, "
+    f"count(*) FILTER (WHERE verdict = -1) AS m{_SUMMED} FROM attempts "
+    "WHERE run = ? AND verdict IS NOT NULL GROUP BY task) a ON a.task = t.key "
+    "WHERE t.run = ? ORDER BY t.position, t.key"
+)
 
 Stream = Callable[[str, Sequence[Any], int], Iterator[list[tuple[Any, ...]]]]
 
@@ -32,28 +48,33 @@ class Counts:
     c: array[int]
     m: array[int]
     reasons: Mapping[Verdict, Mapping[str, int]]
+    measures: Mapping[str, MeasureSum]
 
 
 def counts(stream: Stream, database: Database, run: int) -> Counts:
     """Group the finished attempts of a run by task."""
-    found = Counts([], [], array("q"), array("q"), array("q"), _reasons(database, run))
+    found = Counts([], [], array("q"), array("q"), array("q"), _reasons(database, run), {})
+    sums = {name: [0, 0.0, 0] for name in MEASURES}
     same: dict[str, str] = {}
-    for block in stream(
-        "SELECT t.task, t.labels, a.n, a.c, a.m FROM tasks t JOIN ("
-        "SELECT task, count(*) FILTER (WHERE verdict >= 0) AS n, "
-        "count(*) FILTER (WHERE verdict = 1) AS c, count(*) FILTER (WHERE verdict = -1) AS m "
-        "FROM attempts WHERE run = ? AND verdict IS NOT NULL GROUP BY task) a ON a.task = t.key "
-        "WHERE t.run = ? ORDER BY t.position, t.key",
-        (run, run),
-        _BLOCK,
-    ):
-        for task, labels, n, c, m in block:
+    for block in stream(_COUNTED, (run, run), _BLOCK):
+        for task, labels, n, c, m, *measured in block:
             found.tasks.append(task)
             found.labels.append(same.setdefault(labels, labels))
             found.n.append(n)
             found.c.append(c)
             found.m.append(m)
-    return found
+            for place, total in enumerate(sums.values()):
+                recorded, amount, passed = measured[3 * place : 3 * place + 3]
+                if recorded:
+                    total[0] += recorded
+                    total[1] += amount
+                    total[2] += passed
+    measures = {
+        name: MeasureSum(int(recorded), total, int(passed))
+        for name, (recorded, total, passed) in sums.items()
+        if recorded
+    }
+    return replace(found, measures=measures)
 
 
 def _reasons(database: Database, run: int) -> dict[Verdict, dict[str, int]]:
