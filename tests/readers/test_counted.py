@@ -149,7 +149,7 @@ def test_every_command_works_on_counts(passhat: Passhat, tmp_path: Path) -> None
     assert passhat("compare", two, "--allow", "--metric", "pass^2").code == 0
     path = table(tmp_path, TABLES["numbers"])
     assert passhat("gate", path, "pass^2 >= 0.01", "seconds <= 100").code in (0, 3)
-    assert passhat("forecast", path, "-k", "10").code == 0
+    assert passhat("forecast", path, "--metric", "pass^10").code == 0
     ended = passhat("report", path, "--metric", "window^2")
     assert ended.code == 2
     assert "counted" in ended.err
