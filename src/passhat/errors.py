@@ -13,6 +13,7 @@ these and exits with the code beside it.
     ├── UnequalAttempts               a metric that needs the same n on every task
     ├── NotComparable                 two runs that do not answer the same question
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
+    ├── EngineUnavailable             a cluster that cannot be reached or cannot do the work
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   ├── UnknownFormat             no reader recognises the file
     │   ├── StoreConflict             two stores that hold different things under one name
@@ -28,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "EngineUnavailable",
     "InvalidCounts",
     "InvalidValue",
     "MetricError",
@@ -122,6 +124,10 @@ class SandboxUnavailable(PasshatError):
 
     Raised before anything is run, so that no paid attempt is lost to it.
     """
+
+
+class EngineUnavailable(PasshatError):
+    """A cluster cannot be reached, or has no worker that can do the work."""
 
 
 class ReadError(PasshatError):

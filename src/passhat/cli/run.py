@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +11,10 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from passhat.runner import Progress, RunPlan
+    from passhat.runner.running import Work
     from passhat.suites import Suite, Task
 
 _DEFAULT_STORE = ".passhat/passhat.db"
@@ -52,6 +54,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     help="Tell each conversation a reference, and look for it in others.",
 )
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @store_option
@@ -71,6 +74,7 @@ def command(
     stop_when: tuple[str, ...],
     canary: bool | None,
     only_missing: bool,
+    on: str | None,
     shard: str | None,
     name: str,
     store_path: str,
@@ -116,7 +120,8 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
-        progress, stopped = _run(plan, store, verbose=verbose)
+        with _engine(on, plan, suite, agent) as work:
+            progress, stopped = _run(plan, store, work, verbose=verbose)
         _report(plan, store)
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
@@ -168,7 +173,23 @@ def choose_tasks(
     return tuple({task.id: task for task in chosen}.values())
 
 
-def _run(plan: RunPlan, store: object, *, verbose: bool) -> tuple[Progress, bool]:
+@contextmanager
+def _engine(on: str | None, plan: RunPlan, suite: str, agent: str) -> Iterator[Work | None]:
+    """Who makes the attempts: workers elsewhere, or (``None``) this process."""
+    if on is None:
+        yield None
+        return
+    from passhat.runner.on_ray import OnRay
+
+    address = OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
+    with OnRay(plan, suite, agent, address) as engine:
+        click.echo(f"{engine.workers} Ray workers", err=True)
+        yield engine.work
+
+
+def _run(
+    plan: RunPlan, store: object, work: Work | None, *, verbose: bool
+) -> tuple[Progress, bool]:
     import asyncio
     import signal
     import sys
@@ -210,7 +231,7 @@ def _run(plan: RunPlan, store: object, *, verbose: bool) -> tuple[Progress, bool
         if sys.platform != "win32":
             loop.add_signal_handler(signal.SIGINT, interrupted)
             loop.add_signal_handler(signal.SIGTERM, interrupted)
-        return await run_attempts(plan, store, stop, seen)
+        return await run_attempts(plan, store, stop, seen, work)
 
     progress = asyncio.run(whole())
     return progress, stop.asked

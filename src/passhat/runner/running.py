@@ -25,7 +25,7 @@ from passhat.sequential import consumption_order
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
 
-__all__ = ["Limits", "Progress", "RunPlan", "Stop", "run_attempts"]
+__all__ = ["Limits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
 
 _PATIENCE_SECONDS = 120.0
 """How long a store that is locked, full or away is waited for."""
@@ -144,7 +144,13 @@ class Stop:
 Seen = Callable[[AttemptRecord, Progress], None]
 
 
-async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
+"""Has claimed attempts made: in this process, or elsewhere."""
+
+
+async def run_attempts(
+    plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work | None = None
+) -> Progress:
     """Make every planned attempt that the store does not have yet."""
     rule = _stop_rule(plan)
     store.wait_at_most(_LOCKED_SECONDS)
@@ -177,7 +183,7 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
         if rule is not None and rule.ask():
             stop.enough()
 
-    workers = asyncio.create_task(_work(plan, claims, outbox))
+    workers = asyncio.ensure_future((work or _work)(plan, claims, outbox))
     writer = asyncio.create_task(_write(outbox, note))
     stop.when_impatient(workers.cancel)
     try:
