@@ -40,9 +40,8 @@ def _elsewhere(address: str, owner: str, seconds_ago: float | None) -> None:
             )
 
 
-@pytest.mark.parametrize(
-    ("seconds_ago", "freed"), [(0.0, 0), (0.5, 0), (2.0, 1), (None, 1)], ids=str
-)
+# Seen an hour ahead stands for "just now", however slow this machine is.
+@pytest.mark.parametrize(("seconds_ago", "freed"), [(-3600.0, 0), (3600.0, 1), (None, 1)], ids=str)
 def test_a_runner_on_another_machine_is_gone_when_it_gave_no_sign(
     postgres_address: str, seconds_ago: float | None, freed: int
 ) -> None:

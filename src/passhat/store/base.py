@@ -28,6 +28,7 @@ FINISHED_COLUMNS = (
     *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
     *("retries", "answer", "finished", "leak"),
 )
+"""What is known of an attempt once it is over, in the order in which it is written."""
 
 _LISTED = """
     SELECT r.id, r.agent, r.suite, r.planned, r.started,
@@ -52,10 +53,6 @@ class Store(ABC):
     _db: Database
     _owner: str
     _BEGIN: ClassVar[str] = "BEGIN"
-    _FINISH: ClassVar[str] = (
-        f"UPDATE attempts SET owner = NULL, {', '.join(f'{c} = ?' for c in FINISHED_COLUMNS)} "
-        "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL"
-    )
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
@@ -118,6 +115,14 @@ class Store(ABC):
         """What a user is told of an error of the database; ``None`` for any other error."""
 
     @abstractmethod
+    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of ``FINISHED_COLUMNS`` with run, task and number; the first result stays."""
+
+    @abstractmethod
+    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of run, task, number and body; a later one takes the place of an earlier one."""
+
+    @abstractmethod
     def _tell(self, run: str) -> None:
         """Tell whoever watches that attempts were finished; part of the transaction."""
 
@@ -151,26 +156,19 @@ class Store(ABC):
         key, tasks = self._key(run), self._tasks(run)
         records = list(attempts)
         with self._transaction():
-            self._db.executemany(
-                self._FINISH,
+            self._write_results(
                 (
-                    (
-                        *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
-                        *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
-                        *(one.retries, one.answer_hash, now, one.leak or None),
-                        *(key, tasks[one.task], one.number),
-                    )
-                    for one in records
-                ),
+                    *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
+                    *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
+                    *(one.retries, one.answer_hash, now, one.leak or None),
+                    *(key, tasks[one.task], one.number),
+                )
+                for one in records
             )
-            self._db.executemany(
-                "INSERT INTO transcripts (run, task, number, body) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (run, task, number) DO UPDATE SET body = excluded.body",
-                (
-                    (key, tasks[one.task], one.number, packed(one.transcript))
-                    for one in records
-                    if one.transcript
-                ),
+            self._write_transcripts(
+                (key, tasks[one.task], one.number, packed(one.transcript))
+                for one in records
+                if one.transcript
             )
             self._tell(run)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from passhat.errors import PasshatError
 from passhat.store.base import FINISHED_COLUMNS, Store
@@ -25,6 +25,26 @@ _CLAIM = (
     "RETURNING task, number"
 )
 
+_TYPES = (
+    *("smallint", "text", "text", "bigint", *["double precision"] * 4),
+    *("integer", "text", "text", "text", "integer", "bigint", "integer"),
+)
+_COLUMNS = (*FINISHED_COLUMNS, "run", "task", "number")
+# One statement for a whole group. A claim that others took to be abandoned, because we were not
+# seen for long, is no reason to lose what was made: the row is made again.
+_FINISH = (
+    f"INSERT INTO attempts ({', '.join(_COLUMNS)}) "
+    f"SELECT * FROM unnest({', '.join(f'?::{kind}[]' for kind in _TYPES)}) "
+    "ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, "
+    + ", ".join(f"{name} = excluded.{name}" for name in FINISHED_COLUMNS)
+    + " WHERE attempts.verdict IS NULL"
+)
+_TALK = (
+    "INSERT INTO transcripts (run, task, number, body) "
+    "SELECT * FROM unnest(?::integer[], ?::bigint[], ?::integer[], ?::bytea[]) "
+    "ON CONFLICT (run, task, number) DO UPDATE SET body = excluded.body"
+)
+
 
 class PostgresStore(Store):
     """Runs and their attempts in a database.
@@ -38,15 +58,6 @@ class PostgresStore(Store):
         Seconds after which an owner on another machine that gave no sign is taken to be gone.
     """
 
-    # A claim that others took to be abandoned, because we were not seen for long, is no reason
-    # to lose what was made: the row is made again. The first result is the one that stays.
-    _FINISH: ClassVar[str] = (
-        f"INSERT INTO attempts ({', '.join(FINISHED_COLUMNS)}, run, task, number) "
-        f"VALUES ({', '.join('?' * (len(FINISHED_COLUMNS) + 3))}) "
-        "ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, "
-        + ", ".join(f"{column} = excluded.{column}" for column in FINISHED_COLUMNS)
-        + " WHERE attempts.verdict IS NULL"
-    )
     _db: PostgresConnection
 
     def __init__(
@@ -112,6 +123,20 @@ class PostgresStore(Store):
             "WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"
         )
         return int(size)
+
+    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._write_group(_FINISH, rows, keyed_by=slice(-3, None))
+
+    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._write_group(_TALK, rows, keyed_by=slice(0, 3))
+
+    def _write_group(self, sql: str, rows: Iterable[Sequence[Any]], keyed_by: slice) -> None:
+        """Columns as arrays; one statement may meet a row only once, so the first one stays."""
+        once: dict[Any, Sequence[Any]] = {}
+        for row in rows:
+            once.setdefault(row[keyed_by], row)
+        if once:
+            self._db.execute(sql, [list(column) for column in zip(*once.values(), strict=True)])
 
     def _tell(self, run: str) -> None:
         self._db.execute("SELECT pg_notify(?, ?)", (_CHANNEL, run))

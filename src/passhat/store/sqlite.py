@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from passhat.errors import PasshatError, ReadError, StoreUnavailable
-from passhat.store.base import Store
+from passhat.store.base import FINISHED_COLUMNS, Store
 from passhat.store.owners import is_gone, this_owner
 from passhat.store.schema import migrate
 
@@ -22,6 +22,11 @@ _LOOK_SECONDS = 0.1
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 """Trouble that somebody else may end: a lock is given back, room is made on the disk."""
 
+_FINISH = (
+    f"UPDATE attempts SET owner = NULL, {', '.join(f'{name} = ?' for name in FINISHED_COLUMNS)} "
+    "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL"
+)
+_TALK = "INSERT OR REPLACE INTO transcripts (run, task, number, body) VALUES (?, ?, ?, ?)"
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
 
 
@@ -114,6 +119,12 @@ class SqliteStore(Store):
             for name in ("page_count", "page_size")
         )
         return pages * size
+
+    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._db.executemany(_FINISH, rows)
+
+    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._db.executemany(_TALK, rows)
 
     def _tell(self, run: str) -> None:
         """Others see it by the version of the data, which SQLite counts itself."""
