@@ -190,6 +190,26 @@ def test_whoever_waits_for_changes_hears_of_them(store: Store, store_place: str)
     assert heard == [True]
 
 
+def test_many_may_open_a_new_store_at_once(store_place: str) -> None:
+    together = threading.Barrier(6)
+    went_wrong: list[Exception] = []
+
+    def open_it() -> None:
+        together.wait()
+        try:
+            open_store(store_place).close()
+        except Exception as error:
+            went_wrong.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert went_wrong == []
+    open_store(store_place, must_exist=True).close()
+
+
 def test_a_store_says_whether_it_is_sound_and_how_large_it_is(store: Store) -> None:
     assert store.is_sound()
     assert store.size() > 0

@@ -67,8 +67,10 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         with self._told() as connection:
-            # Without parameters several statements may stand in one text.
-            return connection.execute(_with_percent(sql), parameters or None)
+            # Without parameters several statements may stand in one text, and % is itself.
+            if not parameters:
+                return connection.execute(sql)
+            return connection.execute(_with_percent(sql), parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         with self._told() as connection, connection.cursor() as cursor:
@@ -80,7 +82,7 @@ class PostgresConnection:
         """Rows some at a time; the server keeps the others, and no transaction stays open."""
         with self._told() as connection:
             cursor = connection.cursor(name="passhat", withhold=True)
-            cursor.execute(_with_percent(sql), parameters or None)
+            cursor.execute(_with_percent(sql), parameters)
         try:
             while True:
                 with self._told():
@@ -119,9 +121,9 @@ class PostgresConnection:
 
     def _as_ours(self, error: psycopg.Error) -> PasshatError:
         passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        if passing and _never_works(error):
+        if not passing or _never_works(error):
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)
-        return (StoreUnavailable if passing else ReadError)(
+        return StoreUnavailable(
             f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
 
 from passhat.errors import ReadError
 from passhat.store.database import Database
@@ -67,17 +68,41 @@ _LOCK = 0x70617373
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Make or update the tables; refuse a file that is not ours or that is newer than we are."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if _sqlite_version(connection, path) == VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been here meanwhile.
+        for step in range(_sqlite_version(connection, path), VERSION):
+            for statement in _statements(_MIGRATIONS[step]):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _sqlite_version(connection: sqlite3.Connection, path: str) -> int:
+    # In this order: tables and marks are written together, perhaps at this very moment.
     used = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
     if used and application != APPLICATION_ID:
         raise ReadError("is a database, but not one of passhat.", source=path)
     _refuse_newer(version, path)
-    for step in range(version, VERSION):
-        connection.executescript(
-            f"BEGIN; {_MIGRATIONS[step]} PRAGMA application_id = {APPLICATION_ID}; "
-            f"PRAGMA user_version = {step + 1}; COMMIT;"
-        )
+    return version
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One at a time: a script would end the transaction it is in."""
+    statement = ""
+    for part in script.split(";")[:-1]:
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None:
@@ -91,10 +116,11 @@ def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None
         )
     if version == VERSION:
         return
+    # Locked before the transaction begins, which then sees what another process has just made.
+    database.execute(f"SELECT pg_advisory_lock({_LOCK})")
     database.execute("BEGIN")
     try:
-        database.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        version = _postgres_version(database, name)  # another process may have been here meanwhile
+        version = _postgres_version(database, name)
         if version is None:
             database.execute("CREATE TABLE passhat_store (version INTEGER NOT NULL)")
             database.execute("INSERT INTO passhat_store VALUES (0)")
@@ -102,9 +128,9 @@ def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None
             database.execute(for_postgres(_MIGRATIONS[step]))
         database.execute(f"UPDATE passhat_store SET version = {VERSION}")
         database.execute("COMMIT")
+        database.execute(f"SELECT pg_advisory_unlock({_LOCK})")
     except BaseException:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
+        database.close()  # which gives back the lock, and undoes what was begun
         raise
 
 

@@ -57,7 +57,7 @@ class SqliteStore(Store):
         except (sqlite3.Error, OSError) as error:
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
         try:
-            self._db.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(self._db)
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA foreign_keys = ON")
             migrate(self._db, path)
@@ -152,3 +152,17 @@ class SqliteStore(Store):
             source=self.path,
             hint="Finished attempts are kept; run the same command again when it can.",
         )
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Readers and a writer at once. SQLite does not wait for others here, so we do."""
+    end = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode not in _PASSING or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
