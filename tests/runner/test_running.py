@@ -275,7 +275,12 @@ def test_runs_show_and_rm(passhat: Passhat) -> None:
     assert passhat("show", run["id"], "t0").code == 2
     assert passhat("show", "zzz").code == 2
     assert "5 tasks x 2 attempts" in passhat("show", run["id"]).out
-    assert "5 tasks x 2 attempts" in passhat("report", os.environ["PASSHAT_STORE"]).out
+    place = os.environ["PASSHAT_STORE"]
+    assert "5 tasks x 2 attempts" in passhat("report", place).out
+    assert "5 tasks x 2 attempts" in passhat("report", run["id"][:6]).out
+    assert passhat("report", "no-such-run").code == 2
+    if place.startswith("postgresql:"):
+        assert "5 tasks x 2 attempts" in passhat("report", f"{place}#{run['id']}").out
     assert passhat("rm", run["id"], "--yes").code == 0
     assert json.loads(passhat("runs", "--json").out)["runs"] == []
     assert passhat("runs", "--store", "nothing.db").code == 2

@@ -115,16 +115,16 @@ def examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.csv"))}
 
 
-def expand(sources: Iterable[str]) -> list[Source]:
-    """Turn what a user typed into files: paths, globs and ``example:NAME``."""
+def expand(sources: Iterable[str], store: str = DEFAULT_PATH) -> list[Source]:
+    """Turn what a user typed into files: paths, globs, ``example:NAME``, ids of runs in a store."""
     found: dict[tuple[Path, str], Source] = {}
     for word in sources:
-        for source in _expand_one(word):
+        for source in _expand_one(word, store):
             found.setdefault((source.path.resolve(), source.part), source)
     return list(found.values())
 
 
-def _expand_one(word: str) -> list[Source]:
+def _expand_one(word: str, store: str) -> list[Source]:
     if word.startswith(EXAMPLE_PREFIX):
         known = examples()
         name = word.removeprefix(EXAMPLE_PREFIX)
@@ -143,17 +143,18 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word, path)]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
-        return [_stored_run(word)]
+        return [_stored_run(word, store)]
     return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
 
 
-def _stored_run(word: str) -> Source:
-    """A run of the store here, by its id; what is neither that nor a file is not there."""
-    store, hint = Path(DEFAULT_PATH), "Check the path or the glob."
-    if store.is_file():
-        with open_store(DEFAULT_PATH) as opened, suppress(InvalidValue):
-            return Source(word, store, part=opened.find(word).id)
-        hint += f" Nor is it a run in {DEFAULT_PATH}; passhat runs lists those."
+def _stored_run(word: str, store: str) -> Source:
+    """A run of the store, by its id; what is neither that nor a file is not there."""
+    hint = "Check the path or the glob."
+    address = store if is_address(store) else ""
+    if address or Path(store).is_file():
+        with open_store(store) as opened, suppress(InvalidValue):
+            return Source(word, Path(store), part=opened.find(word).id, address=address)
+        hint += f" Nor is it a run in {without_password(store)}; passhat runs lists those."
     raise ReadError("there is no such file.", source=word, hint=hint)
 
 
