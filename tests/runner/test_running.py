@@ -166,6 +166,7 @@ def test_some_tasks_by_id_by_place_and_drawn(passhat: Passhat) -> None:
         (["-s", "jsonl:tasks.jsonl", "-a", "python:nowhere"], "should read MODULE:NAME"),
         (["-s", "jsonl:tasks.jsonl", "-a", "command:no-such-program"], "cannot be run"),
         (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "-n", "0"], "at least 1"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "--on", "x"], "to run on"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_run(

@@ -96,6 +96,7 @@ def command(
 
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
+    address = None if on is None else _ray_address(on)
     _import_from_here()
     chosen_suite, chosen_agent = load_suite(suite), load_agent(agent)
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
@@ -120,7 +121,7 @@ def command(
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
-        with _engine(on, plan, suite, agent) as work:
+        with _engine(address, plan, suite, agent) as work:
             progress, stopped = _run(plan, store, work, verbose=verbose)
         _report(plan, store)
     if progress.settled is not None and progress.settled.settled:
@@ -173,15 +174,20 @@ def choose_tasks(
     return tuple({task.id: task for task in chosen}.values())
 
 
+def _ray_address(on: str) -> str:
+    from passhat.runner.on_ray import OnRay
+
+    return OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
+
+
 @contextmanager
-def _engine(on: str | None, plan: RunPlan, suite: str, agent: str) -> Iterator[Work | None]:
+def _engine(address: str | None, plan: RunPlan, suite: str, agent: str) -> Iterator[Work | None]:
     """Who makes the attempts: workers elsewhere, or (``None``) this process."""
-    if on is None:
+    if address is None:
         yield None
         return
     from passhat.runner.on_ray import OnRay
 
-    address = OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
     with OnRay(plan, suite, agent, address) as engine:
         click.echo(f"{engine.workers} Ray workers", err=True)
         yield engine.work
