@@ -10,11 +10,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import passhat
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
 from passhat.outcomes import MissingReason
 from passhat.runner.attempting import seed_of
@@ -164,7 +164,7 @@ class OnRay:
 
     def _refuse_differing(self, said: Sequence[About]) -> None:
         suite = self._plan.suite
-        here = About(passhat.__version__, suite.fingerprint, suite.judge_fingerprint)
+        here = About(version("passhat"), suite.fingerprint, suite.judge_fingerprint)
         for about in said:
             names = [
                 name for name in About.__slots__ if getattr(about, name) != getattr(here, name)

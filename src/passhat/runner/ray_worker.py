@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
-import passhat
 from passhat.agents import load_agent
 from passhat.agents.base import AttemptInfo
 from passhat.runner.attempting import Attempter, seed_of
@@ -82,7 +82,7 @@ class RayWorker:
 
     async def about(self) -> About:
         """Also a sign of life."""
-        return About(passhat.__version__, self._suite.fingerprint, self._suite.judge_fingerprint)
+        return About(version("passhat"), self._suite.fingerprint, self._suite.judge_fingerprint)
 
     async def make(self, wanted: Sequence[tuple[str, int]]) -> list[AttemptRecord]:
         """Make some attempts, one after the other."""
