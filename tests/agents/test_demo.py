@@ -12,8 +12,9 @@ from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.demo import DemoAgent
 from passhat.agents.demo.mind import HABITS, Habits, Mind
 from passhat.outcomes import Verdict
-from passhat.runner.attempting import Limits, attempt, seed_of
+from passhat.runner.attempting import Attempter, Limits, seed_of
 from passhat.runner.redaction import Redactor
+from passhat.runner.time_limits import Watch
 from passhat.store import AttemptRecord
 from passhat.suites import load_suite
 
@@ -27,10 +28,11 @@ def played(
 
     async def whole() -> dict[str, list[AttemptRecord]]:
         found = defaultdict(list)
+        attempter, clock = Attempter(suite, agent, Limits(), Redactor()), Watch(Limits()).clock()
         for task in suite.tasks:
             for number in numbers:
                 info = AttemptInfo(task.id, number, seed_of(7, task.id, number), temperature)
-                record = await attempt(suite, agent, task, info, Limits(), Redactor())
+                record = await attempter.attempt(task, info, clock)
                 found[task.id].append(record)
         return found
 
