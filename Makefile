@@ -18,7 +18,7 @@ demo:
 
 test:
 	@tools/setup dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint:
 	@tools/setup dev

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from measuring import machine, markdown, write_section
 from passhat.protocol import Protocol
-from passhat.store import Store
+from passhat.store import open_store
 
 LIMIT_MS, LIMIT_MB = 300, 300
 ASKED = 60
@@ -53,7 +53,7 @@ SHAPES = (
 
 def build(path: str, shape: Shape) -> list[str]:
     """Write a store straight into its tables; returns the ids of its runs."""
-    Store(path).close()
+    open_store(path).close()
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("BEGIN")

@@ -25,7 +25,7 @@ from passhat.agents import AttemptInfo
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
 from passhat.runner.running import Stop
-from passhat.store import RunRecord, Store
+from passhat.store import RunRecord, open_store
 from passhat.suites import Turn, load_suite
 
 INSTANT_TASKS, INSTANT_ATTEMPTS = 500, 20
@@ -106,7 +106,7 @@ def _plan(folder: str, tasks: int, attempts: int, jobs: int, seconds: float) -> 
 
 
 def _passhat(tasks: int, attempts: int, jobs: int = 64, seconds: float = 0.0) -> float:
-    with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/s.db") as store:
+    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
         plan = _plan(folder, tasks, attempts, jobs, seconds)
 
         def work() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
+import secrets
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from passhat.cli import main
+from postgres_cluster import Cluster, binaries
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -210,3 +213,67 @@ def browser_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
     yield open_
     for own in opened:
         own.page.context.close()
+
+
+@contextmanager
+def _shared_server(notes: Path) -> Iterator[Cluster]:
+    """One server for all processes of a test session: the first starts it, the last stops it."""
+
+    @contextmanager
+    def locked() -> Iterator[dict[str, object]]:
+        with notes.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            said = json.loads(file.read() or '{"users": 0}')
+            yield said
+            file.seek(0)
+            file.truncate()
+            file.write(json.dumps(said))
+
+    with locked() as said:
+        if not said["users"]:
+            cluster = Cluster()
+            cluster.start()
+            said["folder"] = str(cluster.folder)
+        said["users"] = int(str(said["users"])) + 1
+        cluster = Cluster(Path(str(said["folder"])))
+    try:
+        yield cluster
+    finally:
+        with locked() as said:
+            said["users"] = int(str(said["users"])) - 1
+            if not said["users"]:
+                cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def needs_postgres() -> None:
+    """For tests that start a server themselves."""
+    if binaries() is None:
+        pytest.skip("PostgreSQL is not installed on this machine: apt-get install postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A real PostgreSQL server, started for this test session."""
+    request.getfixturevalue("needs_postgres")
+    alone = not hasattr(request.config, "workerinput")
+    folder = tmp_path_factory.getbasetemp()
+    with _shared_server((folder if alone else folder.parent) / "postgres") as one:
+        yield one
+
+
+@pytest.fixture
+def postgres_address(postgres_server: Cluster) -> str:
+    """The address of a new, empty database."""
+    return postgres_server.make_database(f"t{secrets.token_hex(6)}")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new store goes: every test that asks for this is run on both kinds."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store" / "passhat.db")
+    return str(request.getfixturevalue("postgres_address"))

@@ -14,8 +14,10 @@ these and exits with the code beside it.
     ├── NotComparable                 two runs that do not answer the same question
     ├── RunStopped                    a run that cannot go on: a key is refused, a model unknown
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
+    ├── EngineUnavailable             a cluster that cannot be reached or cannot do the work
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   ├── UnknownFormat             no reader recognises the file
+    │   ├── StoreConflict             two stores that hold different things under one name
     │   └── StoreUnavailable          a store that is locked, full or away for the moment
     └── MissingExtra                  an optional package is not installed
 
@@ -28,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "EngineUnavailable",
     "InvalidCounts",
     "InvalidValue",
     "MetricError",
@@ -39,6 +42,7 @@ __all__ = [
     "RuleError",
     "RunStopped",
     "SandboxUnavailable",
+    "StoreConflict",
     "StoreUnavailable",
     "TooFewAttempts",
     "UnequalAttempts",
@@ -128,6 +132,10 @@ class SandboxUnavailable(PasshatError):
     """
 
 
+class EngineUnavailable(PasshatError):
+    """A cluster cannot be reached, or has no worker that can do the work."""
+
+
 class ReadError(PasshatError):
     """A source is not what it should be; names the file and, where known, the line."""
 
@@ -138,6 +146,10 @@ class ReadError(PasshatError):
         super().__init__(f"{where}: {message}", hint=hint)
         self.source = source
         self.line = line
+
+
+class StoreConflict(ReadError):
+    """Two stores hold different things under one name; nothing is overwritten."""
 
 
 class StoreUnavailable(ReadError):

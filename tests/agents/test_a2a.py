@@ -29,7 +29,7 @@ from passhat.outcomes import FailureCategory, Verdict
 from passhat.runner import run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
-from passhat.store import AttemptRecord, Store
+from passhat.store import AttemptRecord, open_store
 from passhat.suites.base import Judgement, Task, Turn
 
 Serving = Callable[[Callable[[str], Any]], str]
@@ -129,7 +129,7 @@ def application(
 def attempts(url: str, tmp_path: Path, n: int = 4) -> list[AttemptRecord]:
     made: list[AttemptRecord] = []
     plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n)
-    with Store(str(tmp_path / "store.db")) as store:
+    with open_store(str(tmp_path / "store.db")) as store:
         asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
     return made
 

@@ -24,7 +24,7 @@ from passhat.agents import load_agent
 from passhat.runner import Limits, run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
-from passhat.store import AttemptRecord, Store
+from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 
 Serving = Callable[[Callable[[str], Any]], str]
@@ -105,7 +105,7 @@ def attempted(
         attempts=n,
         limits=Limits(step_seconds=step_seconds),
     )
-    with Store(str(folder / "store.db")) as store:
+    with open_store(str(folder / "store.db")) as store:
         asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
     return made
 
@@ -191,7 +191,7 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
         (tmp_path / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "?", "answer": "yes"}))
         plan = plan_run(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"), agent, attempts=2)
         made: list[AttemptRecord] = []
-        with Store(str(tmp_path / "store.db")) as store:
+        with open_store(str(tmp_path / "store.db")) as store:
             await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
         return made
 
@@ -226,7 +226,7 @@ def test_a_wrong_card_ends_the_run_before_it_begins(
     assert ended.code == 2
     assert words in ended.err
     assert "agent-card.json" in ended.err
-    with Store(str(store)) as kept:
+    with open_store(str(store)) as kept:
         assert kept.runs() == []
 
 

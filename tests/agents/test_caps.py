@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.store import Store
+from passhat.store import open_store
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Answer, Body
@@ -38,7 +38,7 @@ def dollars(served: list[Answer]) -> float:
 
 
 def stored() -> list[Any]:
-    with Store() as store:
+    with open_store() as store:
         return [row for run in store.runs() for block in store.rows(run.id) for row in block]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from passhat.runner.attempting import seed_of
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.suites.orderdesk.calls import RESPOND, Call
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Scenario
@@ -46,7 +46,7 @@ def next_move(scenario: Scenario, body: Body, answer: Callable[..., Answer]) -> 
 
 
 def verdicts(folder: Path) -> list[Any]:
-    with Store(str(folder / ".passhat/passhat.db")) as store:
+    with open_store(str(folder / ".passhat/passhat.db")) as store:
         (run,) = store.runs()
         return [row for block in store.rows(run.id) for row in block]
 

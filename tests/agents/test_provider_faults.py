@@ -17,7 +17,7 @@ import pytest
 
 from passhat.agents.base import Meter, ProviderFault, Usage
 from passhat.agents.providers import Provider
-from passhat.store import Store
+from passhat.store import open_store
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Answer, Body, Refusal
@@ -28,7 +28,7 @@ TASKS = ("run", "-s", "jsonl:tasks.jsonl")
 
 
 def ended_as() -> Counter[tuple[int, str]]:
-    with Store() as store:
+    with open_store() as store:
         rows = [row for run in store.runs() for block in store.rows(run.id) for row in block]
     return Counter((int(str(row[2])), str(row[3] or "")) for row in rows)
 
@@ -306,7 +306,7 @@ def test_the_store_keeps_what_an_attempt_used(
     sent = server.requests[0]
     assert (sent["temperature"], sent["top_p"], sent["max_tokens"]) == (0.5, 0.8, 77)
     assert isinstance(sent["seed"], int)
-    with Store() as store:
+    with open_store() as store:
         priced, unpriced = store.runs()
         rows = [row for block in store.rows(priced.id) for row in block]
         assert [(row[6], row[7]) for row in rows] == [(1050.0, pytest.approx(0.0012))] * 5

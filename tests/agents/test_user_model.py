@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from passhat.runner.attempting import seed_of
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.simulated import STOP, instructions
 from passhat.suites.orderdesk.user import ScriptedUser
@@ -45,7 +45,7 @@ def plays_the_user(answer: Callable[..., Answer]) -> Callable[[Body], Answer]:
 
 
 def rows() -> list[Any]:
-    with Store() as store:
+    with open_store() as store:
         return [row for run in store.runs() for block in store.rows(run.id) for row in block]
 
 
@@ -63,7 +63,7 @@ def test_a_model_plays_the_user_and_its_cost_counts(
     assert [row[2] for row in rows()] == [1] * 6
     assert sum(row[6] for row in rows()) == 55 * len(server.served)
     assert sum(row[7] for row in rows()) == pytest.approx(70e-6 * len(server.served))
-    with Store() as store:
+    with open_store() as store:
         (run,) = store.runs()
         simulator = store.protocol(run.id).user_simulator
     assert simulator == f"{user} max_output_tokens=4096"

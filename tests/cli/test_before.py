@@ -82,13 +82,13 @@ def test_a_price_makes_an_estimate_of_the_cost(
 ) -> None:
     from passhat.cli.before import say_before
     from passhat.runner.planning import plan_run
-    from passhat.store import Store
+    from passhat.store import open_store
     from passhat.suites import load_suite
 
     names: dict[str, Any] = {}
     exec(PRICED, names)
     plan = plan_run(load_suite("jsonl:tasks.jsonl"), names["Priced"](), attempts=2)
-    with Store(str(here / "x.db")) as store:
+    with open_store(str(here / "x.db")) as store:
         say_before(plan, store)
     # 6 calls of 500 and 50 tokens to 180 calls of 4,000 and 500
     expected = "6 to 180 calls, $0.006 to $1.62 at 500 to 4,000 tokens a call"

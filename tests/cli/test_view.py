@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from tests.server.dashboard.conftest import served
 
-from passhat.store import Store
+from passhat.store import open_store
 
 Passhat = Callable[..., Any]
 
 
 def test_a_port_that_is_in_use(passhat: Passhat, tmp_path: Path) -> None:
     path = str(tmp_path / "s.db")
-    Store(path).close()
+    open_store(path).close()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -35,7 +35,7 @@ def test_no_store_and_no_address(passhat: Passhat, tmp_path: Path) -> None:
     assert ended.code == 2
     assert "there is no store" in ended.err
     path = str(tmp_path / "s.db")
-    Store(path).close()
+    open_store(path).close()
     ended = passhat("view", "--store", path, "--host", "no.such.host.invalid")
     assert ended.code == 2
     assert "is no address of this machine" in ended.err
@@ -43,7 +43,7 @@ def test_no_store_and_no_address(passhat: Passhat, tmp_path: Path) -> None:
 
 def test_other_machines_need_the_token(tmp_path: Path) -> None:
     path = str(tmp_path / "s.db")
-    Store(path).close()
+    open_store(path).close()
     with served(path, "--host", "0.0.0.0") as address:
         plain, _, token = address.partition("?token=")
         assert len(token) > 20

@@ -16,7 +16,7 @@ import pytest
 from passhat import estimate
 from passhat.harnesses.inspect_process import InspectProcess
 from passhat.readers import read
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.store.owners import this_owner
 
 Call = Callable[..., Any]
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 def _verdicts(store: Path) -> dict[str, list[tuple[int, int, str]]]:
     """Task to (number, verdict, why) of its attempts."""
     rows: dict[str, list[Any]] = {}
-    with Store(str(store), must_exist=True) as found:
+    with open_store(str(store), must_exist=True) as found:
         for block in found.rows(found.runs()[-1].id):
             for task, number, verdict, why, *_ in block:
                 rows.setdefault(str(task), []).append((number, verdict, why))
@@ -68,7 +68,7 @@ def test_pass_at_4_and_pass_hat_4_are_those_of_inspects_own_reducers(
 def test_the_protocol_says_what_inspect_was_told(passhat: Call, folder: Path, store: Path) -> None:
     run = ("run", "-s", "inspect:my_tasks.py@luck", *MODEL, "-n", 1, "--store", store)
     passhat(*run, "--task", "3", "--temperature", "0.7")
-    with Store(str(store)) as found:
+    with open_store(str(store)) as found:
         (first,) = found.runs()
         told = found.protocol(first.id)
     assert (first.agent, first.tasks) == ("inspect:mockllm/model", 1)
@@ -79,7 +79,7 @@ def test_the_protocol_says_what_inspect_was_told(passhat: Call, folder: Path, st
     tasks.write_text(before.replace('f"{i}?"', 'f"{i}!"'))
     passhat(*run, "--task", "3", "--temperature", "0.7")
     tasks.write_text(before)
-    with Store(str(store)) as found:
+    with open_store(str(store)) as found:
         assert len(found.runs()) == 2  # another question, another run
 
 
@@ -128,7 +128,7 @@ def test_a_log_that_a_killed_run_left_behind_is_taken_in(passhat: Call, store: P
     run = ("run", "-s", "inspect:my_tasks.py@luck", *MODEL, "-n", 2, "--store", store)
     passhat(*run)
     before = _verdicts(store)
-    with Store(str(store)) as found:
+    with open_store(str(store)) as found:
         found.remove(found.runs()[0].id)
     (taken,) = store.parent.rglob("taken.json")
     host, _, _ = this_owner().partition("/")

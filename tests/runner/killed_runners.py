@@ -19,7 +19,7 @@ import time
 from passhat.agents import AttemptInfo
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Progress, RunPlan, Stop, run_attempts
-from passhat.store import AttemptRecord, Store
+from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -53,13 +53,13 @@ def run(path: str, told: int | None = None) -> None:
         if told is not None:
             os.write(told, b".")
 
-    with Store(path) as store:
+    with open_store(path) as store:
         store.release(plan().record.id)
         asyncio.run(run_attempts(plan(), store, Stop(), seen))
 
 
 def finished(path: str) -> list[tuple[str, int]]:
-    with Store(path) as store:
+    with open_store(path) as store:
         assert store.is_sound()
         return [
             (task, number) for run in store.runs() for task, number, _ in store.verdicts(run.id)

@@ -21,7 +21,7 @@ from passhat.runner import running
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Progress, RunPlan, Stop, run_attempts
 from passhat.runner.time_limits import Limits
-from passhat.store import Store
+from passhat.store import Store, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -83,7 +83,7 @@ def test_killed_at_twenty_random_moments_nothing_finished_is_lost(folder: Path) 
 @pytest.mark.usefixtures("folder")
 def test_a_locked_store_is_waited_for() -> None:
     told: list[str] = []
-    with Store("store.db") as store, contextlib.closing(_other("store.db")) as other:
+    with open_store("store.db") as store, contextlib.closing(_other("store.db")) as other:
         other.execute("BEGIN IMMEDIATE")
 
         def unlock(reason: str) -> None:
@@ -102,7 +102,7 @@ def _other(path: str) -> sqlite3.Connection:
 @pytest.mark.usefixtures("folder")
 def test_a_full_disk_is_waited_for_and_nothing_made_is_lost() -> None:
     told: list[str] = []
-    with Store("store.db") as store:
+    with open_store("store.db") as store:
         store._db.execute("PRAGMA max_page_count = 20")
 
         def make_room(reason: str) -> None:
@@ -139,7 +139,7 @@ def test_a_disk_that_stays_full_ends_the_run_with_a_reason_and_it_goes_on_later(
     assert "Traceback" not in ended.err
     ended = passhat(*command, "--store", folder / "small.db")
     assert ended.code == 0
-    with Store(str(folder / "small.db")) as store:
+    with open_store(str(folder / "small.db")) as store:
         assert store.runs()[0].attempts == 20
 
 
@@ -157,7 +157,7 @@ def test_time_in_which_the_machine_stood_still_is_not_the_agents() -> None:
         await asyncio.sleep(0.05)
         return "yes"
 
-    with Store("store.db") as store:
+    with open_store("store.db") as store:
         progress = _run(_plan(held_up, limits=Limits(5, 0.5, 5.0), jobs=20), store)
     assert (progress.passed, progress.failed) == (20, 0)
 
@@ -175,7 +175,7 @@ def test_an_agent_that_will_not_be_cancelled_hurts_only_its_own_attempt() -> Non
                 await asyncio.sleep(60)
         return await asyncio.sleep(60, "never")
 
-    with Store("store.db") as store:
+    with open_store("store.db") as store:
         progress = _run(_plan(answer, limits=Limits(5, 0.2, 30.0)), store)
         why = [row[3] for block in store.rows(store.runs()[0].id) for row in block if row[2] == 0]
     assert (progress.passed, progress.failed) == (17, 3)
@@ -198,6 +198,6 @@ def test_binary_junk_fails_its_attempt_and_no_more(
     ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", f"command:{agent}", "-n", "1")
     assert ended.code == 0
     assert "Traceback" not in ended.err
-    with Store() as store:
+    with open_store() as store:
         (run,) = store.runs()
         assert (run.attempts, run.missing, run.passed) == (5, 0, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.store import Store
+from passhat.store import open_store
 
 RIGHT = "    return min(10, 2 * max(0, days_late))\n"
 WRONG = "    return 2 * days_late\n"
@@ -39,7 +39,7 @@ def test_a_run_is_kept_resumed_extended_and_never_mixed(passhat: Callable[..., A
     assert "2 of 4 were there" in more.err
     notes = json.loads(more.out)["runs"][0]["notes"]
     assert any("4 attempts, 2 distinct programs" in note for note in notes)
-    with Store("s.db", must_exist=True) as store:
+    with open_store("s.db", must_exist=True) as store:
         (run,) = store.runs()
         ended = store.attempt(run.id, "ordercode/late_credit", 2)
     assert (run.attempts, run.passed, run.planned, run.status) == (4, 3, 4, "complete")
@@ -62,7 +62,7 @@ def test_the_protocol_is_that_of_a_run_by_the_runner(passhat: Callable[..., Any]
         *("--store", "s.db"),
     )
     assert made.code == 0, made.err
-    with Store("s.db") as store:
+    with open_store("s.db") as store:
         judged, ran = (store.protocol(run.id) for run in store.runs())
     for field in ("suite", "suite_fingerprint", "tests_fingerprint", "judge"):
         assert getattr(judged, field) == getattr(ran, field)

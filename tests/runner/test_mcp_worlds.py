@@ -17,7 +17,7 @@ from passhat.runner import Limits, run_attempts
 from passhat.runner.mcp_worlds import McpSuite
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
-from passhat.store import AttemptRecord, Store
+from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -76,7 +76,7 @@ async def _attempted(agent: McpAgent, tmp_path: Path, **limits: Any) -> list[Att
     suite = McpSuite(load_suite("orderdesk/retail"))
     plan = plan_run(suite, agent, attempts=1, tasks=suite.tasks[:1], limits=Limits(**limits))
     made: list[AttemptRecord] = []
-    with Store(str(tmp_path / "store.db")) as store:
+    with open_store(str(tmp_path / "store.db")) as store:
         await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
     return made
 
@@ -180,7 +180,7 @@ def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
         *("--task", 0, "--store", store),
     )
     assert ended.code == 0, ended.err
-    with Store(str(store)) as kept:
+    with open_store(str(store)) as kept:
         (run,) = kept.runs()
         assert run.suite == "orderdesk/retail+mcp"
         found = kept.attempt(run.id, "retail/001", 1)

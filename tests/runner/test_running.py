@@ -18,43 +18,56 @@ from typing import Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.store import Store
+from passhat.errors import ReadError
+from passhat.store import Store, open_store
 
 Passhat = Callable[..., Any]
 PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
 TASKS = ["run", "-s", "jsonl:tasks.jsonl"]
 
 
-def _ended(folder: Path) -> Counter[tuple[str, str]]:
-    with contextlib.closing(sqlite3.connect(folder / ".passhat" / "passhat.db")) as store:
-        rows = store.execute("SELECT verdict, why FROM attempts").fetchall()
-    return Counter((str(verdict), why) for verdict, why in rows)
+@pytest.fixture(autouse=True)
+def _on_both_stores(store_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command of these tests keeps its attempts there."""
+    monkeypatch.setenv("PASSHAT_STORE", store_place)
 
 
-def test_every_attempt_is_made_once_and_reported(passhat: Passhat, folder: Path) -> None:
+def _store() -> Store:
+    return open_store(os.environ["PASSHAT_STORE"], must_exist=True)
+
+
+def _ended() -> Counter[tuple[str, str]]:
+    with _store() as store:
+        rows = [row for run in store.runs() for block in store.rows(run.id) for row in block]
+    return Counter((str(row[2]), str(row[3])) for row in rows)
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
     ended = passhat(*TASKS, "-a", "python:some_agents:coin", "-n", "4")
     assert ended.code == 0
     assert "20 of 20 attempts" in ended.err
     assert "5 tasks x 4 attempts" in ended.out
-    assert sum(_ended(folder).values()) == 20
+    assert sum(_ended().values()) == 20
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_same_command_again_makes_nothing_and_a_larger_n_adds(passhat: Passhat) -> None:
     command = [*TASKS, "-a", "python:some_agents:coin", "-n"]
     first = passhat(*command, "2").out
-    with Store() as store:
+    with _store() as store:
         before = list(store.rows(store.runs()[0].id))
     assert "attempts:" not in passhat(*command, "2").err
     assert passhat(*command, "2").out == first
     assert "10 of 10 attempts" in passhat(*command, "4").err
-    with Store() as store:
+    with _store() as store:
         (run,) = store.runs()
         after = [row for block in store.rows(run.id) for row in block]
     assert [row for row in after if int(str(row[1])) <= 2] == [r for block in before for r in block]
     assert (run.planned, run.attempts, run.status) == (4, 20, "complete")
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("agent", "why"),
     [
@@ -68,11 +81,11 @@ def test_the_same_command_again_makes_nothing_and_a_larger_n_adds(passhat: Passh
     ],
 )
 def test_what_an_agent_does_wrong_fails_its_attempt_alone(
-    passhat: Passhat, folder: Path, agent: str, why: str
+    passhat: Passhat, agent: str, why: str
 ) -> None:
     ended = passhat(*TASKS, "-a", agent, "-n", "1", "--step-timeout", "0.5")
     assert ended.code == 0
-    (((verdict, found), count),) = _ended(folder).items()
+    (((verdict, found), count),) = _ended().items()
     # `cat` answers with what it was told: the right form, the wrong answer.
     assert (verdict, found, count) == ("0", why or "wrong_answer", 5)
 
@@ -82,17 +95,19 @@ def test_a_flood_of_output_is_cut_off(passhat: Passhat, folder: Path) -> None:
     flood.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write('x' * 50_000_000)\n")
     flood.chmod(0o755)
     passhat(*TASKS, "-a", f"command:{flood}", "-n", "1", "--task", "t0")
-    assert _ended(folder) == {("0", "format_error"): 1}
+    assert _ended() == {("0", "format_error"): 1}
 
 
-def test_every_attempt_gets_a_fresh_agent(passhat: Passhat, folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_every_attempt_gets_a_fresh_agent(passhat: Passhat) -> None:
     passhat(*TASKS, "-a", "python:some_agents:Remembers", "-n", "3")
-    assert _ended(folder) == {("1", ""): 15}
+    assert _ended() == {("1", ""): 15}
 
 
-def test_a_function_may_be_async_and_ask_for_what_it_needs(passhat: Passhat, folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_function_may_be_async_and_ask_for_what_it_needs(passhat: Passhat) -> None:
     passhat(*TASKS, "-a", "python:some_agents:ayes", "-n", "2", "--temperature", "0.7")
-    assert _ended(folder) == {("1", ""): 10}
+    assert _ended() == {("1", ""): 10}
 
 
 def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
@@ -104,12 +119,12 @@ def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
     (folder / "tasks.jsonl").write_text(json.dumps(line))
     command = [*TASKS, "-a", "python:some_agents:yes", "-n", "2"]
     assert passhat(*command).code == 0
-    assert _ended(folder) == {("-1", "judge_error"): 2}
+    assert _ended() == {("-1", "judge_error"): 2}
     sys.modules["own_judge"].grade = lambda answer, expected: answer == expected  # type: ignore[attr-defined]
     assert passhat(*command).code == 0
-    assert _ended(folder) == {("-1", "judge_error"): 2}
+    assert _ended() == {("-1", "judge_error"): 2}
     assert passhat(*command, "--only-missing").code == 0
-    assert _ended(folder) == {("1", ""): 2}
+    assert _ended() == {("1", ""): 2}
     sys.modules.pop("own_judge")
 
 
@@ -120,7 +135,7 @@ def test_secrets_never_reach_the_store(
     (folder / "leaky.py").write_text("def agent(p):\n    return 'use correct-horse-battery now'\n")
     passhat(*TASKS, "-a", "python:some_agents:raises", "-n", "1")
     passhat(*TASKS, "-a", "python:leaky:agent", "-n", "1")
-    with Store() as store:
+    with _store() as store:
         text = ""
         for run in store.runs():
             ended = store.attempt(run.id, "t0", 1)
@@ -151,6 +166,7 @@ def test_some_tasks_by_id_by_place_and_drawn(passhat: Passhat) -> None:
         (["-s", "jsonl:tasks.jsonl", "-a", "python:nowhere"], "should read MODULE:NAME"),
         (["-s", "jsonl:tasks.jsonl", "-a", "command:no-such-program"], "cannot be run"),
         (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "-n", "0"], "at least 1"),
+        (["-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "--on", "x"], "to run on"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_run(
@@ -159,7 +175,7 @@ def test_mistakes_are_told_before_anything_is_run(
     ended = passhat("run", *arguments)
     assert ended.code == ExitCode.USAGE
     assert message in ended.err
-    assert not (folder / ".passhat").exists()
+    assert not (folder / "store").exists()
 
 
 def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str]:
@@ -175,21 +191,13 @@ def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str
     )
 
 
-def _wait_for_attempts(
-    folder: Path, process: subprocess.Popen[str], *, finished: bool = True
-) -> None:
+def _wait_for_attempts(process: subprocess.Popen[str], *, finished: bool = True) -> None:
     """Until the runner has begun, or is through: how long that takes depends on the machine."""
-    path = folder / ".passhat" / "passhat.db"
-    wanted = "verdict IS NOT NULL" if finished else "owner IS NOT NULL"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        if path.exists():
-            with (
-                contextlib.suppress(sqlite3.Error),
-                contextlib.closing(sqlite3.connect(path)) as store,
-            ):
-                if store.execute(f"SELECT count(*) FROM attempts WHERE {wanted}").fetchone()[0]:
-                    return
+        with contextlib.suppress(ReadError), _store() as store:
+            if any(run.attempts if finished else store.made(run.id) for run in store.runs()):
+                return
         time.sleep(0.02)
     if process.poll() is None:
         pytest.fail("the runner made no attempt within a minute")
@@ -215,12 +223,12 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
 
 def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: Path) -> None:
     process = _start(folder, "python:some_agents:slow", 200)
-    _wait_for_attempts(folder, process)
+    _wait_for_attempts(process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == ExitCode.STOPPED
     assert "finishing what is in flight" in said
-    with Store(str(folder / ".passhat" / "passhat.db")) as store:
+    with _store() as store:
         (run,) = store.runs()
         assert 0 < run.attempts < 1000
         assert run.status == "stopped"
@@ -229,13 +237,13 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
     process = _start(folder, "python:some_agents:hangs", 2, "--step-timeout", "50")
-    _wait_for_attempts(folder, process, finished=False)
+    _wait_for_attempts(process, finished=False)
     for _ in range(2):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
     process.communicate(timeout=10)
     assert process.returncode == ExitCode.STOPPED
-    with Store(str(folder / ".passhat" / "passhat.db")) as store:
+    with _store() as store:
         (run,) = store.runs()
         assert len(store.made(run.id)) == 0
 
@@ -267,7 +275,12 @@ def test_runs_show_and_rm(passhat: Passhat) -> None:
     assert passhat("show", run["id"], "t0").code == 2
     assert passhat("show", "zzz").code == 2
     assert "5 tasks x 2 attempts" in passhat("show", run["id"]).out
-    assert "5 tasks x 2 attempts" in passhat("report", ".passhat/passhat.db").out
+    place = os.environ["PASSHAT_STORE"]
+    assert "5 tasks x 2 attempts" in passhat("report", place).out
+    assert "5 tasks x 2 attempts" in passhat("report", run["id"][:6]).out
+    assert passhat("report", "no-such-run").code == 2
+    if place.startswith("postgresql:"):
+        assert "5 tasks x 2 attempts" in passhat("report", f"{place}#{run['id']}").out
     assert passhat("rm", run["id"], "--yes").code == 0
     assert json.loads(passhat("runs", "--json").out)["runs"] == []
     assert passhat("runs", "--store", "nothing.db").code == 2

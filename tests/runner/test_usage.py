@@ -11,7 +11,7 @@ from passhat.agents import AttemptInfo, Usage
 from passhat.runner import run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
@@ -47,7 +47,7 @@ class _FrugalSession:
 def test_usage_of_a_session_reaches_the_store(tmp_path: Path) -> None:
     agent = Frugal()
     plan = plan_run(load_suite("jsonl:tasks.jsonl"), agent, attempts=3, top_p=0.5)
-    with Store(str(tmp_path / "store.db")) as store:
+    with open_store(str(tmp_path / "store.db")) as store:
         progress = asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
         rows = [row for block in store.rows(plan.record.id) for row in block]
     assert [(row[1], row[6], row[7]) for row in rows] == [

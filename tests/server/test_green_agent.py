@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from passhat.server.green_app import LARGEST_REQUEST
 from passhat.server.requesting import Answered, request_assessment
-from passhat.store import Store
+from passhat.store import open_store
 
 Serving = Callable[[Callable[[str], Any]], str]
 OLD_CLIENT = Path(__file__).parents[1] / "old_a2a" / "client.py"
@@ -58,7 +58,7 @@ def test_a_full_evaluation_by_a_client_of_today(white: str, start_green: Any) ->
     assert (run["tasks"], run["attempts"]) == (3, 6)
     metrics = {(one["metric"], one["about"]): one["value"] for one in run["estimates"]}
     assert f"pass^2 = {metrics['pass^2', 'new tasks']:.3f}" in found.texts[0]
-    with Store(green.store) as store:
+    with open_store(green.store) as store:
         (kept,) = store.runs()
         assert (kept.attempts, kept.status) == (6, "complete")
 
@@ -69,7 +69,7 @@ def test_a_second_evaluation_is_fresh(white: str, start_green: Any) -> None:
         found, said = sent(green.url, asked_of(white, k=1, task_id=0))
         assert found.completed
         assert len([line for line in said if " attempt " in line]) == 1
-    with Store(green.store) as store:
+    with open_store(green.store) as store:
         assert len(store.runs()) == 2
 
 

@@ -13,7 +13,14 @@ from passhat.errors import InvalidValue
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.protocol import Protocol
 from passhat.readers.store import run_from_store
-from passhat.store import AttemptRecord, JudgementSource, RunRecord, Store, StoredJudgement
+from passhat.store import (
+    AttemptRecord,
+    JudgementSource,
+    RunRecord,
+    Store,
+    StoredJudgement,
+    open_store,
+)
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task
 
@@ -23,7 +30,7 @@ FAILED = Judgement.failed(FailureCategory.WRONG_ANSWER, "said no")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(str(tmp_path / "x.db")) as made:
+    with open_store(str(tmp_path / "x.db")) as made:
         fill(made)
         yield made
 
@@ -86,15 +93,16 @@ def test_judgements_go_with_their_run(store: Store) -> None:
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
     path = str(tmp_path / "old.db")
-    with Store(path) as store:
+    with open_store(path) as store:
         fill(store)
     with contextlib.closing(sqlite3.connect(path)) as database:
         # Take the file back to what the version before wrote.
         database.executescript(
             "DROP INDEX attempts_finished; DROP INDEX attempts_open; "
-            "DROP VIEW judged; DROP TABLE judgements; PRAGMA user_version = 2;"
+            "DROP VIEW judged; DROP TABLE judgements; DROP TABLE owners; "
+            "PRAGMA user_version = 2;"
         )
-    with Store(path) as store:
+    with open_store(path) as store:
         store.add_judgement(RUN.id, "a", 1, human(Verdict.PASSED))
         assert store.runs()[0].passed == 1
     with contextlib.closing(sqlite3.connect(path)) as database:

@@ -10,7 +10,13 @@ import pytest
 from passhat.errors import ReadError
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.store import AttemptRecord, JudgementSource, RunRecord, Store, StoredJudgement
+from passhat.store import (
+    AttemptRecord,
+    JudgementSource,
+    RunRecord,
+    StoredJudgement,
+    open_store,
+)
 from passhat.store.reading import Reading, Wanted
 from passhat.suites.base import Judgement, Task
 
@@ -19,7 +25,7 @@ from passhat.suites.base import Judgement, Task
 def path(tmp_path: Path) -> str:
     """Three tasks with three attempts each; one attempt is still being made."""
     place = str(tmp_path / "s.db")
-    with Store(place) as store:
+    with open_store(place) as store:
         tasks = [Task(name, "?", {"band": "x"}) for name in ("b", "a", "c")]
         record = RunRecord("agent", Protocol(suite="suite"), tasks)
         store.begin(record, 3)
@@ -42,7 +48,7 @@ def test_counts_are_those_of_the_store(path: str) -> None:
     assert head.open
     assert head.last
     counts = reading.counts()[head.key]
-    with Store(path) as store:
+    with open_store(path) as store:
         (run,) = store.runs()
     assert (counts.tasks, counts.attempts, counts.passed, counts.missing) == (
         *(run.tasks, run.attempts, run.passed, run.missing),
@@ -86,7 +92,7 @@ def test_later_judgements_count(path: str) -> None:
     key = head.key
     assert reading.judged_after(0) == {}
     assert reading.counts()[key].passed == 3
-    with Store(path) as store:
+    with open_store(path) as store:
         later = StoredJudgement(Verdict.PASSED, "", "after all", JudgementSource.HUMAN)
         store.add_judgement(head.id, "b", 3, later)
     assert reading.judged_after(0) == {key: 1}
@@ -134,7 +140,7 @@ def test_nothing_is_written(path: str, tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="readonly"):
         reading._all("DELETE FROM runs")
     before = reading.change()
-    with Store(path) as store:
+    with open_store(path) as store:
         store.remove(store.runs()[0].id)
     assert reading.change() != before
     assert reading.heads() == []

@@ -19,13 +19,13 @@ def audit_run(
     from passhat.judging.audit import agreement, audit_sample
     from passhat.report.audit import audit_as_json, audit_as_markdown
     from passhat.runner.auditing import audited_in_results, audited_in_store
-    from passhat.store import Store
+    from passhat.store import open_store
 
     if Path(word).is_file():
         judged = audited_in_results(word)
         answer = ""
     else:
-        with Store(store_path, must_exist=True) as store:
+        with open_store(store_path, must_exist=True) as store:
             run = store.find(word).id
             judged = audited_in_store(store, run)
         answer = (

@@ -29,10 +29,11 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
     return click.option(
         "--store",
         "store_path",
-        metavar="PATH",
+        metavar="PATH|URL",
         default=_configured_store,
         envvar="PASSHAT_STORE",
-        help=f"Where attempts are kept.  [default: {_DEFAULT_STORE}]",
+        help="Where attempts are kept: a file, or postgresql://USER@HOST/DATABASE.  "
+        f"[default: {_DEFAULT_STORE}]",
     )(function)
 
 

@@ -47,12 +47,12 @@ def command(attempts: int, store_path: str) -> ExitCode:
     from passhat.readers.store import run_from_store
     from passhat.report.comparison_terminal import render_comparison
     from passhat.runner.planning import plan_run
-    from passhat.store import Store
+    from passhat.store import open_store
     from passhat.suites import load_suite
 
     if attempts < 4:
         raise InvalidValue("-n must be at least 4: the demo compares pass^4.")
-    with Store(store_path) as store:
+    with open_store(store_path) as store:
         runs = []
         for word in _AGENTS:
             plan = plan_run(load_suite(_SUITE), load_agent(word), attempts=attempts)

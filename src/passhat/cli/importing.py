@@ -20,10 +20,10 @@ def command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCo
     """
     from passhat._display import counted
     from passhat.readers.importing import import_run
-    from passhat.store import Store
+    from passhat.store import open_store
 
     runs = how.read(sources)
-    with Store(store_path) as store:
+    with open_store(store_path) as store:
         for run in runs:
             if run.attempts is None:
                 click.echo(f"{run.name}: only counts are known, nothing to import", err=True)

@@ -124,9 +124,9 @@ def _judged(
 
     from passhat.readers.store import run_from_store
     from passhat.runner.judging_samples import judge_into_store
-    from passhat.store import Store
+    from passhat.store import open_store
 
-    with Store(store_path) as store:
+    with open_store(store_path) as store:
         run, resumed = judge_into_store(bench, samples, source, store, name)
         if resumed:
             click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)

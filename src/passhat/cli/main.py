@@ -17,7 +17,7 @@ from passhat.errors import PasshatError
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("demo", "run", "runs", "show", "rm", "regrade", "suites", "tasks", "agents"),
+    *("demo", "run", "runs", "show", "rm", "regrade", "store", "suites", "tasks", "agents"),
     *("config", "doctor"),
     *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
     *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),

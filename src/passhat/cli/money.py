@@ -52,6 +52,12 @@ class Money:
     rates: tuple[str, ...]
     retries: int
 
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether anything here was asked for that one process has to keep."""
+        asked = (self.top_p, self.user, self.budget, self.max_tokens, self.prices)
+        return bool(self.rates) or any(one is not None for one in asked)
+
     def prepared(self, suite: Suite, agent: Agent) -> tuple[Suite, list[Agent]]:
         """The suite with its user, and everybody who may spend, with prices and rates."""
         from passhat.agents import load_agent

@@ -99,7 +99,9 @@ class HowToRead:
     def options(self, labels: Iterable[str | None] = ()) -> dict[str, Any]:
         """The keyword arguments of ``passhat.read``."""
         kept = [name for name in labels if name is not None]
-        return {name: getattr(self, name) for name in _READING} | {"labels": kept}
+        found = {name: getattr(self, name) for name in _READING} | {"labels": kept}
+        store = os.environ.get("PASSHAT_STORE")
+        return found | {"store": store} if store else found
 
     def one(self, source: str, name: str | None, option: str = "--run") -> Run:
         """The run called ``name``, or the only one there is, where a command is about one."""

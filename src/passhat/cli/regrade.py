@@ -41,11 +41,11 @@ def command(
     from passhat.cli.run import import_from_here
     from passhat.runner.redaction import Redactor
     from passhat.runner.regrading import regrade
-    from passhat.store import Store
+    from passhat.store import open_store
     from passhat.suites import load_suite
 
     import_from_here()
-    with Store(store_path, must_exist=True) as store:
+    with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         chosen = load_suite(suite or stored.suite)
         was = store.protocol(stored.id).tests_fingerprint

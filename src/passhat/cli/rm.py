@@ -14,9 +14,9 @@ from passhat.cli.run import store_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(run: str, store_path: str, yes: bool) -> ExitCode:
     """Delete a stored RUN with all its attempts."""
-    from passhat.store import Store
+    from passhat.store import open_store
 
-    with Store(store_path, must_exist=True) as store:
+    with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         what = f"{stored.id}: {stored.agent} on {stored.suite}, {stored.attempts:,} attempts"
         if not yes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -14,9 +15,10 @@ from passhat.cli.money import Money, money_options
 from passhat.cli.suite_options import suite_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from passhat.runner import Progress, RunPlan
+    from passhat.runner.running import Work
     from passhat.store import Store
     from passhat.suites import Suite, Task
     from passhat.suites.settings import Settings
@@ -52,6 +54,8 @@ __all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
     help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
 )
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @money_options
@@ -81,6 +85,8 @@ def command(
     canary: bool | None,
     tools: str,
     only_missing: bool,
+    on: str | None,
+    shard: str | None,
     name: str,
     baseline: str | None,
     money: Money,
@@ -102,11 +108,19 @@ def command(
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
     from passhat.runner.redaction import Redactor
-    from passhat.store import Store
+    from passhat.runner.shards import Shard
+    from passhat.store import open_store
     from passhat.suites import load_suite
 
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
+    address = None if on is None else _ray_address(on)
+    if address is not None and (tools == "mcp" or choose.given or money.is_asked_for):
+        raise InvalidValue(
+            "workers elsewhere know the suite and the agent by name only, so --on does not go with "
+            "--tools mcp, --user, caps, rates, prices, or the choice of a sandbox.",
+            hint="Leave those out, or leave out --on.",
+        )
     import_from_here()
     asked = replace(
         asked,
@@ -139,14 +153,16 @@ def command(
         stop_when=stop_when,
         canary=canary,
         redact=Redactor(os.environ),
+        shard=None if shard is None else Shard.of_text(shard),
     )
-    with Store(store_path) as store:
+    with open_store(store_path) as store:
         freed = store.release(plan.record.id, missing=only_missing)
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
         say_before(plan, store, baseline)
         plan = money.capped(plan, models, store)
-        progress, stopped = _run(plan, store, verbose=verbose)
+        with _engine(address, plan, suite, agent) as work:
+            progress, stopped = _run(plan, store, work, verbose=verbose)
         _report(plan, store, verbose=verbose)
     left = progress.total - progress.done
     money.say_spent(progress)
@@ -217,7 +233,26 @@ def choose_tasks(
     return tuple({task.id: task for task in chosen}.values())
 
 
-def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]:
+def _ray_address(on: str) -> str:
+    from passhat.runner.on_ray import OnRay
+
+    return OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
+
+
+@contextmanager
+def _engine(address: str | None, plan: RunPlan, suite: str, agent: str) -> Iterator[Work | None]:
+    """Who makes the attempts: workers elsewhere, or (``None``) this process."""
+    if address is None:
+        yield None
+        return
+    from passhat.runner.on_ray import OnRay
+
+    with OnRay(plan, suite, agent, address) as engine:
+        click.echo(f"{engine.workers} Ray workers", err=True)
+        yield engine.work
+
+
+def _run(plan: RunPlan, store: Store, work: Work | None, *, verbose: bool) -> tuple[Progress, bool]:
     import asyncio
     import signal
     import sys
@@ -240,7 +275,8 @@ def _run(plan: RunPlan, store: Store, *, verbose: bool) -> tuple[Progress, bool]
         if sys.platform != "win32":
             loop.add_signal_handler(signal.SIGINT, interrupted)
             loop.add_signal_handler(signal.SIGTERM, interrupted)
-        return await run_attempts(replace(plan, tell=display.say), store, stop, display.seen)
+        plan_telling = replace(plan, tell=display.say)
+        return await run_attempts(plan_telling, store, stop, display.seen, work)
 
     with display:
         progress = asyncio.run(whole())

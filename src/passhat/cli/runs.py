@@ -18,9 +18,9 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     from rich.console import Console
 
     from passhat.report.tables import captured, plain_table
-    from passhat.store import Store
+    from passhat.store import open_store
 
-    with Store(store_path, must_exist=True) as store:
+    with open_store(store_path, must_exist=True) as store:
         runs = store.runs()
     if as_json_text:
         click.echo(json.dumps({"runs": [run.to_dict() for run in runs]}, indent=2))

@@ -38,7 +38,7 @@ def command(
     from passhat.readers.store import run_from_store
     from passhat.report import ReportOptions, build_report
     from passhat.report.terminal import render_report
-    from passhat.store import Store
+    from passhat.store import open_store
 
     if bool(override) != bool(because and because.strip()) or (override and attempt is None):
         raise InvalidValue(
@@ -46,7 +46,7 @@ def command(
             hint='As in: passhat show RUN retail/012#3 --override passed --because "The refund '
             'was right, the goal is wrong."',
         )
-    with Store(store_path, must_exist=True) as store:
+    with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         if attempt is None:
             report = build_report([run_from_store(store, stored)], ReportOptions(with_tasks=True))

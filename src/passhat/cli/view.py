@@ -45,12 +45,18 @@ def command(
     import socket
     import sys
 
+    from passhat.errors import InvalidValue
     from passhat.server.dashboard.guard import Access, is_loopback
     from passhat.server.dashboard.serving import address_of, listen, serve
-    from passhat.store import Store
+    from passhat.store import is_address, open_store
 
+    if is_address(store_path):
+        raise InvalidValue(
+            "the dashboard reads SQLite stores only.",
+            hint="Copy what you want to look at: passhat store copy postgresql://... here.db",
+        )
     # Opened once for writing: a file of an older version is brought up to date.
-    Store(store_path, must_exist=True).close()
+    open_store(store_path, must_exist=True).close()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
     here = socket.gethostname()
     access = Access(host, token, (*names, here) if token else names)

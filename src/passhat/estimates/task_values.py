@@ -59,7 +59,8 @@ class Completed:
                 raise OrderUnknown(
                     "the order of the attempts is not known, and this metric needs it.",
                     hint="Give the attempts a whole number each in a column 'trial', or ask for "
-                    "pass@k or pass^k, which need no order.",
+                    "pass@k or pass^k, which need no order. Runs of millions of attempts are "
+                    "counted, and keep none.",
                 )
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences

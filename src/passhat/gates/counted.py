@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from passhat.errors import InvalidValue
 from passhat.gates.result import RuleResult, verdict_of
 from passhat.gates.rules import Measure, Rule
-from passhat.outcomes import Outcomes, Run, Verdict
+from passhat.outcomes import Outcomes, Run
 
 __all__ = ["measure_result", "missing_result"]
 
@@ -54,31 +52,28 @@ def measure_result(rule: Rule, measure: Measure, run: Run, base: Run | None) -> 
 
 def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str, ...]]:
     """Over the attempts that recorded it: per attempt, or all of it per attempt that passed."""
-    column = None if run.attempts is None else run.attempts.measures.get(measure.name)
-    if run.attempts is None or column is None or bool(np.isnan(column).all()):
+    found = run.measured(measure.name)
+    if found is None:
         raise InvalidValue(
             f"'{rule}' cannot be asked of {run.name}: nobody recorded {measure.name}, and not "
             "recorded is not zero.",
             hint=f"Record it in a column '{measure.name}', or leave the rule out.",
         )
-    recorded = ~np.isnan(column)
     notes: tuple[str, ...] = ()
-    if not recorded.all():
+    made = run.outcomes.attempts
+    if found.recorded < made:
         notes = (
-            f"{measure.name} is recorded on {int(recorded.sum()):,} of {len(column):,} attempts, "
+            f"{measure.name} is recorded on {found.recorded:,} of {made:,} attempts, "
             "and only those are counted",
         )
-    total = float(column[recorded].sum())
     if not measure.per_solved:
-        return total / int(recorded.sum()), notes
-    passed = int((run.attempts.verdicts[recorded] == Verdict.PASSED).sum())
-    if passed == 0:
+        return found.total / found.recorded, notes
+    if found.passed == 0:
         raise InvalidValue(
             f"'{rule}' cannot be asked of {run.name}: no attempt passed, so nothing was solved.",
             hint=f"Ask for {measure.name} per attempt: '{measure.name} {rule.sign} ...'.",
         )
-    made = f"{int(recorded.sum()):,}"
-    return total / passed, (
+    return found.total / found.passed, (
         *notes,
-        f"all of {made} attempts together, per attempt that passed ({passed:,})",
+        f"all of {found.recorded:,} attempts together, per attempt that passed ({found.passed:,})",
     )

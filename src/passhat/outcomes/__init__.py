@@ -4,6 +4,7 @@ from passhat.outcomes.attempts import Attempt, Attempts
 from passhat.outcomes.histogram import Histogram
 from passhat.outcomes.order import Order
 from passhat.outcomes.run import Run
+from passhat.outcomes.sums import MeasureSum, Sums
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import (
@@ -21,11 +22,13 @@ __all__ = [
     "FailureCategory",
     "Histogram",
     "Loss",
+    "MeasureSum",
     "MissingPolicy",
     "MissingReason",
     "Order",
     "Outcomes",
     "Run",
+    "Sums",
     "Tally",
     "Verdict",
 ]

@@ -28,11 +28,20 @@ from passhat.outcomes.cells import (
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.order import Order
 from passhat.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.outcomes.sums import Sums
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.trials import SPLIT_HINT, Trials
 from passhat.outcomes.words import MissingReason, Verdict
 
-__all__ = ["AttemptGatherer", "Chunk", "CountGatherer", "Gathered", "outcomes_of"]
+__all__ = [
+    "RUN_COLUMNS",
+    "AttemptGatherer",
+    "Chunk",
+    "CountGatherer",
+    "Gathered",
+    "gathered_as",
+    "outcomes_of",
+]
 
 Chunk = Mapping[str, list[object]]
 """Cells by column; all columns are equally long."""
@@ -42,7 +51,7 @@ _MEASURES = MappingProxyType(
 )
 """What a table calls a measure, and what an attempt calls it."""
 
-_RUN_COLUMNS = ("model", "suite", "temperature")
+RUN_COLUMNS = ("model", "suite", "temperature")
 """Rows that differ in one of these belong to different runs."""
 
 _EXPECTED = MappingProxyType(
@@ -65,6 +74,7 @@ class Gathered:
     outcomes: Outcomes
     attempts: Attempts | None = None
     notes: tuple[str, ...] = ()
+    sums: Sums | None = None
 
 
 class _Rows:
@@ -74,7 +84,7 @@ class _Rows:
         self.columns = columns
         self.count = 0
         self._task = TextColumn()
-        self._run = {word: TextColumn() for word in columns.used(*_RUN_COLUMNS)}
+        self._run = {word: TextColumn() for word in columns.used(*RUN_COLUMNS)}
         self._slices = {name: TextColumn() for name in columns.slices}
 
     def _add_shared(self, chunk: Chunk) -> int:
@@ -216,7 +226,7 @@ class AttemptGatherer(_Rows):
             ordered = trials is not None and trials.ordered
             outcomes = outcomes_of(attempts, ordered=ordered, labels=labels)
             notes = (*judged.notes, *_blame_notes(attempts))
-            gathered.append(_gathered(key, outcomes, attempts, notes))
+            gathered.append(gathered_as(key, outcomes, attempts, notes))
         return gathered
 
     def _attempts(
@@ -269,7 +279,7 @@ class CountGatherer(_Rows):
                 missing=missing[rows],
                 labels=self._labels(rows, task, len(names)),
             )
-            gathered.append(_gathered(key, outcomes))
+            gathered.append(gathered_as(key, outcomes))
         return gathered
 
 
@@ -331,12 +341,14 @@ def _blame_notes(attempts: Attempts) -> Iterator[str]:
             )
 
 
-def _gathered(
+def gathered_as(
     key: Mapping[str, str],
     outcomes: Outcomes,
     attempts: Attempts | None = None,
     notes: tuple[str, ...] = (),
+    sums: Sums | None = None,
 ) -> Gathered:
+    """What was gathered, with the columns that tell runs apart in their own types."""
     temperature = float(key.get("temperature", "nan"))
     return Gathered(
         key.get("model") or None,
@@ -345,4 +357,5 @@ def _gathered(
         outcomes,
         attempts,
         notes,
+        sums,
     )

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import numpy as np
+
 from passhat._display import counted, html_table
 from passhat.outcomes.attempts import Attempts
+from passhat.outcomes.sums import MeasureSum, Sums
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import MissingReason, Verdict
@@ -47,6 +50,8 @@ class Run:
     origin : str
         An id that the source itself gave to the run. Two files with the same one are one run that
         was begun again, not two.
+    sums : Sums, optional
+        Reasons and measures of a run whose attempts were counted where they lie.
     """
 
     name: str
@@ -61,6 +66,7 @@ class Run:
     reading: tuple[str, ...] = ()
     tally: Tally | None = None
     origin: str = ""
+    sums: Sums | None = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -72,15 +78,30 @@ class Run:
         """How many attempts have no verdict, by reason, most frequent first."""
         if self.attempts is not None:
             return self.attempts.reasons(Verdict.MISSING)
+        if self.sums is not None:
+            return self.sums.by_reason(Verdict.MISSING)
         missing = self.outcomes.total_missing
         return {str(MissingReason.NOT_RECORDED): missing} if missing else {}
 
     @property
     def failures_by_category(self) -> dict[str, int]:
         """How many attempts failed, by category, where the source says why."""
+        if self.attempts is None and self.sums is not None:
+            return self.sums.by_reason(Verdict.FAILED)
         if self.attempts is None or self.attempts.detail is None:
             return {}
         return self.attempts.reasons(Verdict.FAILED)
+
+    def measured(self, measure: str) -> MeasureSum | None:
+        """Seconds, steps, tokens or cost over the attempts that recorded it; ``None`` if none."""
+        if self.attempts is None:
+            return None if self.sums is None else self.sums.measures.get(measure)
+        column = self.attempts.measures.get(measure)
+        recorded = None if column is None else ~np.isnan(column)
+        if column is None or recorded is None or not recorded.any():
+            return None
+        passed = int((self.attempts.verdicts[recorded] == Verdict.PASSED).sum())
+        return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.outcomes}"

@@ -241,14 +241,10 @@ def _pairing_text(
 
 def _per_attempt(pilot: Run | Outcomes | None) -> dict[str, float]:
     """Average cost and seconds of an attempt, where recorded; nobody's zero is invented."""
-    if not isinstance(pilot, Run) or pilot.attempts is None:
+    if not isinstance(pilot, Run):
         return {}
-    columns = pilot.attempts.measures
-    return {
-        name: float(np.nanmean(columns[name]))
-        for name in ("cost", "seconds")
-        if name in columns and not np.isnan(columns[name]).all()
-    }
+    found = {name: pilot.measured(name) for name in ("cost", "seconds")}
+    return {name: one.total / one.recorded for name, one in found.items() if one is not None}
 
 
 def _price_notes(price: dict[str, float], agents: int) -> Iterator[str]:

@@ -13,6 +13,7 @@ from passhat.outcomes import Run
 from passhat.readers.joining import joined, without_retries
 from passhat.readers.registry import Reader, ReadOptions, registered_readers
 from passhat.readers.sources import Source, expand, files_inside
+from passhat.store import DEFAULT_PATH
 
 __all__ = ["FileRead", "Reading", "read", "read_all"]
 
@@ -48,6 +49,7 @@ def read(
     scorer: str | None = None,
     join: bool = False,
     labels: Iterable[str] = (),
+    store: str = DEFAULT_PATH,
 ) -> list[Run]:
     """Read runs from files.
 
@@ -66,6 +68,8 @@ def read(
         become k attempts.
     labels : iterable of str
         Columns to keep as labels of the tasks, beside those named ``slice:NAME``.
+    store : str
+        Where a word that is no file is looked up as the id of a run: a path or an address.
 
     Returns
     -------
@@ -74,7 +78,13 @@ def read(
         ``losses`` what could not be read.
     """
     found = read_all(
-        sources, columns=columns, pass_at=pass_at, scorer=scorer, join=join, labels=labels
+        sources,
+        columns=columns,
+        pass_at=pass_at,
+        scorer=scorer,
+        join=join,
+        labels=labels,
+        store=store,
     )
     return list(found.runs)
 
@@ -87,6 +97,7 @@ def read_all(
     scorer: str | None = None,
     join: bool = False,
     labels: Iterable[str] = (),
+    store: str = DEFAULT_PATH,
 ) -> Reading:
     """As :func:`read`, with what was found in which file."""
     words = [sources] if isinstance(sources, str | PathLike) else list(sources)
@@ -94,7 +105,7 @@ def read_all(
     readers = registered_readers()
     files: list[FileRead] = []
     passed_over: list[tuple[str, str]] = []
-    for source in expand(map(str, words)):
+    for source in expand(map(str, words), store):
         if source.is_folder and _reader_of(source, readers) is None:
             _read_folder(source, readers, options, files, passed_over)
         else:

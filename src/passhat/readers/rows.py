@@ -192,6 +192,7 @@ class ParquetRows:
         query = "SELECT * FROM read_parquet(?)" + ("" if limit is None else f" LIMIT {limit}")
         try:
             with duckdb.connect() as database:
+                database.execute("SET enable_progress_bar = false")
                 yield database.execute(query, [str(self._source.path)])
         except duckdb.Error as error:
             first = str(error).splitlines()[0]

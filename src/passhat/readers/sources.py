@@ -19,7 +19,7 @@ from typing import IO
 
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.json_parts import Outline, outline
-from passhat.store import DEFAULT_PATH, Store
+from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 
 __all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
 
@@ -35,13 +35,15 @@ class Source:
     """One file, compressed or not, or one folder. ``name`` is what the user called it.
 
     ``found`` is true when the user named the folder around it: then a file that is no log is
-    passed over rather than refused. ``part`` names one run inside a store.
+    passed over rather than refused. ``part`` names one run inside a store. ``address`` is set for
+    a store on a server, which has no file.
     """
 
     name: str
     path: Path
     found: bool = False
     part: str = ""
+    address: str = ""
 
     @property
     def stem(self) -> str:
@@ -71,7 +73,7 @@ class Source:
 
         A file that breaks off early still shows how it begins.
         """
-        if self.is_folder:
+        if self.is_folder or self.address:
             return b""
         head = b""
         with self.open() as stream:
@@ -113,16 +115,16 @@ def examples() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.csv"))}
 
 
-def expand(sources: Iterable[str]) -> list[Source]:
-    """Turn what a user typed into files: paths, globs and ``example:NAME``."""
+def expand(sources: Iterable[str], store: str = DEFAULT_PATH) -> list[Source]:
+    """Turn what a user typed into files: paths, globs, ``example:NAME``, ids of runs in a store."""
     found: dict[tuple[Path, str], Source] = {}
     for word in sources:
-        for source in _expand_one(word):
+        for source in _expand_one(word, store):
             found.setdefault((source.path.resolve(), source.part), source)
     return list(found.values())
 
 
-def _expand_one(word: str) -> list[Source]:
+def _expand_one(word: str, store: str) -> list[Source]:
     if word.startswith(EXAMPLE_PREFIX):
         known = examples()
         name = word.removeprefix(EXAMPLE_PREFIX)
@@ -133,22 +135,26 @@ def _expand_one(word: str) -> list[Source]:
         return [Source(word, known[name])]
     if word == STANDARD_INPUT:
         return [Source(word, _kept_standard_input())]
+    if is_address(word):
+        address, _, part = word.partition("#")
+        return [Source(without_password(word), Path(word), part=part, address=address)]
     path = Path(word)
     if path.exists():
         return [Source(word, path)]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
-        return [_stored_run(word)]
+        return [_stored_run(word, store)]
     return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
 
 
-def _stored_run(word: str) -> Source:
-    """A run of the store here, by its id; what is neither that nor a file is not there."""
-    store, hint = Path(DEFAULT_PATH), "Check the path or the glob."
-    if store.is_file():
-        with Store(DEFAULT_PATH) as opened, suppress(InvalidValue):
-            return Source(word, store, part=opened.find(word).id)
-        hint += f" Nor is it a run in {DEFAULT_PATH}; passhat runs lists those."
+def _stored_run(word: str, store: str) -> Source:
+    """A run of the store, by its id; what is neither that nor a file is not there."""
+    hint = "Check the path or the glob."
+    address = store if is_address(store) else ""
+    if address or Path(store).is_file():
+        with open_store(store) as opened, suppress(InvalidValue):
+            return Source(word, Path(store), part=opened.find(word).id, address=address)
+        hint += f" Nor is it a run in {without_password(store)}; passhat runs lists those."
     raise ReadError("there is no such file.", source=word, hint=hint)
 
 

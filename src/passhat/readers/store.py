@@ -1,4 +1,4 @@
-"""A store file as runs, so that every command reads what ``passhat run`` wrote."""
+"""A store as runs, so that every command reads what ``passhat run`` wrote."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.outcomes import Run
+from passhat.outcomes import Outcomes, Run
 from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
+from passhat.readers import counted
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
-from passhat.store import Store, StoredRun
+from passhat.store import Store, StoredRun, open_store
 
 __all__ = ["StoreReader", "run_from_store"]
 
@@ -28,10 +29,10 @@ class StoreReader:
     name = "store"
 
     def recognises(self, source: Source) -> bool:
-        return source.head.startswith(_MAGIC)
+        return bool(source.address) or source.head.startswith(_MAGIC)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:  # noqa: ARG002
-        with Store(str(source.path), must_exist=True) as store:
+        with open_store(source.address or str(source.path), must_exist=True) as store:
             chosen = [store.find(source.part)] if source.part else store.runs()
             found = [run_from_store(store, run) for run in chosen if run.attempts]
         if not found:
@@ -40,7 +41,11 @@ class StoreReader:
 
 
 def run_from_store(store: Store, stored: StoredRun) -> Run:
-    """One run with its finished attempts."""
+    """One run with its finished attempts, or with their counts when there are millions."""
+    if stored.attempts > counted.MOST_ATTEMPTS:
+        outcomes, sums = counted.outcomes_from(store.counts(stored.id))
+        run = _as_run(store, stored, outcomes, (counted.counted_note(stored.attempts),))
+        return replace(run, sums=sums)
     labels: dict[str, None] = {}
     blocks: list[dict[str, list[object]]] = []
     for rows in store.rows(stored.id):
@@ -57,16 +62,21 @@ def run_from_store(store: Store, stored: StoredRun) -> Run:
         size = len(block["task"])
         gatherer.add({**{SLICE_PREFIX + n: [None] * size for n in labels}, **block})
     (found,) = gatherer.runs()
-    protocol = store.protocol(stored.id)
+    return replace(_as_run(store, stored, found.outcomes), attempts=found.attempts)
+
+
+def _as_run(
+    store: Store, stored: StoredRun, outcomes: Outcomes, reading: tuple[str, ...] = ()
+) -> Run:
+    said = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
     return Run(
         name=f"{stored.agent} {stored.id}",
         agent=stored.agent,
-        outcomes=found.outcomes,
-        protocol=replace(protocol, attempts=stored.planned),
-        attempts=found.attempts,
+        outcomes=outcomes,
+        protocol=replace(store.protocol(stored.id), attempts=stored.planned),
         source=store.path,
         notes=_leak_notes(store, stored),
-        reading=(f"run {stored.id} of the store, started {stored.started}, {stored.status}",),
+        reading=(said, *reading),
     )
 
 

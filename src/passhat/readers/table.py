@@ -13,6 +13,8 @@ from passhat.outcomes.cells import RowError
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
 from passhat.protocol import Protocol, Scalar
+from passhat.readers import counted as counted_reading
+from passhat.readers.counted_parquet import CountedParquet
 from passhat.readers.registry import ReadOptions
 from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
 from passhat.readers.sources import Source
@@ -32,6 +34,10 @@ class TableReader:
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         rows = _rows_of(source)
+        if isinstance(rows, ParquetRows):
+            large = _counted_runs(source, rows, options)
+            if large is not None:
+                return large
         chunks = rows.chunks()
         first = next(chunks, None)
         if first is None:
@@ -54,6 +60,33 @@ class TableReader:
             replace(_as_run(found, source, options, reading, columns, gathered), tally=tally)
             for found in gathered
         ]
+
+
+def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
+    """Runs of a table with millions of attempts; ``None`` when it is to be read row by row."""
+    columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
+    table = CountedParquet(source, columns, options.pass_at)
+    count = table.rows()
+    if count <= counted_reading.MOST_ATTEMPTS or not columns.holds_attempts:
+        return None
+    try:
+        found = table.runs()
+    except ReadError:
+        raise
+    except PasshatError as error:
+        raise ReadError(error.message, source=source.name, hint=error.hint) from None
+    if found is None:
+        return None
+    reading = (
+        f"{rows.kind} table, {counted(count, 'row')}",
+        *columns.sentences(),
+        counted_reading.counted_note(count),
+    )
+    tally = Tally(count, count)
+    return [
+        replace(_as_run(one, source, options, reading, columns, found), tally=tally, sums=one.sums)
+        for one in found
+    ]
 
 
 def _looks_like_text(head: bytes) -> bool:

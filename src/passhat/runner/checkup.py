@@ -134,7 +134,7 @@ def _keys(environment: Mapping[str, str], agents: Sequence[str]) -> Iterator[Fin
 
 def _store(path: str) -> Iterator[Finding]:
     """Opens, whole, of a version we know, writable, with room."""
-    from passhat.store import Store
+    from passhat.store import open_store
     from passhat.store.schema import VERSION
 
     place = Path(path)
@@ -143,7 +143,7 @@ def _store(path: str) -> Iterator[Finding]:
         return
     if place.exists():
         try:
-            with Store(path, must_exist=True) as store:
+            with open_store(path, must_exist=True) as store:
                 sound, runs = store.is_sound(), len(store.runs())
         except (PasshatError, sqlite3.Error) as error:
             hint = getattr(error, "hint", None) or "Name another one with --store PATH."

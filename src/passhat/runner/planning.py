@@ -10,6 +10,7 @@ from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempting import Limits
 from passhat.runner.redaction import Redactor
 from passhat.runner.running import RunPlan, silent
+from passhat.runner.shards import Shard
 from passhat.store import RunRecord
 from passhat.suites.base import Suite, Task, fingerprint
 
@@ -31,14 +32,21 @@ def plan_run(
     stop_when: Sequence[str] = (),
     canary: bool | None = None,
     redact: Redactor | None = None,
+    shard: Shard | None = None,
     tell: Callable[[str], None] = silent,
 ) -> RunPlan:
     """A plan for all tasks of a suite, or for some of them.
 
     ``name`` tells runs of the same set-up apart; everything else that differs makes another run
     by itself. ``canary`` is whether conversations carry a reference; left open, those of suites
-    made of conversations do, and prompts that are graded word for word stay as they are.
+    made of conversations do, and prompts that are graded word for word stay as they are. With
+    ``shard`` only its tasks are made here, of the same run.
     """
+    if shard is not None and stop_when:
+        raise InvalidValue(
+            "--stop-when looks at all tasks, and a shard sees only its own.",
+            hint="Let runners share one --store without --shard, or gate the merged store.",
+        )
     limits = limits or Limits()
     _check_pair(suite, agent)
     chosen = tuple(suite.tasks if tasks is None else tasks)
@@ -61,7 +69,7 @@ def plan_run(
         suite=suite,
         agent=agent,
         record=RunRecord(agent.name, protocol, chosen, name, _selection(suite, chosen)),
-        tasks=chosen,
+        tasks=chosen if shard is None else shard.of(chosen),
         attempts=attempts,
         limits=limits,
         jobs=jobs,

@@ -30,7 +30,7 @@ from passhat.sequential import consumption_order
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
 
-__all__ = ["Limits", "Progress", "RunPlan", "Stop", "run_attempts"]
+__all__ = ["Limits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
 
 _PATIENCE_SECONDS = 120.0
 """How long a store that is locked, full or away is waited for."""
@@ -92,7 +92,7 @@ class RunPlan:
 
     def attempter(self) -> Attempter:
         """Who makes the attempts."""
-        tasks = [task.id for task in self.tasks]
+        tasks = [task.id for task in self.record.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
         return Attempter(
             self.suite,
@@ -157,12 +157,18 @@ class Stop:
 Seen = Callable[[AttemptRecord, Progress], None]
 
 
-async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
+"""Has claimed attempts made: in this process, or elsewhere."""
+
+
+async def run_attempts(
+    plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work | None = None
+) -> Progress:
     """Make every planned attempt that the store does not have yet."""
     if hasattr(plan.suite, "harness"):
         return await cast("Harness", plan.suite).run(plan, store, stop, seen)
     try:
-        return await _run(plan, store, stop, seen)
+        return await _run(plan, store, stop, seen, work or _work)
     finally:
         # What the agent and the suite hold open for a whole run.
         for one in (plan.agent, plan.suite):
@@ -171,7 +177,7 @@ async def run_attempts(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> P
                 await closing
 
 
-async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
     rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
     made = store.made(plan.record.id)
     todo = (one for one in plan.wanted() if one not in made)
@@ -205,7 +211,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
         if rule.ask():
             stop.enough()
 
-    workers = asyncio.create_task(_work(plan, claims, outbox))
+    workers = asyncio.ensure_future(work(plan, claims, outbox))
     writer = asyncio.create_task(_write(outbox, note))
     stop.when_impatient(workers.cancel)
     try:

@@ -143,6 +143,10 @@ class Watch:
         self._clocks.append(Clock(self._limits, task))
         return self._clocks[-1]
 
+    def forget(self, clock: Clock) -> None:
+        """Its task makes no more attempts."""
+        self._clocks.remove(clock)
+
     async def keep(self) -> None:
         """Look at the clocks for ever; whoever starts this cancels it."""
         time = asyncio.get_running_loop().time

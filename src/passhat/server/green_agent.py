@@ -30,7 +30,7 @@ from passhat.server.assessments import (
 )
 from passhat.server.backends import BackendReports
 from passhat.server.evaluating import EVALUATOR, Result, Stopped, evaluate
-from passhat.store import Store
+from passhat.store import open_store
 
 __all__ = ["GreenAgent", "Settings"]
 
@@ -141,7 +141,7 @@ class GreenAgent(AgentExecutor):
     async def _result(
         self, asked: Assessment, task_id: str, stop: Stop, seen: Callable[[str], None]
     ) -> Result:
-        with Store(self._settings.store_path) as store:
+        with open_store(self._settings.store_path) as store:
             name = asked.battle.id if asked.battle is not None else task_id
             return await evaluate(
                 asked, store, name=name, redact=self._settings.redact, stop=stop, seen=seen

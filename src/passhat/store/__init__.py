@@ -1,22 +1,30 @@
-"""Where attempts live: one SQLite file, appended to while it is read."""
+"""Where attempts live: one SQLite file, or a PostgreSQL database that a team shares."""
 
+from passhat.store.addresses import is_address, without_password
+from passhat.store.base import Store
+from passhat.store.opening import open_store
 from passhat.store.records import (
     AttemptRecord,
     Ended,
     JudgementSource,
+    Made,
     RunRecord,
     StoredJudgement,
     StoredRun,
 )
-from passhat.store.sqlite import DEFAULT_PATH, Store
+from passhat.store.sqlite import DEFAULT_PATH
 
 __all__ = [
     "DEFAULT_PATH",
     "AttemptRecord",
     "Ended",
     "JudgementSource",
+    "Made",
     "RunRecord",
     "Store",
     "StoredJudgement",
     "StoredRun",
+    "is_address",
+    "open_store",
+    "without_password",
 ]

@@ -6,18 +6,22 @@ The first judgement stays as it was written. What counts is the newest word, whi
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-
 from passhat.outcomes import Verdict
+from passhat.store.database import Database
 from passhat.store.records import JudgementSource, StoredJudgement
 
-__all__ = ["add", "ended_rows", "measures", "of"]
+__all__ = ["ENDED_ROWS", "add", "measures", "of"]
+
+ENDED_ROWS = (
+    "SELECT t.task, a.number, a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), "
+    "a.seconds, a.steps, a.cost FROM tasks t "
+    "JOIN judged a ON a.run = t.run AND a.task = t.key "
+    "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number"
+)
+"""(task, number, verdict, why, detail, seconds, steps, cost) of every finished attempt of a run."""
 
 
-def add(
-    db: sqlite3.Connection, run: int, task: int, number: int, judgement: StoredJudgement
-) -> None:
+def add(db: Database, run: int, task: int, number: int, judgement: StoredJudgement) -> None:
     """Write a word down beside the others."""
     db.execute(
         "INSERT INTO judgements (run, task, number, verdict, why, detail, judge_fingerprint, at, "
@@ -29,7 +33,7 @@ def add(
     )
 
 
-def of(db: sqlite3.Connection, run: int, task: int, number: int) -> tuple[StoredJudgement, ...]:
+def of(db: Database, run: int, task: int, number: int) -> tuple[StoredJudgement, ...]:
     """Every word on an attempt, the first one first; none when it is not finished."""
     place = (run, task, number)
     first = db.execute(
@@ -50,19 +54,8 @@ def of(db: sqlite3.Connection, run: int, task: int, number: int) -> tuple[Stored
     )
 
 
-def ended_rows(db: sqlite3.Connection, run: int) -> Iterator[tuple[object, ...]]:
-    """(task, number, verdict, why, detail, seconds, steps, cost) of every finished attempt."""
-    yield from db.execute(
-        "SELECT t.task, a.number, a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), "
-        "a.seconds, a.steps, a.cost FROM tasks t "
-        "JOIN judged a ON a.run = t.run AND a.task = t.key "
-        "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
-        (run,),
-    )
-
-
 def measures(
-    db: sqlite3.Connection, agent: str, suite: str, most: int
+    db: Database, agent: str, suite: str, most: int
 ) -> list[tuple[float | None, float | None, float | None]]:
     """(seconds, steps, cost) of attempts of an agent at a suite, those of the newest runs first."""
     return db.execute(

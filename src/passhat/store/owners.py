@@ -2,7 +2,8 @@
 
 A row is written before an attempt is started, so that two runners on one store never make the same
 one. When a runner was killed, its rows are left behind; the next runner sees that their owner is
-gone and makes those attempts itself.
+gone and makes those attempts itself. A store that several machines share also keeps when every
+owner was last seen.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ def this_owner() -> str:
 
 def is_gone(owner: str) -> bool:
     """Whether an owner on this machine no longer runs; of other machines nothing is known."""
-    host, _, rest = owner.partition("/")
-    pid, _, start = rest.partition("/")
+    host, pid, start, *_ = [*owner.split("/"), "", ""]
     if host != socket.gethostname() or not pid.isdigit():
         return False
     try:

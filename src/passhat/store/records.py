@@ -54,6 +54,13 @@ class Made:
             numbers[task] = numbers.get(task, 0) | 1 << number
         self._numbers = numbers
 
+    @classmethod
+    def of_bits(cls, numbers: dict[str, int]) -> Made:
+        """From bits: bit i of a task's number is attempt i."""
+        made = cls()
+        made._numbers = numbers
+        return made
+
     def __contains__(self, attempt: tuple[str, int]) -> bool:
         task, number = attempt
         return bool(self._numbers.get(task, 0) >> number & 1)

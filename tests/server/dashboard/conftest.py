@@ -18,7 +18,7 @@ from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
 from passhat.server.dashboard.app import make_app
 from passhat.server.dashboard.guard import Access
-from passhat.store import AttemptRecord, RunRecord, Store
+from passhat.store import AttemptRecord, RunRecord, Store, open_store
 from passhat.suites.base import Judgement, Task
 
 HOSTILE = (
@@ -84,7 +84,7 @@ class Stored:
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
-        with Store(self.path) as store:
+        with open_store(self.path) as store:
             self.a = write_run(store, "alpha <b>bold</b>", 0.8)
             self.b = write_run(store, "beta", 1.2)
             self.c = write_run(store, "beta", 1.1, seed=2)

@@ -12,7 +12,7 @@ from typing import Any
 from playwright.sync_api import expect
 from tests.server.dashboard.conftest import served
 
-from passhat.store import Store
+from passhat.store import open_store
 
 Open = Callable[..., Any]
 
@@ -37,7 +37,7 @@ def test_numbers_move_without_a_reload(browser_page: Open, tmp_path: Path) -> No
     lines = [{"id": f"t{i}", "prompt": "?", "answer": "yes"} for i in range(12)]
     (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
     store = str(tmp_path / "store.db")
-    Store(store).close()
+    open_store(store).close()
     program = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ("-a", "python:tossing:coin", "-s", "jsonl:tasks.jsonl", "-n", "3", "--jobs", "12")
     with served(store) as address:

@@ -11,7 +11,7 @@ from passhat.errors import PasshatError
 from passhat.outcomes import Verdict
 from passhat.server.dashboard.reports import Reports
 from passhat.server.dashboard.summaries import Summaries
-from passhat.store import AttemptRecord, Store
+from passhat.store import AttemptRecord, open_store
 from passhat.store.reading import Reading
 from passhat.suites.base import Judgement
 
@@ -30,7 +30,7 @@ class Counting(Reading):
 
 def test_only_what_changed_is_counted(tmp_path: Path) -> None:
     path = str(tmp_path / "s.db")
-    with Store(path) as store:
+    with open_store(path) as store:
         first, second = write_run(store, "a", 0.5), write_run(store, "b", 0.5)
         reading = Counting(path)
         summaries = Summaries(reading)
@@ -59,7 +59,7 @@ def test_only_what_changed_is_counted(tmp_path: Path) -> None:
 
 def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -> None:
     path = str(tmp_path / "s.db")
-    with Store(path) as store:
+    with open_store(path) as store:
         run = write_run(store, "a", 0.5)
         reading = Reading(path)
         summaries, reports = Summaries(reading), Reports(path)

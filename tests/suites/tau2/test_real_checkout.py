@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.store import Store
+from passhat.store import open_store
 
 REAL = Path(os.environ.get("PASSHAT_TAU2", "no checkout is named"))
 
@@ -47,7 +47,7 @@ def test_its_mock_domain_with_scripted_agent_and_user(
     (tmp_path / "gold_agent.py").write_text(GOLD)
     ended = passhat("run", "-s", "tau2:mock", "-a", "python:gold_agent:Gold", "-n", 4)
     assert ended.code == 0, ended.err
-    with Store(".passhat/passhat.db") as store:
+    with open_store(".passhat/passhat.db") as store:
         (run,) = store.runs()
     # Two tasks need what no gold action says: a check without actions, a tool of the user's.
     assert (run.tasks, run.attempts, run.missing, run.passed) == (10, 40, 0, 32)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.readers import read
-from passhat.store import Store
+from passhat.store import open_store
 
 Call = Callable[..., Any]
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("shop")
 
 def _verdicts(store: str = ".passhat/passhat.db") -> dict[str, list[tuple[str, str]]]:
     """Task to (verdict, why) of its attempts, over the newest run in the store."""
-    with Store(store, must_exist=True) as found:
+    with open_store(store, must_exist=True) as found:
         run = found.runs()[-1].id
         rows: dict[str, list[tuple[str, str]]] = {}
         for block in found.rows(run):
@@ -48,7 +48,7 @@ def test_a_good_agent_passes_everything_and_a_forgetful_one_does_not(passhat: Ca
 def test_the_same_command_extends_and_every_attempt_has_its_seed(passhat: Call) -> None:
     assert "8 of 8" in _run(passhat, "coin", n=2).err
     assert "12 of 12" in _run(passhat, "coin", n=5).err
-    with Store(".passhat/passhat.db") as store:
+    with open_store(".passhat/passhat.db") as store:
         (run,) = store.runs()
         seeds = store._db.execute("SELECT seed FROM attempts").fetchall()
     assert run.attempts == 20
@@ -85,7 +85,7 @@ def test_faults_of_the_user_are_not_the_agents(
 ) -> None:
     assert _run(passhat, "talks", "--task", "add_tea", "--user", user, *more).code == 0
     assert _verdicts() == {"add_tea": [(verdict, why)]}
-    with Store(".passhat/passhat.db") as store:
+    with open_store(".passhat/passhat.db") as store:
         assert store.protocol(store.runs()[0].id).user_simulator == user
 
 

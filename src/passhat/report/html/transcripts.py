@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from passhat.errors import PasshatError
 from passhat.outcomes import Run
-from passhat.store import Store
+from passhat.store import open_store
 
 __all__ = ["SMALL", "Transcripts", "transcripts_of"]
 
@@ -46,7 +46,7 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
     if not _is_store(run.source):
         return Transcripts()
-    with Store(run.source, must_exist=True) as store:
+    with open_store(run.source, must_exist=True) as store:
         try:
             stored = store.find(run.name.rsplit(" ", 1)[-1])
         except PasshatError:  # a run with that name was made by somebody else

@@ -22,7 +22,7 @@ from passhat.report import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
 from passhat.server.dashboard.errors import NotFound
 from passhat.server.dashboard.summaries import Summary
-from passhat.store import Store
+from passhat.store import open_store
 from passhat.store.reading import Group, Reading
 
 __all__ = ["READ_ONE_BY_ONE", "Known", "Reports"]
@@ -142,7 +142,7 @@ class Reports:
 
     def _load(self, summary: Summary) -> Run:
         if summary.counts.attempts <= READ_ONE_BY_ONE:
-            with Store(self._reading.path, must_exist=True) as store:
+            with open_store(self._reading.path, must_exist=True) as store:
                 return run_from_store(store, summary.stored)
         return run_from_counts(self._reading, summary.head.key, summary.stored)
 

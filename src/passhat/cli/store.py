@@ -1,0 +1,189 @@
+"""passhat store"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from passhat.cli.exits import ExitCode
+from passhat.cli.run import store_option
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from passhat.store.copying import Copied
+
+
+@click.group("store")
+def command() -> None:
+    """Look after stores: copy, merge, check, vacuum."""
+
+
+class _Age(click.ParamType["timedelta"]):
+    """``30d``, ``12h`` or ``2w``."""
+
+    name = "AGE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        import re
+        from datetime import timedelta
+
+        if isinstance(value, timedelta):
+            return value
+        match = re.fullmatch(r"\s*(\d+)\s*([hdw])\s*", str(value))
+        if match is None:
+            self.fail(f"{value!r} is not an age; write 30d, 12h or 2w.", param, ctx)
+        units = {"h": "hours", "d": "days", "w": "weeks"}
+        try:
+            return timedelta(**{units[match[2]]: int(match[1])})
+        except OverflowError:
+            self.fail(f"{value!r} is longer than time is counted.", param, ctx)
+
+
+@command.command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.option("--run", "runs", multiple=True, metavar="RUN", help="Only this run; repeatable.")
+def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
+    """Copy all runs of the store FROM into the store TO; each is a path or postgresql://...
+
+    What TO has already stays as it is, so a copy that was broken off goes on where it stopped.
+    Every run is read again on both sides and compared by counts and digests. Attempts that are
+    being made just now are left out.
+    """
+    from passhat.store import open_store
+    from passhat.store.copying import copy_runs
+
+    with open_store(source, must_exist=True) as there:
+        chosen = [there.find(run).id for run in runs] or [run.id for run in there.runs()]
+        with open_store(target) as here:
+            for done in copy_runs(there, here, chosen, _progress()):
+                click.echo(_sentence(done))
+    if not chosen:
+        click.echo(f"there is no run in {source}", err=True)
+    return ExitCode.OK
+
+
+@command.command("merge")
+@click.argument("sources", metavar="STORE...", nargs=-1, required=True)
+@store_option
+def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
+    """Join the runs of several STOREs, such as those of shards, into the one of --store.
+
+    An attempt that two of them have in different forms is a conflict: then nothing is written.
+    """
+    from contextlib import ExitStack
+
+    from passhat.store import open_store
+    from passhat.store.copying import merge_runs
+
+    with ExitStack() as opened:
+        others = [opened.enter_context(open_store(one, must_exist=True)) for one in sources]
+        store = opened.enter_context(open_store(store_path))
+        for done in merge_runs(others, store):
+            click.echo(_sentence(done))
+        for run in store.runs():
+            click.echo(
+                f"{run.id}: {run.attempts:,} of {run.planned * run.tasks:,} attempts, {run.status}",
+                err=True,
+            )
+    return ExitCode.OK
+
+
+@command.command("check")
+@store_option
+@click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+def check(store_path: str, as_json_text: bool) -> ExitCode:
+    """Read a whole store once: is it sound, of which version, does any row point nowhere.
+
+    Exit code 4 when something is damaged.
+    """
+    import json
+
+    from passhat.store import open_store
+    from passhat.store.checking import check as checked
+
+    with open_store(store_path, must_exist=True) as store:
+        health = checked(store)
+        where = store.path
+    if as_json_text:
+        click.echo(
+            json.dumps({"store": where, "whole": health.whole, **health.to_dict()}, indent=2)
+        )
+        return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
+    click.echo(f"{where}: store version {health.version}, {health.size / 1e6:,.1f} MB")
+    if not health.sound:
+        click.echo("the database IS DAMAGED; go back to a copy, or copy what can still be read")
+        return ExitCode.INCOMPLETE
+    click.echo(
+        f"{health.runs:,} runs, {health.tasks:,} tasks, {health.attempts:,} finished attempts, "
+        f"{health.transcripts:,} transcripts"
+    )
+    click.echo("the database is sound")
+    for count, what in (
+        (health.attempts_without_task, "attempts BELONG TO NO TASK of their run"),
+        (health.attempts_beyond_plan, "attempts are OUTSIDE THEIR PLAN"),
+        (
+            health.transcripts_without_attempt,
+            "transcripts without an attempt (vacuum removes them)",
+        ),
+        (health.open_claims, "attempts are being made or were left by a runner"),
+        (health.abandoned_claims, "of them were left by runners that are gone"),
+    ):
+        if count:
+            click.echo(f"{count:,} {what}")
+    return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
+
+
+@command.command("vacuum")
+@store_option
+@click.option(
+    "--transcripts-older-than",
+    "age",
+    type=_Age(),
+    metavar="AGE",
+    help="Forget what was said in attempts that ended so long ago, as 30d. Verdicts stay.",
+)
+def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
+    """Give back room: forget old transcripts if asked, and what deleted runs left behind."""
+    from passhat.store import open_store
+    from passhat.store.checking import forget_orphans, forget_transcripts
+
+    with open_store(store_path, must_exist=True) as store:
+        before = store.size()
+        forgotten = 0 if age is None else forget_transcripts(store, age)
+        forgotten += forget_orphans(store)
+        store.vacuum()
+        after = store.size()
+    click.echo(
+        f"forgot {forgotten:,} transcripts; {before / 1e6:,.1f} MB before, "
+        f"{after / 1e6:,.1f} MB now"
+    )
+    return ExitCode.OK
+
+
+def _sentence(done: Copied) -> str:
+    digest = done.source["attempts"].value
+    if done.equal:
+        same = f"equal on both sides, digest {digest}"
+    else:
+        more = done.target["attempts"].rows - done.source["attempts"].rows
+        same = f"all there; the target has {more:,} more"
+    return f"{done.run}: {done.attempts:,} attempts, {done.added:,} added; {same}"
+
+
+def _progress() -> Any:
+    """A line every two seconds."""
+    import time
+
+    last = [time.monotonic()]
+
+    def tell(run: str, rows: int) -> None:
+        if time.monotonic() - last[0] > 2.0:
+            last[0] = time.monotonic()
+            click.echo(f"{run}: {rows:,} attempts ...", err=True)
+
+    return tell

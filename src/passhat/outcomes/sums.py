@@ -1,0 +1,43 @@
+"""What is known of attempts that were counted where they lie, rather than read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from passhat.outcomes.words import Verdict, failure_category, missing_reason
+
+__all__ = ["MeasureSum", "Sums"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSum:
+    """A measure over the attempts that recorded it, and how many of those passed."""
+
+    recorded: int
+    total: float
+    passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Reasons and measures of a run, all attempts together.
+
+    Parameters
+    ----------
+    reasons : mapping of Verdict to mapping of str to int
+        How often a source gave each word for why an attempt failed or is missing.
+    measures : mapping of str to MeasureSum
+        Seconds, steps, tokens and cost, where they were recorded.
+    """
+
+    reasons: Mapping[Verdict, Mapping[str, int]]
+    measures: Mapping[str, MeasureSum]
+
+    def by_reason(self, verdict: Verdict) -> dict[str, int]:
+        """Failure categories (or missing reasons) of the one vocabulary, most frequent first."""
+        of = missing_reason if verdict is Verdict.MISSING else failure_category
+        counts: dict[str, int] = {}
+        for word, count in self.reasons.get(verdict, {}).items():
+            counts[str(of(word))] = counts.get(str(of(word)), 0) + count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,278 @@
+"""A Parquet table of attempts, counted by DuckDB in memory that does not grow with it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passhat._display import counted
+from passhat.errors import MissingExtra, ReadError, shorten
+from passhat.outcomes import Outcomes, Sums, Verdict
+from passhat.outcomes.columns import ColumnMap
+from passhat.outcomes.gathering import RUN_COLUMNS, Gathered, gathered_as
+from passhat.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.outcomes.sums import MeasureSum
+from passhat.outcomes.trials import SPLIT_HINT
+from passhat.readers.sources import Source
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["CountedParquet"]
+
+_MEMORY = "160MB"
+_BLOCK = 5_000
+_MOST_REWARDS = 1_000
+"""Different rewards; a table with more than that is read one by one."""
+_WIDEST_TRIALS = 65_536
+_MEASURES = {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
+
+
+class CountedParquet:
+    """The attempts of a table, task by task.
+
+    Parameters
+    ----------
+    source : Source
+        A Parquet file.
+    columns : ColumnMap
+        What each column was taken for; one row is one attempt.
+    pass_at : float, optional
+        The reward from which an attempt passes.
+    """
+
+    def __init__(self, source: Source, columns: ColumnMap, pass_at: float | None) -> None:
+        self._source = source
+        self._columns = columns
+        self._pass_at = pass_at
+        self._table = "read_parquet(?, file_row_number = true)"
+
+    def runs(self) -> list[Gathered] | None:
+        """One per agent and set-up; ``None`` where rewards are too manifold to be counted."""
+        with self._database() as database:
+            verdict, notes = self._verdict(database)
+            if verdict is None:
+                return None
+            words = [*self._columns.used(*RUN_COLUMNS)]
+            keys = [f"{self._text(word)} AS run_{word}" for word in words]
+            listed = ", ".join(keys) or "'' AS run_"
+            found = self._all(
+                database,
+                f"SELECT DISTINCT {listed}, min(file_row_number) AS first "
+                f"FROM {self._table} GROUP BY ALL ORDER BY first",
+            )
+            return [
+                self._run(database, dict(zip(words, row, strict=False)), verdict, notes)
+                for row in found
+            ]
+
+    def rows(self) -> int:
+        """How many there are, by the file's own word."""
+        with self._database() as database:
+            return int(self._all(database, f"SELECT count(*) FROM {self._table}")[0][0])
+
+    def _run(
+        self,
+        database: DuckDBPyConnection,
+        key: dict[str, str],
+        verdict: str,
+        notes: tuple[str, ...],
+    ) -> Gathered:
+        where = " AND ".join(f"{self._text(word)} = ?" for word in key) or "true"
+        values = [str(self._source.path), *key.values()]
+        trial, widest = self._trial(database, where, values)
+        labels = list(self._columns.slices)
+        sliced = "".join(
+            f", min({_cell(column)}), max({_cell(column)})"
+            for column in self._columns.slices.values()
+        )
+        found = database.execute(
+            f"SELECT {self._text('task')} AS the_task, "
+            f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
+            f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
+            f"FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE {where} "
+            "GROUP BY the_task ORDER BY first",
+            values,
+        )
+        tasks: list[str] = []
+        counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        sliced_values: dict[str, list[str]] = {name: [] for name in labels}
+        while block := found.fetchmany(_BLOCK):
+            for row in block:
+                self._refuse_broken(row, labels, widest)
+                tasks.append(row[0])
+                for name, value in zip(labels, row[6::2], strict=True):
+                    sliced_values[name].append(value)
+            counts.append(np.array([row[1:4] for row in block], np.int64))
+        n, c, m = np.concatenate(counts).T
+        outcomes = Outcomes.from_counts(
+            np.ascontiguousarray(n), np.ascontiguousarray(c), tasks, missing=m, labels=sliced_values
+        )
+        sums = Sums(
+            self._reasons(database, where, values, verdict),
+            self._measures(database, where, values, verdict),
+        )
+        return gathered_as(key, outcomes, notes=notes, sums=sums)
+
+    # -- what a row says ------------------------------------------------------------------------
+
+    def _verdict(self, database: DuckDBPyConnection) -> tuple[str | None, tuple[str, ...]]:
+        """An expression for 1, 0 or -1, by the rules that single rows are read with."""
+        column = _name(self._columns.meaning["success"])
+        rows = self._all(
+            database,
+            f"SELECT {column}, count(*) FROM {self._table} GROUP BY ALL LIMIT {_MOST_REWARDS + 1}",
+        )
+        if len(rows) > _MOST_REWARDS:
+            return None, ()
+        words = RewardWords()
+        try:
+            rewards = np.array([words[cell] for cell, _ in rows])
+        except ValueError as error:
+            raise ReadError(
+                f"column {column} (read as success) holds {error}; expected true or false, 1 or "
+                "0, a reward, or nothing for missing.",
+                source=self._source.name,
+            ) from None
+        times = np.array([count for _, count in rows])
+        judged = verdicts_from_rewards(rewards, self._pass_at)
+        cases: dict[int, list[str]] = {1: [], 0: []}
+        for (cell, _), verdict in zip(rows, judged.verdicts.tolist(), strict=True):
+            if verdict in cases:
+                cases[verdict].append(_literal(cell))
+        parts = "".join(
+            f" WHEN {column} IN ({', '.join(cells)}) THEN {verdict}"
+            for verdict, cells in cases.items()
+            if cells
+        )
+        notes = [_weighted(note, rewards, times) for note in judged.notes]
+        return (f"(CASE{parts} ELSE -1 END)" if parts else "-1"), tuple(notes)
+
+    def _trial(
+        self, database: DuckDBPyConnection, where: str, values: list[str]
+    ) -> tuple[str, bool]:
+        """An expression for how many different trials a task has, and whether it was asked for."""
+        column = self._columns.meaning.get("trial")
+        if column is None:
+            return "count(*)", False
+        name = _name(column)
+        kind, low, high = database.execute(
+            f"SELECT any_value(typeof({name})), min({name}), max({name}) FROM {self._table} "
+            f"WHERE {where}",
+            values,
+        ).fetchone() or ("", None, None)
+        if "INT" in str(kind) and low is not None and high - low < _WIDEST_TRIALS:
+            # Bits set in a string: a hundredth of the memory that different values would take.
+            nothing = f"CAST(count(*) FILTER (WHERE {name} IS NULL) > 0 AS INTEGER)"
+            return f"bit_count(bitstring_agg({name}, {low}, {high})) + {nothing}", True
+        return f"count(DISTINCT {_cell(column)})", True
+
+    def _refuse_broken(self, row: tuple[Any, ...], labels: list[str], trials: bool) -> None:
+        task, n, _, m, different, _, *slices = row
+        if not task:
+            raise ReadError("the task id is empty.", source=self._source.name, line=row[5] + 1)
+        if trials and different != n + m:
+            raise ReadError(
+                f"task {task!r} has {n + m:,} rows but {counted(different, 'different trial')}: an "
+                "attempt stands there twice.",
+                source=self._source.name,
+                hint=SPLIT_HINT,
+            )
+        for place, name in enumerate(labels):
+            low, high = slices[2 * place : 2 * place + 2]
+            if low != high:
+                raise ReadError(
+                    f"slice {name!r} of task {task!r} is {low!r} and {high!r}; a slice belongs to "
+                    "the task, not to the attempt.",
+                    source=self._source.name,
+                )
+
+    def _reasons(
+        self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
+    ) -> dict[Verdict, dict[str, int]]:
+        column = self._columns.meaning.get("failure")
+        word = "''" if column is None else _cell(column)
+        found: dict[Verdict, dict[str, int]] = {}
+        for ended, why, count in database.execute(
+            f"SELECT {verdict} AS v, {word} AS why, count(*) FROM {self._table} "
+            f"WHERE {where} AND v <= 0 GROUP BY ALL",
+            values,
+        ).fetchall():
+            if ended == Verdict.MISSING or column is not None:
+                found.setdefault(Verdict(ended), {})[why] = count
+        return found
+
+    def _measures(
+        self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
+    ) -> dict[str, MeasureSum]:
+        found = {}
+        for word, column in self._columns.used(*_MEASURES).items():
+            number = f"TRY_CAST({_name(column)} AS DOUBLE)"
+            recorded, total, passed = database.execute(
+                f"SELECT count(x), coalesce(sum(x), 0), count(x) FILTER (WHERE v = 1) FROM ("
+                f"SELECT CASE WHEN isnan({number}) THEN NULL ELSE {number} END AS x, "
+                f"{verdict} AS v FROM {self._table} WHERE {where})",
+                values,
+            ).fetchone() or (0, 0.0, 0)
+            if recorded:
+                found[_MEASURES[word]] = MeasureSum(recorded, total, passed)
+        return found
+
+    # -- DuckDB ---------------------------------------------------------------------------------
+
+    def _text(self, word: str) -> str:
+        return _cell(self._columns.meaning[word])
+
+    def _all(self, database: DuckDBPyConnection, query: str) -> list[Any]:
+        return database.execute(query, [str(self._source.path)]).fetchall()
+
+    @contextmanager
+    def _database(self) -> Iterator[DuckDBPyConnection]:
+        """A connection that keeps little in memory and the rest in a folder that goes away."""
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtra("Reading Parquet", extra="parquet") from None
+        with tempfile.TemporaryDirectory(prefix="passhat-") as folder:
+            try:
+                with duckdb.connect() as database:
+                    database.execute(f"SET memory_limit = '{_MEMORY}'")
+                    database.execute(f"SET temp_directory = '{folder}'")
+                    database.execute("SET preserve_insertion_order = false")
+                    database.execute("SET enable_progress_bar = false")
+                    yield database
+            except duckdb.Error as error:
+                first = str(error).splitlines()[0]
+                raise ReadError(
+                    f"cannot be read as Parquet ({shorten(first, 120)}).", source=self._source.name
+                ) from None
+
+
+def _name(column: str) -> str:
+    quoted = column.replace('"', '""')
+    return f'"{quoted}"'
+
+
+def _cell(column: str) -> str:
+    """A column as text, as a table's cell is read: nothing is the empty text."""
+    return f"coalesce(trim(CAST({_name(column)} AS VARCHAR)), '')"
+
+
+def _literal(cell: object) -> str:
+    if isinstance(cell, str):
+        quoted = cell.replace("'", "''")
+        return f"'{quoted}'"
+    return str(cell).upper() if isinstance(cell, bool) else repr(cell)
+
+
+def _weighted(note: str, rewards: Any, times: Any) -> str:
+    """The note counts different rewards; what matters is how many attempts have them."""
+    if note.startswith("-1 "):
+        count = int(times[rewards == -1].sum())
+        return f"-1 was read as missing ({counted(count, 'attempt')})"
+    odd = ~(np.isnan(rewards) | np.isin(rewards, (0, 1, -1)))
+    return f"{counted(int(times[odd].sum()), 'reward')}{note[note.index(' between') :]}"

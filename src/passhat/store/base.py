@@ -1,0 +1,363 @@
+"""What every store does, over whatever database it is: runs, claims, finished attempts.
+
+A query that both databases understand stands here, once. What they do differently is in
+:mod:`passhat.store.sqlite` and :mod:`passhat.store.postgres`.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from passhat.errors import InvalidValue, PasshatError
+from passhat.outcomes import Verdict
+from passhat.protocol import Protocol
+from passhat.store import counting, judgements
+from passhat.store.database import Database
+from passhat.store.packing import packed, unpacked
+from passhat.store.records import (
+    AttemptRecord,
+    Ended,
+    Made,
+    RunRecord,
+    StoredJudgement,
+    StoredRun,
+    protocol_from,
+)
+
+__all__ = ["FINISHED_COLUMNS", "Store"]
+
+FINISHED_COLUMNS = (
+    *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
+    *("retries", "answer", "finished", "leak"),
+)
+"""What is known of an attempt once it is over, in the order in which it is written."""
+
+_LISTED = """
+    SELECT r.id, r.agent, r.suite, r.planned, r.started,
+        (SELECT count(*) FROM tasks t WHERE t.run = r.key),
+        count(a.verdict), count(*) FILTER (WHERE a.verdict = -1),
+        count(*) FILTER (WHERE a.verdict = 1), count(a.number) - count(a.verdict)
+    FROM runs r LEFT JOIN judged a ON a.run = r.key {where}
+    GROUP BY r.key ORDER BY r.started, r.key
+"""
+
+
+class Store(ABC):
+    """Runs and their attempts; open one with :func:`passhat.store.open_store`.
+
+    Attributes
+    ----------
+    path : str
+        Where it is, as the user named it, without a password.
+    """
+
+    path: str
+    _db: Database
+    _owner: str
+    _BEGIN: ClassVar[str] = "BEGIN"
+
+    def __init__(self) -> None:
+        self._task_keys: dict[str, dict[str, int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- what databases do differently ---------------------------------------------------------
+
+    @abstractmethod
+    def wait_at_most(self, seconds: float) -> None:
+        """How long a lock of somebody else is waited for; meanwhile nothing else can go on."""
+
+    @abstractmethod
+    def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Mark attempts as being made; returns those that nobody else has claimed."""
+
+    @abstractmethod
+    def changes(self, seconds: float) -> bool:
+        """Wait until somebody wrote something, at most so long; whether somebody did.
+
+        The first call begins to watch and is ``True``: what is there has to be read once.
+        """
+
+    @abstractmethod
+    def is_sound(self) -> bool:
+        """Whether the database finds its own data whole."""
+
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Give back the room of what was deleted."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes that the store takes."""
+
+    @abstractmethod
+    def _gone_owners(self, run: int) -> list[str]:
+        """Owners of open claims who will never finish them; this one is among them."""
+
+    @abstractmethod
+    def _stream(
+        self, sql: str, parameters: Sequence[Any], size: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Rows some at a time, however many there are."""
+
+    @abstractmethod
+    def _trouble(self, error: BaseException) -> PasshatError | None:
+        """What a user is told of an error of the database; ``None`` for any other error."""
+
+    @abstractmethod
+    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of ``FINISHED_COLUMNS`` with run, task and number; the first result stays."""
+
+    @abstractmethod
+    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Rows of run, task, number and body; a later one takes the place of an earlier one."""
+
+    @abstractmethod
+    def _tell(self, run: str) -> None:
+        """Tell whoever watches that attempts were finished; part of the transaction."""
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def begin(self, run: RunRecord, planned: int) -> None:
+        """Write a run down before its first attempt, or note that more attempts are planned."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        protocol = json.dumps(run.protocol.to_dict())
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+                "SET planned = excluded.planned WHERE excluded.planned > runs.planned",
+                (run.id, run.agent, run.protocol.suite or "", run.name, protocol, planned, now),
+            )
+            key = self._key(run.id)
+            self._task_keys.pop(run.id, None)
+            self._db.executemany(
+                "INSERT INTO tasks (run, position, task, labels) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (run, task) DO NOTHING",
+                (
+                    (key, position, task.id, json.dumps(dict(task.labels)))
+                    for position, task in enumerate(run.tasks)
+                ),
+            )
+
+    def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
+        """Write down what came of claimed attempts, all of them in one transaction."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        key, tasks = self._key(run), self._tasks(run)
+        records = list(attempts)
+        with self._transaction():
+            self._write_results(
+                (
+                    *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
+                    *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
+                    *(one.retries, one.answer_hash, now, one.leak or None),
+                    *(key, tasks[one.task], one.number),
+                )
+                for one in records
+            )
+            self._write_transcripts(
+                (key, tasks[one.task], one.number, packed(one.transcript))
+                for one in records
+                if one.transcript
+            )
+            self._tell(run)
+
+    def release(self, run: str, *, missing: bool = False) -> int:
+        """Forget claims of runners that are gone (and of this one); returns how many.
+
+        With ``missing`` attempts that ended without a verdict are forgotten, too, so that they
+        are made again.
+        """
+        key = self._found_key(run)
+        if key is None:
+            return 0
+        gone = self._gone_owners(key)
+        with self._transaction():
+            count = sum(
+                self._db.execute(
+                    "DELETE FROM attempts WHERE run = ? AND verdict IS NULL AND owner = ?",
+                    (key, owner),
+                ).rowcount
+                for owner in gone
+            )
+            if missing:
+                # What a later judgement settled is not missing any more.
+                count += self._db.execute(
+                    "DELETE FROM attempts WHERE run = ? AND verdict = ? AND (task, number) IN "
+                    "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
+                    (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
+                ).rowcount
+        return count
+
+    def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
+        """Write down a later word on a finished attempt; earlier ones stay."""
+        if judgement.verdict is Verdict.MISSING:
+            raise InvalidValue("a later judgement must say passed or failed, not missing.")
+        if not self.judgements(run, task, number):
+            raise InvalidValue(f"run {run} has no finished attempt {task}#{number}.")
+        now = judgement.at or datetime.now(UTC).isoformat(timespec="milliseconds")
+        with self._transaction():
+            place = self._key(run), self._tasks(run)[task], number
+            judgements.add(self._db, *place, replace(judgement, at=now))
+            self._tell(run)
+
+    def remove(self, run: str) -> None:
+        """Delete a run with everything that belongs to it."""
+        with self._transaction():
+            self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+        self._task_keys.pop(run, None)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def made(self, run: str) -> Made:
+        """The attempts that are finished or being made; none for a run that is not there."""
+        key = self._found_key(run)
+        return Made() if key is None else counting.made(self._db, key)
+
+    def counts(self, run: str) -> counting.Counts:
+        """n, c and missing of every task, counted by the database: no attempt is loaded."""
+        return counting.counts(self._stream, self._db, self._key(run))
+
+    def leaks(self, run: str) -> list[tuple[str, int, str]]:
+        """(task, number, the attempt whose reference was said), in order."""
+        rows = self._db.execute(
+            "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
+            "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
+            (self._key(run),),
+        )
+        return rows.fetchall()
+
+    def runs(self) -> list[StoredRun]:
+        """Every run, the oldest first."""
+        return [_stored(row) for row in self._db.execute(_LISTED.format(where=""))]
+
+    def find(self, word: str) -> StoredRun:
+        """A run by its id or the beginning of it."""
+        ids = [i for (i,) in self._db.execute("SELECT id FROM runs ORDER BY started, key")]
+        found = [one for one in ids if one.startswith(word)]
+        if len(found) == 1:
+            row = self._db.execute(_LISTED.format(where="WHERE r.id = ?"), found).fetchone()
+            return _stored(row)
+        known = ", ".join((found or ids)[-10:])
+        what = f"{len(found)} runs start with" if found else "there is no run"
+        raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
+
+    def protocol(self, run: str) -> Protocol:
+        """The protocol that a run was begun with."""
+        (text,) = self._db.execute("SELECT protocol FROM runs WHERE id = ?", (run,)).fetchone()
+        return protocol_from(json.loads(text))
+
+    def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
+        """Finished attempts in order of tasks and attempts, some at a time.
+
+        (task, number, verdict, why, seconds, steps, tokens, cost, answer, labels)
+        """
+        yield from self._stream(
+            "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
+            "a.answer, t.labels "
+            "FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key "
+            "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
+            (self._key(run),),
+            size,
+        )
+
+    def verdicts(self, run: str) -> Iterator[tuple[str, int, Verdict]]:
+        """(task, number, verdict) of every finished attempt."""
+        for block in self.rows(run):
+            yield from ((str(t), int(str(n)), Verdict(int(str(v)))) for t, n, v, *_ in block)
+
+    def attempt(self, run: str, task: str, number: int) -> Ended | None:
+        """One finished attempt with its transcript and every word on it."""
+        place = (self._key(run), self._tasks(run).get(task, -1), number)
+        row = self._db.execute(
+            "SELECT a.seconds, a.steps, a.seed, x.body FROM attempts a "
+            "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
+            "WHERE a.run = ? AND a.task = ? AND a.number = ? AND a.verdict IS NOT NULL",
+            place,
+        ).fetchone()
+        if row is None:
+            return None
+        seconds, steps, seed, body = row
+        said = judgements.of(self._db, *place)
+        newest = said[-1]
+        return Ended(
+            *(task, number, newest.verdict, newest.why, newest.detail, seconds, steps),
+            transcript=unpacked(body) if body else (),
+            said=said,
+            seed=seed,
+        )
+
+    def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
+        """Every word on an attempt, the first one first, the one that counts last."""
+        key = self._tasks(run).get(task, -1)
+        return judgements.of(self._db, self._key(run), key, number)
+
+    def ended(self, run: str) -> Iterator[tuple[object, ...]]:
+        """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""
+        for block in self._stream(judgements.ENDED_ROWS, (self._key(run),), 2_000):
+            yield from block
+
+    def measures(
+        self, agent: str, suite: str, most: int = 10_000
+    ) -> list[tuple[float | None, float | None, float | None]]:
+        """(seconds, steps, cost) of what an agent did at a suite so far."""
+        return judgements.measures(self._db, agent, suite, most)
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _found_key(self, run: str) -> int | None:
+        row = self._db.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _key(self, run: str) -> int:
+        """The short number that stands for a run inside the store."""
+        key = self._found_key(run)
+        if key is None:
+            raise InvalidValue(f"{self.path}: there is no run {run!r}.")
+        return key
+
+    def _tasks(self, run: str) -> dict[str, int]:
+        """The short number of every task of a run; tasks are only ever added."""
+        if run not in self._task_keys:
+            rows = self._db.execute("SELECT task, key FROM tasks WHERE run = ?", (self._key(run),))
+            self._task_keys[run] = dict(rows.fetchall())
+        return self._task_keys[run]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute(self._BEGIN)
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            told = self._trouble(error)
+            if told is None:
+                raise
+            raise told from None
+
+
+def _stored(row: tuple[str, str, str, int, str, int, int, int, int, int]) -> StoredRun:
+    run, agent, suite, planned, started, tasks, made, missing, passed, open_ = row
+    status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
+    return StoredRun(run, agent, suite, tasks, planned, made, missing, passed, started, status)

@@ -1,0 +1,145 @@
+"""A connection to PostgreSQL with the calls of a :class:`~passhat.store.database.Database`.
+
+It is made when it is first needed, and again after it broke: a server that restarts costs the
+statement under way, never the store. Whatever goes wrong is one of passhat's errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+from passhat.errors import InvalidValue, MissingExtra, PasshatError, ReadError, StoreUnavailable
+from passhat.store.addresses import without_password
+
+try:
+    import psycopg
+    from psycopg.types.string import StrDumper
+except ImportError:
+    raise MissingExtra("A PostgreSQL store", extra="postgres") from None
+
+__all__ = ["PostgresConnection"]
+
+_CONNECT_SECONDS = 5
+_HINT = "Finished attempts are kept; run the same command again when it can."
+
+
+class _Text(StrDumper):
+    """PostgreSQL's text cannot hold a zero byte; what an agent says can."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\x00", "�") if "\x00" in obj else obj)
+
+
+@lru_cache(maxsize=256)
+def _with_percent(sql: str) -> str:
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+class PostgresConnection:
+    """One connection that comes back.
+
+    Parameters
+    ----------
+    address : str
+        ``postgresql://user@host/database``, as libpq takes it.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self.name = without_password(address)
+        self._open: psycopg.Connection[Any] | None = None
+        try:
+            psycopg.conninfo.conninfo_to_dict(address)
+        except psycopg.Error as error:
+            raise InvalidValue(
+                f"{self.name} is not the address of a database ({_first_line(error)}).",
+                hint="It reads postgresql://USER@HOST:PORT/DATABASE.",
+            ) from None
+
+    @property
+    def in_transaction(self) -> bool:
+        idle = psycopg.pq.TransactionStatus.IDLE
+        return self._open is not None and self._open.info.transaction_status != idle
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
+        with self._told() as connection:
+            # Without parameters several statements may stand in one text, and % is itself.
+            if not parameters:
+                return connection.execute(sql)
+            return connection.execute(_with_percent(sql), parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+        with self._told() as connection, connection.cursor() as cursor:
+            cursor.executemany(_with_percent(sql), parameters)
+
+    def stream(
+        self, sql: str, parameters: Sequence[Any], size: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Rows some at a time; the server keeps the others, and no transaction stays open."""
+        with self._told() as connection:
+            cursor = connection.cursor(name="passhat", withhold=True)
+            cursor.execute(_with_percent(sql), parameters)
+        try:
+            while True:
+                with self._told():
+                    block = cursor.fetchmany(size)
+                if not block:
+                    return
+                yield block
+        finally:
+            with suppress(psycopg.Error):
+                cursor.close()
+
+    def notifies(self, seconds: float) -> int:
+        """How many notices came; waits for the first one at most so long."""
+        with self._told() as connection:
+            count = sum(1 for _ in connection.notifies(timeout=seconds, stop_after=1))
+            return count + sum(1 for _ in connection.notifies(timeout=0)) if count else 0
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    @contextmanager
+    def _told(self) -> Iterator[psycopg.Connection[Any]]:
+        try:
+            if self._open is None:
+                self._open = psycopg.connect(
+                    self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS
+                )
+                self._open.adapters.register_dumper(str, _Text)
+            yield self._open
+        except psycopg.Error as error:
+            if self._open is None or self._open.broken or self._open.closed:
+                self.close()
+            raise self._as_ours(error) from None
+
+    def _as_ours(self, error: psycopg.Error) -> PasshatError:
+        passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        if not passing or _never_works(error):
+            return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)
+        return StoreUnavailable(
+            f"cannot be reached ({_first_line(error)}).", source=self.name, hint=_HINT
+        )
+
+
+_FOR_GOOD = ("28", "3D", "42")
+"""Classes of trouble that waiting does not end: who you are, which database, what you may do."""
+_REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|could not trans")
+
+
+def _never_works(error: psycopg.Error) -> bool:
+    """A wrong password or name is not worth waiting for; a server that is away is."""
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(_FOR_GOOD)
+    return bool(re.search(r"FATAL:.*(?:" + _REFUSED.pattern + ")", str(error)))
+
+
+def _first_line(error: psycopg.Error) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]

@@ -1,0 +1,142 @@
+"""What only a server has: other machines, restarts, passwords, other people's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
+from passhat.outcomes import Verdict
+from passhat.protocol import Protocol
+from passhat.store import AttemptRecord, RunRecord, open_store, without_password
+from passhat.store.postgres import PostgresStore
+from passhat.store.schema import VERSION
+from passhat.suites.base import Judgement, Task
+from postgres_cluster import Cluster
+
+RUN = RunRecord("agent", Protocol(suite="suite"), [Task("a", "?"), Task("b", "?")])
+DONE = [AttemptRecord("a", 1, Judgement(Verdict.PASSED))]
+
+
+@pytest.fixture
+def cluster(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
+    """A server for this test alone, which may be killed."""
+    one = Cluster()
+    one.start()
+    yield one
+    one.stop()
+
+
+def _elsewhere(address: str, owner: str, seconds_ago: float | None) -> None:
+    """A claim of attempt a#1 by a runner on another machine, seen so long ago."""
+    with psycopg.connect(address, autocommit=True) as other:
+        other.execute("UPDATE attempts SET owner = %s", (owner,))
+        if seconds_ago is not None:
+            other.execute(
+                "INSERT INTO owners VALUES (%s, extract(epoch FROM clock_timestamp()) - %s)",
+                (owner, seconds_ago),
+            )
+
+
+# Seen an hour ahead stands for "just now", however slow this machine is.
+@pytest.mark.parametrize(("seconds_ago", "freed"), [(-3600.0, 0), (3600.0, 1), (None, 1)], ids=str)
+def test_a_runner_on_another_machine_is_gone_when_it_gave_no_sign(
+    postgres_address: str, seconds_ago: float | None, freed: int
+) -> None:
+    with PostgresStore(postgres_address, gone_after=1.0) as store:
+        store.begin(RUN, 1)
+        store.claim(RUN.id, [("a", 1)])
+        _elsewhere(postgres_address, "elsewhere/1/1", seconds_ago)
+        with psycopg.connect(postgres_address) as other:  # the server is old enough
+            other.execute(
+                "SELECT pg_sleep(greatest(0, 1.5 - extract(epoch FROM "
+                "clock_timestamp() - pg_postmaster_start_time())))"
+            )
+        assert store.release(RUN.id) == freed
+
+
+def test_nobody_is_gone_because_the_server_was_away(cluster: Cluster) -> None:
+    address = cluster.make_database("team")
+    with PostgresStore(address, gone_after=30.0) as store:
+        store.begin(RUN, 1)
+        store.claim(RUN.id, [("a", 1)])
+        _elsewhere(address, "elsewhere/1/1", 3600.0)
+        # The server has run for a few seconds only: nobody could have been seen before.
+        assert store.release(RUN.id) == 0
+
+
+def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
+    address = cluster.make_database("team")
+    with open_store(address) as store:
+        store.begin(RUN, 2)
+        store.claim(RUN.id, [("a", 1)])
+        store.changes(0)
+        cluster.kill()
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            store.finish(RUN.id, DONE)
+        with pytest.raises(StoreUnavailable):
+            store.finish(RUN.id, DONE)
+        with pytest.raises(StoreUnavailable):
+            store.changes(5)
+        cluster.start()
+        store.finish(RUN.id, DONE)
+        assert store.changes(0) is True
+        # What was claimed before the answer was lost is still ours, and nobody else's.
+        assert store.claim(RUN.id, [("b", 1)]) == [("b", 1)]
+        assert store.claim(RUN.id, [("b", 1), ("a", 1)]) == [("b", 1)]
+        with open_store(address) as other:
+            assert other.claim(RUN.id, [("b", 1), ("b", 2)]) == [("b", 2)]
+            assert list(other.verdicts(RUN.id)) == [("a", 1, Verdict.PASSED)]
+
+
+def test_a_result_is_kept_although_its_claim_was_given_away(postgres_address: str) -> None:
+    with open_store(postgres_address) as store:
+        store.begin(RUN, 1)
+        store.claim(RUN.id, [("a", 1)])
+        with psycopg.connect(postgres_address, autocommit=True) as other:
+            other.execute("DELETE FROM attempts")
+        store.finish(RUN.id, DONE)
+        assert list(store.verdicts(RUN.id)) == [("a", 1, Verdict.PASSED)]
+
+
+def test_a_password_is_never_shown() -> None:
+    shown = without_password("postgresql://me:secret@host:5/db?password=secret&sslmode=require")
+    assert shown == "postgresql://me@host:5/db?password=...&sslmode=require"
+    with pytest.raises(StoreUnavailable) as caught:
+        open_store("postgresql://me:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="is not the address of a database"):
+        open_store("postgresql://host:port/db?nonsense=1")
+
+
+def test_a_database_that_is_not_there_is_not_waited_for(postgres_server: Cluster) -> None:
+    with pytest.raises(ReadError, match="does not exist") as caught:
+        open_store(postgres_server.address("nowhere"))
+    assert not isinstance(caught.value, StoreUnavailable)
+
+
+def test_other_peoples_tables_are_not_written_into(postgres_address: str) -> None:
+    with psycopg.connect(postgres_address, autocommit=True) as other:
+        other.execute("CREATE TABLE attempts (mine TEXT)")
+    with pytest.raises(ReadError, match="not one of passhat"):
+        open_store(postgres_address)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
+    postgres_address: str,
+) -> None:
+    open_store(postgres_address).close()
+    with psycopg.connect(postgres_address, autocommit=True) as other:
+        other.execute("UPDATE passhat_store SET version = %s", (VERSION + 1,))
+        with pytest.raises(ReadError, match="newer passhat"):
+            open_store(postgres_address)
+        other.execute("DROP TABLE owners")
+        other.execute("UPDATE passhat_store SET version = %s", (VERSION - 1,))
+        open_store(postgres_address).close()
+        row = other.execute("SELECT version FROM passhat_store").fetchone()
+        assert row == (VERSION,)

@@ -1,0 +1,100 @@
+"""A Ray cluster of one's own on this machine, for tests: a head with two processors."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["RayCluster"]
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 20.0
+_STORE_BYTES = 80_000_000
+
+
+class RayCluster:
+    """Started when it is made.
+
+    Attributes
+    ----------
+    address : str
+        For programs on this machine, as ``RAY_ADDRESS``.
+    client : str
+        For programs anywhere: ``ray://...``.
+    environment : dict
+        What a program needs in its environment to be let in.
+    """
+
+    def __init__(self, processors: int = 2) -> None:
+        self._folder = tempfile.mkdtemp(prefix="passhat-ray-")
+        first, second = _free_port(), _free_port()
+        self.address, self.client = f"127.0.0.1:{first}", f"ray://127.0.0.1:{second}"
+        # A secret of its own: neither the user's, nor none at all.
+        self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        command = [
+            *(str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"),
+            *("--node-ip-address=127.0.0.1", f"--port={first}"),
+            *(f"--ray-client-server-port={second}", f"--num-cpus={processors}"),
+            *(f"--object-store-memory={_STORE_BYTES}", f"--temp-dir={self._folder}"),
+            *("--include-dashboard=false", "--disable-usage-stats"),
+        ]
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, **self.environment},
+        )
+        try:
+            for port in (first, second):
+                self._wait_for(port)
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End it and everything it started."""
+        stop(self._process.pid, self._folder)
+        self._process.wait()
+
+    def _wait_for(self, port: int) -> None:
+        end = time.monotonic() + _START_SECONDS
+        while time.monotonic() < end and self._process.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+                return
+            time.sleep(0.1)
+        raise RuntimeError("Ray did not start")
+
+
+def stop(pid: int, folder: str) -> None:
+    """Ask the head to end, which ends its processes; then see that it has."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+        end = time.monotonic() + _STOP_SECONDS
+        while time.monotonic() < end and Path(f"/proc/{pid}").exists():
+            with suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    break
+            time.sleep(0.05)
+        else:
+            os.killpg(pid, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
