@@ -38,6 +38,7 @@ class Card:
     value: str
     interval: str
     counts: str
+    about: str = "95% for new tasks"
     at: float | None = None
     low: float | None = None
     high: float | None = None
@@ -119,10 +120,10 @@ def _card(found: Estimate) -> Card:
         _value(found),
         found.interval_text(),
         f"{found.tasks:,} tasks, {found.attempts:,} attempts",
-        found.value,
-        found.low,
-        found.high,
-        1 if "^" in found.metric else 2,
+        at=found.value,
+        low=found.low,
+        high=found.high,
+        place=1 if "^" in found.metric else 2,
     )
 
 
@@ -145,6 +146,7 @@ def _cost_card(found: Measure) -> Card:
         f"{value}{unit}",
         interval,
         found.counts_text(),
+        "" if found.low is None else "95%",
     )
 
 
