@@ -21,6 +21,7 @@ from passhat.store import (
     StoredJudgement,
     open_store,
 )
+from passhat.store.copying import copy_runs
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task
 
@@ -29,8 +30,8 @@ FAILED = Judgement.failed(FailureCategory.WRONG_ANSWER, "said no")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "x.db")) as made:
+def store(store_place: str) -> Iterator[Store]:
+    with open_store(store_place) as made:
         fill(made)
         yield made
 
@@ -60,6 +61,8 @@ def test_the_first_word_stays_and_the_newest_counts(store: Store) -> None:
     assert len(ended.said) == 2
     (run,) = store.runs()
     assert (run.passed, run.missing) == (1, 1)
+    counted = store.counts(RUN.id)
+    assert (list(counted.c), list(counted.m)) == ([1, 0], [0, 1])
     assert run_from_store(store, run).outcomes.passes == 1
 
 
@@ -87,8 +90,7 @@ def test_there_must_be_an_attempt_and_a_verdict(store: Store) -> None:
 def test_judgements_go_with_their_run(store: Store) -> None:
     store.add_judgement(RUN.id, "a", 1, human(Verdict.PASSED))
     store.remove(RUN.id)
-    with contextlib.closing(sqlite3.connect(store.path)) as database:
-        assert database.execute("SELECT count(*) FROM judgements").fetchone() == (0,)
+    assert store._db.execute("SELECT count(*) FROM judgements").fetchone()[0] == 0
 
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
@@ -112,3 +114,13 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
 def test_measures_of_earlier_attempts_leave_out_what_is_missing(store: Store) -> None:
     assert store.measures("agent", "s") == [(None, None, None)]
     assert store.measures("another", "s") == []
+
+
+def test_later_words_go_along_when_a_run_is_copied(store: Store, tmp_path: Path) -> None:
+    store.add_judgement(RUN.id, "a", 1, human(Verdict.PASSED))
+    with open_store(str(tmp_path / "copy.db")) as other:
+        for _ in range(2):  # the second time there is nothing left to do
+            (copied,) = copy_runs(store, other, [RUN.id])
+            assert copied.source == copied.target
+        assert other.judgements(RUN.id, "a", 1) == store.judgements(RUN.id, "a", 1)
+        assert other.runs()[0].passed == 1
