@@ -93,7 +93,7 @@ def test_only_what_is_missing_is_asked_for(passhat: Call, store: Path) -> None:
     }
     # The second time one sample lacks one attempt, the other all three: two evaluations.
     ended = passhat(*run, "-n", 3, "--only-missing", "--verbose")
-    made = sorted(line.split()[0] for line in ended.err.splitlines() if "#" in line)
+    made = sorted(line.split()[1] for line in ended.err.splitlines() if "#" in line)
     assert made == ["broken#1", "broken#2", "broken#3", "sound#3"]
     assert _verdicts(store)["sound"] == [(1, 1, ""), (2, 1, ""), (3, 1, "")]
     assert len(list(store.parent.rglob("*.eval"))) == 3
@@ -111,7 +111,7 @@ def test_stopped_it_goes_on(passhat: Call, folder: Path, store: Path) -> None:
         while len(finished) < 2:
             line = process.stderr.readline()
             assert line, finished
-            finished += [line.split()[0]] if "#" in line else []
+            finished += [line.split()[1]] if "#" in line else []
         os.kill(process.pid, signal.SIGINT)
         process.stderr.read()
     assert process.returncode == 130
