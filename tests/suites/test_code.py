@@ -66,6 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_programs_are_judged_as_they_come(passhat: Callable[..., Any]) -> None:
+    before = set(_below(os.getpid()))  # other tests may keep a browser or a server
     ended = passhat(*RUN, "-n", 6, "--jobs", 1, "--program-seconds", "0.5")
     assert ended.code == 0, ended.err
     assert Counter(_ended()) == {
@@ -75,7 +76,7 @@ def test_programs_are_judged_as_they_come(passhat: Callable[..., Any]) -> None:
         ("sum", 0, "sandbox_violation"): 1, ("sum", 0, "wrong_answer"): 1,
     }  # fmt: skip
     assert "0.5 s cpu" in str(_protocol()["judge"])
-    assert _below(os.getpid()) == []
+    assert set(_below(os.getpid())) <= before
 
 
 def test_a_refusal_comes_before_the_first_attempt(

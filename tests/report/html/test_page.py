@@ -17,6 +17,9 @@ import pytest
 
 from passhat.cli import main
 
+# One process builds the reports and starts the browser, once.
+pytestmark = pytest.mark.xdist_group("page")
+
 Page = Callable[..., Any]
 Passhat = Callable[..., Any]
 

@@ -11,6 +11,8 @@ from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
 
 Open = Callable[..., Any]
 
+pytestmark = pytest.mark.xdist_group("dashboard")
+
 
 def _paths(stored: Stored) -> list[str]:
     return [
