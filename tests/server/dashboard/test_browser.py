@@ -113,7 +113,10 @@ def test_lists_by_keyboard_and_search(browser_page: Open, view: str, stored: Sto
     own.page.keyboard.press("?")
     assert own.page.get_by_role("dialog", name="Keys").is_visible()
     own.page.keyboard.press("Escape")
+    expect(own.page.locator("#help")).to_be_hidden()
+    own.page.wait_for_load_state("networkidle")  # leaving the field asks for the list once more
     own.page.keyboard.press("j")
+    expect(own.page.locator(f"#list a[href='/runs/{stored.a}']").first).to_be_focused()
     own.page.keyboard.press("Enter")
     own.page.wait_for_url(f"{view}/runs/{stored.a}")
     assert own.complaints == []
