@@ -19,7 +19,7 @@ from passhat.runner.time_limits import Clock, Limits
 from passhat.store.records import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
-__all__ = ["Attempter", "Limits", "seed_of"]
+__all__ = ["Attempter", "Limits", "seed_of", "settled"]
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class Attempter:
             made.answer_hash = getattr(episode, "answer_hash", "")
             close = getattr(episode, "close", None)
             if close is not None:
-                await _settled(close())
+                await settled(close())
 
     async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
         turn: Turn | None = await self._ours(made, episode.open)
@@ -210,7 +210,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     """A judge that breaks is asked again; a judge that stays broken leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
-            return await _settled(episode.judge())
+            return await settled(episode.judge())
         except Exception as error:
             if left == 0:
                 raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
@@ -218,7 +218,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     raise AssertionError("unreachable")
 
 
-async def _settled(value: T | Awaitable[T]) -> T:
+async def settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
     return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
 

@@ -9,20 +9,19 @@ not regradable and keeps its verdict.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from passhat.errors import shorten
 from passhat.outcomes import Verdict
+from passhat.runner.attempting import settled
 from passhat.runner.redaction import Redactor
 from passhat.store import Ended, JudgementSource, Store, StoredJudgement
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 __all__ = ["Outcome", "Regraded", "regrade"]
 
-T = TypeVar("T")
 
 _REDACTED = "[redacted]"
 _SECONDS = 600.0
@@ -129,10 +128,10 @@ async def _judged(
     if ended.seed is None:
         raise _Cannot("the seed of its world is not recorded")
     try:
-        episode = await _settled(suite.episode(tasks[ended.task], ended.seed))
+        episode = await settled(suite.episode(tasks[ended.task], ended.seed))
         try:
             await _replayed(episode, turns, answers, ended, redact)
-            said = await _settled(episode.judge())
+            said = await settled(episode.judge())
         finally:
             await _closed(episode)
     except (_Cannot, TimeoutError):
@@ -169,7 +168,7 @@ async def _replayed(
     redact: Redactor,
 ) -> None:
     """Play the answers; stop at the first turn that is not the stored one."""
-    turn: Turn | None = await _settled(episode.open())
+    turn: Turn | None = await settled(episode.open())
     for place, (told, answer) in enumerate(zip(turns, answers, strict=True), 1):
         if turn is None:
             raise _Cannot(f"the conversation now ends before answer {place}")
@@ -178,7 +177,7 @@ async def _replayed(
                 f"turn {place} now reads {shorten(_apart(redact(turn.text), told))}, "
                 f"then {shorten(_apart(told, redact(turn.text)))}"
             )
-        turn = await _settled(episode.reply(answer))
+        turn = await settled(episode.reply(answer))
     if turn is None:
         return
     if ended.why in ("timeout", "infrastructure", "stopped", "budget"):
@@ -196,8 +195,4 @@ async def _closed(thing: object) -> None:
     """Suites and episodes may hold something open."""
     close = getattr(thing, "close", None)
     if close is not None:
-        await _settled(close())
-
-
-async def _settled(value: T | Awaitable[T]) -> T:
-    return await value if isinstance(value, Awaitable) else value
+        await settled(close())

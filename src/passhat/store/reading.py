@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from passhat.store.answers import (
     Wanted,
     Word,
 )
+from passhat.store.packing import unpacked
 from passhat.store.records import protocol_from
 
 __all__ = [
@@ -225,13 +225,7 @@ class Reading:
         rows = self._all(
             "SELECT body FROM transcripts WHERE run = ? AND task = ? AND number = ?", run, *place
         )
-        if not rows:
-            return ()
-        body = bytes(rows[0][0])
-        found: Sequence[Mapping[str, str]] = json.loads(
-            body if body.startswith(b"[") else zlib.decompress(body)
-        )
-        return found
+        return unpacked(bytes(rows[0][0])) if rows else ()
 
     def marks(self, run: int, tasks: Sequence[int]) -> dict[int, list[tuple[int, Verdict]]]:
         """(number, verdict) of the finished attempts at some tasks."""
