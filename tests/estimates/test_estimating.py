@@ -30,7 +30,7 @@ def test_every_task_counts_once_however_many_attempts_it_had() -> None:
 def test_the_bounds_enclose_every_way_the_missing_could_have_ended(
     matrix: list[list[int]],
 ) -> None:
-    holes = [(i, j) for i, row in enumerate(matrix) for j, v in enumerate(row) if v == -1][:5]
+    holes = [(i, j) for i, row in enumerate(matrix) for j, v in enumerate(row) if v == -1][:4]
     known = [[0 if v == -1 and (i, j) not in holes else v for j, v in enumerate(row)]
              for i, row in enumerate(matrix)]  # fmt: skip
     bounds = estimate_all(Outcomes.from_matrix(known), WORDS)
