@@ -110,6 +110,10 @@ class Line:
         unsent, self._unsent = self._unsent, []
         return unsent
 
+    def close(self) -> None:
+        """Nothing more will be asked."""
+        self._some.set()
+
     def hear(self, said: Sequence[Answer | News]) -> None:
         """From the gatekeeper."""
         for one in said:

@@ -169,7 +169,15 @@ class RayCrew:
         if made.stopped is not None:
             message, hint = made.stopped
             raise RunStopped(message, hint=hint)
+        made.records = [self._redacted(record) for record in made.records]
         return made
+
+    def _redacted(self, record: AttemptRecord) -> AttemptRecord:
+        """The worker removed the secrets of its machine; these are the ones of this machine."""
+        redact = self._plan.redact
+        said = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
+        judgement = replace(record.judgement, detail=redact(record.judgement.detail))
+        return replace(record, judgement=judgement, transcript=said)
 
     # -- workers that die ------------------------------------------------------------------------
 

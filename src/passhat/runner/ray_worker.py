@@ -163,6 +163,9 @@ class RayWorker:
 
     async def close(self) -> None:
         """End what suite and agent hold open, such as sandboxes."""
+        self._line.close()
+        if self._watching is not None:
+            self._watching.cancel()
         if self._wrong:
             return
         for one in (*self._loaded.models, self._loaded.suite):
