@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import logging
 import secrets
 import shutil
 import subprocess
@@ -305,7 +306,7 @@ def ray_workers(ray_cluster: RayCluster) -> Iterator[list[Any]]:
 
         from kept_workers import kept_workers
 
-        ray.init(ray_cluster.address, log_to_driver=False, logging_level="ERROR")
+        ray.init(ray_cluster.address, log_to_driver=False, logging_level=logging.ERROR)
         try:
             yield kept_workers(ray, 2)
         finally:

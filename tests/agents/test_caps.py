@@ -130,7 +130,7 @@ def test_two_runners_of_one_run_share_its_cap(
                 (run,) = store.runs()
                 wanted = [(f"t{task}", number) for number in range(36, 41) for task in range(5)]
                 others[:] = store.claim(run.id, wanted)
-                store.finish(run.id, [_used(*one, cost=0.00024) for one in others])
+                store.finish(run.id, [_used(one, 0.00024) for one in others])
         return answer("yes", inputs=120, outputs=20)  # type: ignore[no-any-return]
 
     with serve(script) as (url, server):
@@ -141,8 +141,8 @@ def test_two_runners_of_one_run_share_its_cap(
     assert sum(row[7] for row in stored()) == pytest.approx(dollars(server.served) + 0.006)
 
 
-def _used(task: str, number: int, cost: float) -> AttemptRecord:
-    return AttemptRecord(task, number, Judgement.passed(), tokens=140.0, cost=cost)
+def _used(one: tuple[str, int], cost: float) -> AttemptRecord:
+    return AttemptRecord(*one, Judgement.passed(), tokens=140.0, cost=cost)
 
 
 @pytest.mark.usefixtures("questions")

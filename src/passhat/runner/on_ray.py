@@ -17,7 +17,7 @@ from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
 from passhat.runner.gatekeeping import Gatekeeper
 from passhat.runner.queues import Claims, Outbox
-from passhat.runner.ray_crew import RayCrew, line_of
+from passhat.runner.ray_crew import RayCrew, connection_lost, line_of
 from passhat.runner.ray_worker import About, Job, RayWorker
 from passhat.runner.running import RunPlan
 from passhat.runner.set_up import SetUp
@@ -95,9 +95,11 @@ class OnRay:
     def __exit__(
         self,
         _kind: type[BaseException] | None,
-        _error: BaseException | None,
+        error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
+        if isinstance(error, EngineUnavailable):
+            return  # a cluster that is gone does not answer to a goodbye, and Ray waits long for it
         # A worker that is gone, perhaps with the whole cluster, needs no goodbye.
         with suppress(self._ray.exceptions.RayError, ConnectionError, RuntimeError):
             # One that is killed outright would leave its sandboxes behind.
@@ -159,6 +161,8 @@ class OnRay:
             ) from None
         except self._ray.exceptions.RayError as error:
             raise self._cannot_load(_cause(error)) from None
+        except ConnectionError as error:
+            raise connection_lost(error) from None
         self._refuse_differing(said)
 
     def _hired(self, count: int, job: Job) -> list[Any]:
@@ -197,7 +201,8 @@ class OnRay:
 
     async def work(self, plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once, cluster-wide."""
-        crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models))
+        head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
+        crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models), head)
         await crew.work(claims, outbox)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,9 +24,11 @@ from passhat.runner.running import RunPlan
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement
 
-__all__ = ["RayCrew", "line_of"]
+__all__ = ["RayCrew", "connection_lost", "line_of"]
 
 _GONE_SECONDS = 120.0
+_HEAD_SECONDS = 10.0
+"""A head that takes no connection for so long is gone. Ray itself would end this process, later."""
 _PAUSE_SECONDS = 0.2
 _DEATHS = 3
 """An attempt during which its worker died so often is not tried again."""
@@ -55,12 +59,22 @@ class RayCrew:
         What is to be run.
     gate : Gatekeeper
         Keeps rates, pauses and the cap for all of them.
+    head : str
+        Where the head of the cluster listens; empty where Ray's own client watches it.
     """
 
-    def __init__(self, ray: Any, actors: Sequence[Any], plan: RunPlan, gate: Gatekeeper) -> None:
+    def __init__(
+        self,
+        ray: Any,
+        actors: Sequence[Any],
+        plan: RunPlan,
+        gate: Gatekeeper,
+        head: str = "",
+    ) -> None:
         self._ray = ray
         self._plan = plan
         self._gate = gate
+        self._head = head
         self._workers = [_Worker(actor) for actor in actors]
         self._answering: set[asyncio.Task[None]] = set()
 
@@ -74,11 +88,17 @@ class RayCrew:
         ]
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._plan.jobs):
-                    if budget is None:
-                        group.create_task(self._slot(claims, outbox))
-                    else:
-                        group.create_task(self._capped_slot(budget, claims, outbox))
+                watching = group.create_task(self._watch_head())
+                slots = [
+                    group.create_task(
+                        self._slot(claims, outbox)
+                        if budget is None
+                        else self._capped_slot(budget, claims, outbox)
+                    )
+                    for _ in range(self._plan.jobs)
+                ]
+                await asyncio.wait(slots)
+                watching.cancel()
         finally:
             reviving = [worker.reviving for worker in self._workers if worker.reviving]
             for task in (*listening, *reviving, *self._answering):
@@ -160,10 +180,12 @@ class RayCrew:
         worker = await self._free_worker()
         worker.busy += 1
         try:
-            made: Made = await asyncio.wrap_future(worker.actor.make.remote(batch).future())
+            made: Made = await _result(worker.actor.make.remote(batch))
         except self._ray.exceptions.RayActorError:
             self._revive(worker)
             return None
+        except ConnectionError as error:
+            raise connection_lost(error) from None
         finally:
             worker.busy -= 1
         if made.stopped is not None:
@@ -202,14 +224,29 @@ class RayCrew:
         async def answer() -> None:
             while True:
                 try:
-                    await asyncio.wrap_future(worker.actor.about.remote().future())
-                except self._ray.exceptions.RayError:
+                    await _result(worker.actor.about.remote())
+                except (self._ray.exceptions.RayError, ConnectionError):
                     await asyncio.sleep(_PAUSE_SECONDS)
                 else:
                     worker.down = False
                     return
 
         worker.reviving = asyncio.create_task(answer())
+
+    async def _watch_head(self) -> None:
+        """Without its head a cluster does nothing any more, and says nothing about it."""
+        host, _, port = self._head.rpartition(":")
+        last = time.monotonic()
+        while self._head:
+            try:
+                async with asyncio.timeout(_HEAD_SECONDS):
+                    _, writer = await asyncio.open_connection(host, int(port))
+                writer.close()
+                last = time.monotonic()
+            except OSError:  # a TimeoutError is one
+                if time.monotonic() - last > _HEAD_SECONDS:
+                    raise connection_lost(f"{self._head} takes no connection any more") from None
+            await asyncio.sleep(_HEAD_SECONDS / 5)
 
     # -- limits that all share -------------------------------------------------------------------
 
@@ -219,10 +256,10 @@ class RayCrew:
         while True:
             try:
                 if news:
-                    await asyncio.wrap_future(worker.actor.hear.remote(news).future())
+                    await _result(worker.actor.hear.remote(news))
                     news = []
-                said = await asyncio.wrap_future(worker.actor.fetched.remote().future())
-            except self._ray.exceptions.RayError:
+                said = await _result(worker.actor.fetched.remote())
+            except (self._ray.exceptions.RayError, ConnectionError):
                 self._revive(worker)
                 while worker.down:
                     await asyncio.sleep(_PAUSE_SECONDS)
@@ -246,6 +283,38 @@ class RayCrew:
         task = asyncio.create_task(answer())
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
+
+
+async def _result(reference: Any) -> Any:
+    """What a call to a worker returns.
+
+    Whoever waits may be cancelled; Ray's own future must not be, it is still going to be set.
+    """
+    loop = asyncio.get_running_loop()
+    ours: asyncio.Future[Any] = loop.create_future()
+
+    def hand_over(theirs: Future[Any]) -> None:
+        if ours.done():
+            return
+        if (error := theirs.exception()) is not None:
+            ours.set_exception(error)
+        else:
+            ours.set_result(theirs.result())
+
+    def done(theirs: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the run is over, and its loop closed
+            loop.call_soon_threadsafe(hand_over, theirs)
+
+    reference.future().add_done_callback(done)
+    return await ours
+
+
+def connection_lost(why: object) -> EngineUnavailable:
+    """The head of the cluster is gone, or the network between."""
+    return EngineUnavailable(
+        f"the head of the Ray cluster is gone ({why}).",
+        hint="What is finished is kept; the same command goes on, once there is a cluster.",
+    )
 
 
 def line_of(error: BaseException) -> str:
