@@ -237,6 +237,14 @@ class Store(ABC):
         """n, c and missing of every task, counted by the database: no attempt is loaded."""
         return counting.counts(self._stream, self._db, self._key(run))
 
+    def used(self, run: str, *, priced: bool) -> counting.Usage:
+        """Tokens and money of the finished attempts; nothing for a run that is not there.
+
+        ``priced`` is whether an attempt without a cost counts as one whose use is not known.
+        """
+        key = self._found_key(run)
+        return counting.Usage() if key is None else counting.used(self._db, key, priced=priced)
+
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""
         rows = self._db.execute(
