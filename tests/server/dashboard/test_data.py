@@ -18,11 +18,15 @@ Passhat = Callable[..., Any]
 
 
 @pytest.fixture
-def here(stored: Stored, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Where a run's id is a source: the folder whose store holds it."""
-    (tmp_path / ".passhat").mkdir()
-    (tmp_path / ".passhat" / "passhat.db").symlink_to(stored.path)
-    monkeypatch.chdir(tmp_path)
+def stored(both: Stored) -> Stored:
+    """Every page of this module is asked of both kinds of stores."""
+    return both
+
+
+@pytest.fixture
+def here(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a run's id is a source."""
+    monkeypatch.setenv("PASSHAT_STORE", stored.place)
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -37,7 +41,7 @@ def _numbers(data: Any) -> Any:
 
 
 def test_the_list_of_runs(client: TestClient, stored: Stored, passhat: Passhat) -> None:
-    listed = json.loads(passhat("runs", "--store", stored.path, "--json").out)
+    listed = json.loads(passhat("runs", "--store", stored.place, "--json").out)
     assert client.get("/runs.json").json() == listed
     rows = _rows(client.get("/runs.csv").text)
     assert [row["id"] for row in rows] == [stored.a, stored.b, stored.c]

@@ -19,7 +19,7 @@ TOKEN = "a-token-that-nobody-guesses"
 @pytest.fixture
 def guarded(stored: Stored) -> Iterator[TestClient]:
     """As with ``--host 0.0.0.0``."""
-    app = make_app(stored.path, Access("0.0.0.0", TOKEN, ["desk.example"]))
+    app = make_app(stored.place, Access("0.0.0.0", TOKEN, ["desk.example"]))
     with TestClient(app, base_url="http://192.0.2.7:8000", follow_redirects=False) as found:
         yield found
 
@@ -123,7 +123,7 @@ def allowed(
     stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[TestClient]:
     monkeypatch.chdir(tmp_path)
-    app = make_app(stored.path, Access(csrf="right"), allow_run=True)
+    app = make_app(stored.place, Access(csrf="right"), allow_run=True)
     with TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False) as found:
         yield found
 

@@ -21,6 +21,12 @@
       });
     });
     addEventListener("pagehide", () => source.close());
+    /* The store or the dashboard is away for a moment: what is shown stays, and is asked for again. */
+    for (const trouble of ["htmx:response:error", "htmx:error"]) {
+      one("#live").addEventListener(trouble, (event) => {
+        if (event.target.id === "live") setTimeout(() => htmx.trigger("#live", "changed"), 1500);
+      });
+    }
   }
 
   /* The list of runs looks again by itself, unless somebody is choosing from it. */
