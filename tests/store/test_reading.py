@@ -100,12 +100,12 @@ def test_later_judgements_count(reading: Reading, place: str) -> None:
     assert reading.judged_after(0) == {key: 1}
     assert reading.judged_after(1) == {}
     assert reading.counts()[key].passed == reading.counts(key)[key].passed == 4
-    place = (reading.task_keys(key, ["b"])["b"], 3)
-    line = reading.line(key, place)
+    third = (reading.task_keys(key, ["b"])["b"], 3)
+    line = reading.line(key, third)
     assert line is not None
     assert (line.verdict, line.detail) == (Verdict.PASSED, "after all")
     assert reading.task_counts(key)[0].c == 3
-    assert [(word.source, word.verdict) for word in reading.words(key, place)] == [
+    assert [(word.source, word.verdict) for word in reading.words(key, third)] == [
         ("judge", Verdict.FAILED),
         ("human", Verdict.PASSED),
     ]
@@ -150,7 +150,8 @@ def test_nothing_is_written(reading: Reading, place: str) -> None:
         store.remove(store.runs()[0].id)
     assert reading.change() != before
     assert reading.heads() == []
-    assert reading.task_keys(1, []) == reading.marks(1, []) == {}
+    assert reading.task_keys(1, []) == {}
+    assert reading.marks(1, []) == {}
 
 
 def test_whoever_waits_hears_of_every_move_of_a_run(reading: Reading, place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passhat.errors import InvalidValue
 from passhat.store.addresses import is_address
 from passhat.store.base import Store
 from passhat.store.reading import Reading
@@ -26,6 +27,7 @@ def open_store(
         Have the database refuse whatever would write, once the tables are up to date.
     """
     if not is_address(place):
+        _refuse_other_addresses(place)
         return SqliteStore(place, must_exist=must_exist, read_only=read_only)
     from passhat.store.postgres import PostgresStore
 
@@ -35,7 +37,18 @@ def open_store(
 def open_reading(place: str = DEFAULT_PATH) -> Reading:
     """A store that is there, as pages see it: nothing can be written through it."""
     if not is_address(place):
+        _refuse_other_addresses(place)
         return SqliteReading(place)
     from passhat.store.postgres_reading import PostgresReading
 
     return PostgresReading(place)
+
+
+def _refuse_other_addresses(place: str) -> None:
+    """A folder by the name of an address, with its password, is not what anybody wants."""
+    scheme, sign, _ = place.partition("://")
+    if sign:
+        raise InvalidValue(
+            f"a store cannot be at {scheme}://...",
+            hint="It is a file, or postgresql://USER@HOST/DATABASE.",
+        )

@@ -55,5 +55,5 @@ class PostgresReading(Reading):
 
 
 def _for_pages(error: StoreUnavailable) -> StoreUnavailable:
-    error.hint = "This page is shown as soon as it can be reached again; load it once more."
+    error.hint = "The page looks again by itself."
     return error

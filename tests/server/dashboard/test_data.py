@@ -8,11 +8,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import click
 import pytest
 from starlette.testclient import TestClient
-from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
+from tests.server.dashboard.conftest import ATTEMPTS, SECRET, TASKS, Stored
 
+from passhat.cli.options import this_command
 from passhat.server.dashboard import reports
+from passhat.server.dashboard.app import make_app
+from passhat.server.dashboard.guard import Access
 
 Passhat = Callable[..., Any]
 
@@ -172,6 +176,26 @@ def test_a_task_and_an_attempt(client: TestClient, stored: Stored) -> None:
     assert [turn["kind"] for turn in turns] == ["user", "call", "result", "agent"]
     rows = _rows(client.get(f"/runs/{stored.a}/task/retail/005.csv").text)
     assert [row["attempt"] for row in rows] == ["1", "2", "3", "4"]
+
+
+def test_a_password_is_on_no_page(stored_in_postgres: Stored, passhat: Passhat) -> None:
+    place, a, b = stored_in_postgres.place, stored_in_postgres.a, stored_in_postgres.b
+    app = make_app(place, Access(), allow_run=True)
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        for path in (
+            *("/", "/history", f"/runs/{a}", f"/runs/{a}/attempts", f"/runs/{a}/task/retail/003"),
+            *(f"/compare?run={a}&run={b}", f"/forecast?run={a}", f"/plan?run={a}", "/start"),
+            *(f"/runs/{a}.json", "/runs/none", f"/runs/{a}/attempt/retail/003/1"),
+        ):
+            assert SECRET not in client.get(path).text, path
+    assert SECRET in place
+    assert SECRET not in passhat("config", "--store", place, "--json").out
+    with click.Context(click.Command("passhat"), obj=("report", f"{place}#{a}", f"--x={place}")):
+        assert this_command().count(stored_in_postgres.path) == 2
+        assert SECRET not in this_command()
+    several = passhat("forecast", place)
+    assert "there are 3 runs" in several.err
+    assert SECRET not in several.err
 
 
 @pytest.mark.parametrize(
