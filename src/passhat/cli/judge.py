@@ -138,7 +138,7 @@ def _judged(
 def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
     from rich.console import Console
 
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_json
     from passhat.report.terminal import render_report

@@ -18,7 +18,7 @@ from passhat.estimates import Estimate, estimate_all
 from passhat.outcomes import Run, Verdict
 from passhat.readers.store import run_from_store
 from passhat.readers.stored_counts import run_from_counts
-from passhat.report import ReportOptions, build_report
+from passhat.report.building import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
 from passhat.server.dashboard.errors import NotFound
 from passhat.server.dashboard.summaries import Summary
