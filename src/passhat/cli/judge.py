@@ -131,7 +131,7 @@ def _judged(
         if resumed:
             click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)
         found = run_from_store(store, store.find(run))
-    click.echo(f"run {run} in {store_path}", err=True)
+    click.echo(f"run {run} in {store.path}", err=True)
     return found
 
 

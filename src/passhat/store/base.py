@@ -133,7 +133,7 @@ class Store(ABC):
 
     @abstractmethod
     def _tell(self, run: str) -> None:
-        """Tell whoever watches that attempts were finished; part of the transaction."""
+        """Tell whoever watches that a run has moved; part of the transaction."""
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -158,6 +158,7 @@ class Store(ABC):
                     for position, task in enumerate(run.tasks)
                 ),
             )
+            self._tell(run.id)
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
         """Write down what came of claimed attempts, all of them in one transaction."""
@@ -206,6 +207,8 @@ class Store(ABC):
                     "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
                     (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
                 ).rowcount
+            if count:
+                self._tell(run)
         return count
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
@@ -224,6 +227,7 @@ class Store(ABC):
         """Delete a run with everything that belongs to it."""
         with self._transaction():
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+            self._tell(run)
         self._task_keys.pop(run, None)
 
     # -- reading -------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from passhat.report.building import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
 from passhat.server.dashboard.errors import NotFound
 from passhat.server.dashboard.summaries import Summary
-from passhat.store import open_store
-from passhat.store.reading import Group, Reading
+from passhat.store import open_reading, open_store
+from passhat.store.reading import Group
 
 __all__ = ["READ_ONE_BY_ONE", "Known", "Reports"]
 
@@ -63,9 +63,10 @@ class Known:
 class Reports:
     """Computes in the background, two runs at a time, and remembers."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, place: str) -> None:
+        self._place = place
         # A connection of its own: a long count must not keep pages waiting.
-        self._reading = Reading(path)
+        self._reading = open_reading(place)
         self._lock = threading.Lock()
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: Kept[Known] = Kept(_MOST_TASKS)
@@ -142,7 +143,7 @@ class Reports:
 
     def _load(self, summary: Summary) -> Run:
         if summary.counts.attempts <= READ_ONE_BY_ONE:
-            with open_store(self._reading.path, must_exist=True) as store:
+            with open_store(self._place, must_exist=True, read_only=True) as store:
                 return run_from_store(store, summary.stored)
         return run_from_counts(self._reading, summary.head.key, summary.stored)
 
