@@ -73,11 +73,12 @@ def fit(
 
     from rich.console import Console
 
+    from passhat.readers.registry import COUNTS_ONLY
     from passhat.report.temperature_terminal import render_fit
     from passhat.temperature import fit_temperatures
 
     found = fit_temperatures(
-        how.read(sources),
+        how.read(sources, needs=COUNTS_ONLY),
         ks,
         level=level,
         missing=missing,
