@@ -60,7 +60,8 @@ def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> R
 
 def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
-    diagnosis = diagnose(run.outcomes, run.attempts)
+    alike = None if run.sums is None else run.sums.alike
+    diagnosis = diagnose(run.outcomes, run.attempts, alike)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
     weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)

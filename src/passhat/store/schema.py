@@ -83,6 +83,14 @@ _MIGRATIONS = (
     """
     CREATE TABLE owners (owner TEXT PRIMARY KEY, seen REAL NOT NULL);
     """,
+    # What counting needs, and nothing else: a pass over it reads an eighth of the table. What is
+    # open, and who has it, is found without looking at what is finished; so are leaks.
+    """
+    CREATE INDEX attempts_ended ON attempts (run, task, verdict, why) WHERE verdict IS NOT NULL;
+    DROP INDEX attempts_open;
+    CREATE INDEX attempts_open ON attempts (run, finished, owner) WHERE finished IS NULL;
+    CREATE INDEX attempts_leaks ON attempts (run, leak) WHERE leak IS NOT NULL;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)

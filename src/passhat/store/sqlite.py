@@ -135,7 +135,7 @@ class SqliteStore(Store):
 
     def _gone_owners(self, run: int) -> list[str]:
         rows = self._db.execute(
-            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (run,)
+            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND finished IS NULL", (run,)
         ).fetchall()
         return [owner for (owner,) in rows if owner == self._owner or is_gone(owner or "")]
 
