@@ -285,10 +285,11 @@ class Reading(ABC):
         return " AND ".join(parts), tuple(chosen)
 
     def _lines(self, run: int, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
+        # The name is looked up, not joined: then only for the rows that are left in the end.
         rows = self._all(
-            "SELECT a.task, t.task, a.number, a.verdict, coalesce(a.why, ''), "
-            "coalesce(a.detail, ''), a.steps, a.seconds, a.tokens, a.cost, a.seed, "
-            f"coalesce(a.finished, '') FROM {self._attempts(run)} a JOIN tasks t ON t.key = a.task "
+            "SELECT a.task, (SELECT t.task FROM tasks t WHERE t.key = a.task), a.number, "
+            "a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), a.steps, a.seconds, "
+            f"a.tokens, a.cost, a.seed, coalesce(a.finished, '') FROM {self._attempts(run)} a "
             f"WHERE {rest}",
             *values,
         )

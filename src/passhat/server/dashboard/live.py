@@ -77,5 +77,7 @@ def mark_of(site: Site, summary: Summary) -> str:
 def _mark(site: Site, run: str) -> tuple[str, bool]:
     """The mark, and whether it stays as it is until somebody writes again."""
     summary = site.summaries.one(run)
+    if summary.counts.attempts:
+        site.reports.begin(summary)  # somebody is watching
     final = site.summaries.is_settled and site.reports.is_ready(summary)
     return mark_of(site, summary), final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, ReadError
 from passhat.estimates import Estimate, estimate_all
 from passhat.outcomes import Run, Verdict
 from passhat.readers.store import run_from_store
@@ -35,6 +36,9 @@ _MOST_SINGLE = 5_000
 _CURVE_POINTS = 16
 _PATIENCE = 0.15
 """Seconds a page waits for estimates before it is shown without them."""
+_REST = 3
+"""While a run goes on, its estimates rest for so many times as long as they took: whoever looks at
+other pages meanwhile needs the processor, too."""
 
 T = TypeVar("T")
 
@@ -71,6 +75,7 @@ class Reports:
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: Kept[Known] = Kept(_MOST_TASKS)
         self._loaded: Kept[Run] = Kept(_MOST_TASKS)
+        self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
 
     def close(self) -> None:
@@ -117,16 +122,26 @@ class Reports:
         """
         if summary.counts.attempts == 0:
             return None
-        if self._whole.is_busy(summary.id, summary.version):
-            return self._whole.before(summary.id)
-        future = self._future(self._whole, summary, partial(self._build, summary))
+        known = self._whole.newest(summary.id)
+        future = self.begin(summary)
+        if future is None:
+            return known
         try:
-            return future.result(timeout=_PATIENCE)
+            return future.result(timeout=_PATIENCE if known is None else 0)
         except TookTooLong:
-            return self._whole.before(summary.id)
+            return known
+
+    def begin(self, summary: Summary) -> Future[Known] | None:
+        """Have everything computed; ``None`` while that has to wait its turn."""
+        if self._whole.find(summary.id, summary.version) is None and (
+            self._whole.is_busy(summary.id, summary.version)
+            or (summary.status != "complete" and time.monotonic() < self._rests.get(summary.id, 0))
+        ):
+            return None
+        return self._future(self._whole, summary, partial(self._build, summary))
 
     def is_ready(self, summary: Summary) -> bool:
-        """Whether everything about this version is there."""
+        """Whether everything about this version is there, or that it cannot be had."""
         return summary.counts.attempts == 0 or self._whole.is_done(summary.id, summary.version)
 
     def _future(self, kept: Kept[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
@@ -148,10 +163,14 @@ class Reports:
         return run_from_counts(self._reading, summary.head.key, summary.stored)
 
     def _build(self, summary: Summary) -> Known:
+        began = time.monotonic()
         run = self._load(summary)
         (report,) = build_report([run], ReportOptions()).runs
         groups = tuple(self._reading.groups(summary.head.key))
-        return Known(report, _curve(run, going_on=summary.status != "complete"), groups)
+        curve = _curve(run, going_on=summary.status != "complete")
+        now = time.monotonic()
+        self._rests[summary.id] = now + _REST * (now - began)
+        return Known(report, curve, groups)
 
 
 def _curve(run: Run, *, going_on: bool) -> tuple[Estimate, ...]:
@@ -180,7 +199,7 @@ class Kept(Generic[T]):
         found = self._found.get(run)
         if found is None or found[0] != version:
             return None
-        if found[1].done() and found[1].exception() is not None:
+        if _worth_another_try(found[1]):
             return None
         self._found.move_to_end(run)
         return found[1]
@@ -204,11 +223,19 @@ class Kept(Generic[T]):
 
     def is_done(self, run: str, version: str) -> bool:
         found = self._found.get(run)
-        return found is not None and found[0] == version and _succeeded(found[1])
+        if found is None or found[0] != version:
+            return False
+        return found[1].done() and not _worth_another_try(found[1])
 
-    def before(self, run: str) -> T | None:
-        """What an older version said, while the newer one is being computed."""
-        return self._before.get(run)
+    def newest(self, run: str) -> T | None:
+        """What the newest version said of which everything is known."""
+        found, before = self._found.get(run), self._before.get(run)
+        return found[1].result() if found is not None and _succeeded(found[1]) else before
+
+
+def _worth_another_try(future: Future[T]) -> bool:
+    """A store that could not be read may be back; anything else stays so for the same attempts."""
+    return future.done() and isinstance(future.exception(), ReadError)
 
 
 def _succeeded(future: Future[T]) -> bool:
