@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +281,38 @@ def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
         found = kept.attempt(run.id, "retail/001", 1)
     assert found is not None
     assert "MCP endpoint" in found.transcript[0]["text"]
+
+
+BY_NAME = """
+import re
+from mcp import Client
+
+class Agent:
+    def __init__(self):
+        self.begun = False
+
+    async def __call__(self, prompt):
+        if not self.begun:
+            self.begun = True
+            url = re.search(r"http://\\S+/mcp", prompt)[0]
+            async with Client(url) as client:
+                for name, arguments in CALLS:
+                    await client.call_tool(name, arguments)
+        return WORDS
+"""
+
+
+@pytest.mark.usefixtures("way")
+def test_the_command_serves_worlds_wherever_attempts_are_made(
+    passhat: Callable[..., Any], folder: Path
+) -> None:
+    (folder / "by_mcp.py").write_text(f"{BY_NAME}\nCALLS, WORDS = {SOLVED!r}, {WORDS!r}\n")
+    ended = passhat(
+        *("run", "-s", "orderdesk/retail", "--task", "0", "-n", "3", "--tools", "mcp"),
+        *("-a", "python:by_mcp:Agent"),
+    )
+    sys.modules.pop("by_mcp")
+    assert ended.code == 0, ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        assert (run.attempts, run.passed, run.suite) == (3, 3, "orderdesk/retail+mcp")

@@ -84,10 +84,11 @@ def fit(
 
     from rich.console import Console
 
+    from passhat.readers.registry import COUNTS_ONLY
     from passhat.report.temperature_terminal import render_fit
     from passhat.temperature import fit_temperatures
 
-    runs = how.read(sources)
+    runs = how.read(sources, needs=COUNTS_ONLY)
     found = fit_temperatures(
         runs,
         ks,
