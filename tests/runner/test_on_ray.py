@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from passhat.cli.exits import ExitCode
 from passhat.errors import InvalidValue
 from passhat.outcomes import Verdict
 from passhat.runner.on_ray import OnRay
+from passhat.runner.set_up import SetUp
 from passhat.store import open_store
 from postgres_cluster import Cluster
 from ray_cluster import RayCluster
@@ -176,20 +178,10 @@ def test_what_workers_cannot_load_is_told_before_anything_is_claimed(
         assert store.runs() == []
 
 
-@pytest.mark.usefixtures("on_ray")
-def test_a_suite_that_runs_itself_is_refused(passhat: Passhat, folder: Path) -> None:
-    pytest.importorskip("inspect_ai")
-    (folder / "itself.py").write_text(
-        "from inspect_ai import Task, task\n"
-        "from inspect_ai.dataset import Sample\n"
-        "from inspect_ai.scorer import match\n"
-        "@task\n"
-        "def one():\n"
-        "    return Task(dataset=[Sample(input='?', target='yes')], scorer=match())\n"
-    )
-    ended = passhat("run", "-s", "inspect:itself.py@one", "-a", "inspect:mockllm/model", "-n", "1")
-    assert ended.code == 2
-    assert "makes its attempts by itself" in ended.err
+def test_a_suite_that_runs_itself_is_refused() -> None:
+    itself: Any = SimpleNamespace(suite=SimpleNamespace(name="theirs", harness="inspect"))
+    with pytest.raises(InvalidValue, match="theirs makes its attempts by itself"):
+        OnRay(itself, SetUp("inspect:x", "inspect:y"))
 
 
 def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
