@@ -101,6 +101,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
         # Take the file back to what the version before wrote.
         database.executescript(
             "DROP INDEX attempts_finished; DROP INDEX attempts_open; "
+            "DROP INDEX attempts_ended; DROP INDEX attempts_leaks; "
             "DROP VIEW judged; DROP TABLE judgements; DROP TABLE owners; "
             "PRAGMA user_version = 2;"
         )

@@ -14,6 +14,7 @@ from passhat.cli.options import (
     chosen_runs,
     exit_code,
     html_options,
+    look_at_order,
     reading_options,
     sources_argument,
     this_command,
@@ -82,11 +83,13 @@ def command(
     from rich.console import Console
 
     from passhat.comparison import Comparison, Comparisons, compare, compare_all
+    from passhat.readers import Needs
     from passhat.report.comparison_markdown import comparison_markdown
     from passhat.report.comparison_terminal import render_comparison
 
-    runs = _chosen(how.read(sources, labels=(by,)), names)
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
+    needs = Needs(attempts=html is not None or look_at_order(words), answers=html is not None)
+    runs = _chosen(how.read(sources, labels=(by,), needs=needs), names)
     found: Comparison | Comparisons
     if len(runs) == 2:
         found = compare(
@@ -114,7 +117,7 @@ def command(
 
         changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
     if html is not None:
-        from passhat.report import ReportOptions, build_report
+        from passhat.report.building import ReportOptions, build_report
         from passhat.report.html import HtmlOptions, html_report
 
         options = ReportOptions(

@@ -64,10 +64,11 @@ def command(
     from rich.console import Console
 
     from passhat.forecasts import forecast_all, forecast_curve, keeps, reaches
+    from passhat.readers.registry import COUNTS_ONLY
     from passhat.report.forecast_data import default_words, forecast_data
     from passhat.report.forecast_terminal import render_forecast
 
-    run = how.one(source, run_name)
+    run = how.one(source, run_name, needs=COUNTS_ONLY)
     words = metrics or (() if reach or keep else default_words(run))
     if curve:
         curves = [forecast_curve(run, word, level=level, missing=missing) for word in words]

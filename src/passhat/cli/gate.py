@@ -12,6 +12,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import (
     HowToRead,
     forget_standard_output,
+    look_at_order,
     reading_options,
     write_text,
 )
@@ -81,13 +82,20 @@ def command(
     attempts are absent or too many are missing, 2 when a rule cannot be asked.
     """
     from passhat.gates import GateOptions, judge, parse_rule
+    from passhat.gates.rules import Measure
+    from passhat.readers import Needs
 
     asked = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
     options = GateOptions(level, missing, planned, attempts, drop_short, allow)
 
-    base = None if against is None else how.one(against, base_run, "--base-run")
+    needs = Needs(
+        attempts=look_at_order(str(rule.subject) for rule in asked),
+        measures=any(isinstance(rule.subject, Measure) for rule in asked),
+        answers=False,
+    )
+    base = None if against is None else how.one(against, base_run, "--base-run", needs)
     if watch:
         from passhat.cli.watching import watch_source
         from passhat.gates.watching import Watcher
@@ -105,9 +113,9 @@ def command(
             about="new tasks" if about == "new tasks" else "this suite",
             seed=seed,
         )
-        result = watch_source(lambda: how.one(source, run_name), watcher, interval)
+        result = watch_source(lambda: how.one(source, run_name, needs=needs), watcher, interval)
     else:
-        result = judge(how.one(source, run_name), asked, base, options)
+        result = judge(how.one(source, run_name, needs=needs), asked, base, options)
     try:
         _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
     except BrokenPipeError:

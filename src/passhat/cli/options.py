@@ -6,7 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,6 +18,7 @@ from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.outcomes import Run
+    from passhat.readers import Needs
 
 __all__ = [
     "HowToRead",
@@ -26,6 +28,7 @@ __all__ = [
     "exit_code",
     "forget_standard_output",
     "html_options",
+    "look_at_order",
     "missing_option",
     "reading_options",
     "source_options",
@@ -89,37 +92,54 @@ class HowToRead:
     pass_at: float | None
     scorer: str | None
     join: bool
+    one_by_one: bool
 
-    def read(self, sources: str | Sequence[str], labels: Iterable[str | None] = ()) -> list[Run]:
+    def read(
+        self,
+        sources: str | Sequence[str],
+        labels: Iterable[str | None] = (),
+        needs: Needs | None = None,
+    ) -> list[Run]:
         """All runs in the sources; ``labels`` are columns to keep as labels of the tasks."""
         from passhat.readers import read
 
-        return read(sources, **self.options(labels))
+        return read(sources, **self.options(labels, needs))
 
-    def options(self, labels: Iterable[str | None] = ()) -> dict[str, Any]:
+    def options(
+        self, labels: Iterable[str | None] = (), needs: Needs | None = None
+    ) -> dict[str, Any]:
         """The keyword arguments of ``passhat.read``."""
+        from passhat.readers import Needs
+
         kept = [name for name in labels if name is not None]
-        found = {name: getattr(self, name) for name in _READING} | {"labels": kept}
+        found = {name: getattr(self, name) for name in ("columns", "pass_at", "scorer", "join")}
+        found |= {
+            "labels": kept,
+            "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
+        }
         store = os.environ.get("PASSHAT_STORE")
         return found | {"store": store} if store else found
 
-    def one(self, source: str, name: str | None, option: str = "--run") -> Run:
+    def one(
+        self, source: str, name: str | None, option: str = "--run", needs: Needs | None = None
+    ) -> Run:
         """The run called ``name``, or the only one there is, where a command is about one."""
         from passhat._display import some
         from passhat.errors import InvalidValue
+        from passhat.store import without_password
 
-        runs = self.read(source)
+        runs = self.read(source, needs=needs)
         chosen = [found for found in runs if name in (None, found.name)]
         if len(chosen) == 1:
             return chosen[0]
         asked = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
         raise InvalidValue(
-            f"{source}: {asked}.",
+            f"{without_password(source)}: {asked}.",
             hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
         )
 
 
-_READING = ("columns", "pass_at", "scorer", "join")
+_READING = ("columns", "pass_at", "scorer", "join", "one_by_one")
 
 
 def reading_options(function: F) -> F:
@@ -154,6 +174,11 @@ def source_options(function: F) -> F:
 
     for option in (
         click.option(
+            "--one-by-one",
+            is_flag=True,
+            help="Read every attempt of a large store or Parquet file, rather than count them.",
+        ),
+        click.option(
             "--join",
             is_flag=True,
             help="Make one run of the same agent's files: k files with one attempt each become k.",
@@ -180,6 +205,19 @@ def source_options(function: F) -> F:
     ):
         with_how = option(with_how)
     return cast("F", with_how)
+
+
+def look_at_order(words: Iterable[str]) -> bool:
+    """Whether a metric among these looks at attempts in their order."""
+    from passhat.errors import PasshatError
+    from passhat.estimates import metric
+    from passhat.estimates.metrics import OrderedMetric
+
+    for word in words:
+        with suppress(PasshatError):  # a wrong word is refused where it is used
+            if isinstance(metric(word), OrderedMetric):
+                return True
+    return False
 
 
 def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
@@ -209,10 +247,17 @@ def html_options(function: F) -> F:
 
 def this_command() -> str:
     """The command line as it was given, to stand in what it made."""
+    import re
     import shlex
 
+    from passhat.store import without_password
+
     said = click.get_current_context().find_root().obj
-    return shlex.join(["passhat", *said]) if isinstance(said, tuple) else "passhat"
+    if not isinstance(said, tuple):
+        return "passhat"
+    # A word is an address, or an option joined to one.
+    parts = [re.split(r"(?=postgres(?:ql)?://)", word, maxsplit=1) for word in said]
+    return shlex.join(["passhat", *("".join(map(without_password, part)) for part in parts)])
 
 
 def exit_code(runs: Iterable[Run]) -> ExitCode:

@@ -58,9 +58,12 @@ def command(
     SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
     """
     from passhat.planning import plan
+    from passhat.readers import Needs
+
+    needs = Needs(attempts=False, answers=False)
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
-        return None if where is None else how.one(where, name, option)
+        return None if where is None else how.one(where, name, option, needs)
 
     found = plan(
         run_of(source, run_name, "--run"),

@@ -10,6 +10,7 @@ from passhat.cli.options import (
     KList,
     exit_code,
     html_options,
+    look_at_order,
     reading_options,
     sources_argument,
     this_command,
@@ -66,13 +67,15 @@ def command(
     """
     from rich.console import Console
 
-    from passhat.report import ReportOptions, build_report
+    from passhat.readers import Needs
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report
 
-    runs = how.read(sources, labels=(by, cluster))
     detailed = as_json_text or html is not None
+    needs = Needs(attempts=detailed or look_at_order(metrics), measures=False)
+    runs = how.read(sources, labels=(by, cluster), needs=needs)
     options = ReportOptions(
         ks, metrics, missing, level, by, cluster, drop_short, with_tasks, detailed
     )

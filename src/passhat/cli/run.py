@@ -277,7 +277,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.run_summary import summarise
     from passhat.report.run_summary_terminal import render_summary
     from passhat.report.terminal import render_report

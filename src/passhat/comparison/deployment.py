@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.outcomes import Attempts, Run, Verdict
+from passhat.outcomes import Run, Verdict
 
 __all__ = ["Use", "Value", "deployment", "deployment_line"]
 
@@ -63,7 +63,7 @@ class Value:
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
     """What both used on the paired tasks, for every measure that one of them recorded."""
     shared = set(tasks)
-    used = [_used(run.attempts, shared) for run in (a, b)]
+    used = [_used(run, shared) for run in (a, b)]
     return tuple(
         Value(measure, used[0].get(measure), used[1].get(measure))
         for measure in _ORDER
@@ -78,9 +78,11 @@ def deployment_line(values: Sequence[Value]) -> str:
     return "; ".join(map(str, values)) + " (A against B)"
 
 
-def _used(attempts: Attempts | None, tasks: set[str]) -> dict[str, Use]:
+def _used(run: Run, tasks: set[str]) -> dict[str, Use]:
+    attempts = run.attempts
     if attempts is None:
-        return {}
+        # Sums are over all tasks of a run: they are what both used only if it shares all of them.
+        return _summed(run) if len(tasks) == len(run.outcomes) else {}
     wanted = np.array([task in tasks for task in attempts.tasks])
     rows = np.repeat(wanted, np.diff(attempts.starts))
     found = {}
@@ -88,10 +90,18 @@ def _used(attempts: Attempts | None, tasks: set[str]) -> dict[str, Use]:
         here = rows & ~np.isnan(column)
         count = int(here.sum())
         if count:
-            total = float(column[here].sum())
             solved = int((attempts.verdicts[here] == Verdict.PASSED).sum())
-            found[measure] = Use(count, total / count, total / solved if solved else None)
+            found[measure] = _use(count, float(column[here].sum()), solved)
     return found
+
+
+def _summed(run: Run) -> dict[str, Use]:
+    sums = {} if run.sums is None else run.sums.measures
+    return {name: _use(one.recorded, one.total, one.passed) for name, one in sums.items()}
+
+
+def _use(count: int, total: float, solved: int) -> Use:
+    return Use(count, total / count, total / solved if solved else None)
 
 
 def _figure(value: float | None) -> str:

@@ -50,10 +50,16 @@ class Diagnosis:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def diagnose(outcomes: Outcomes, attempts: Attempts | None = None) -> Diagnosis:
+def diagnose(
+    outcomes: Outcomes,
+    attempts: Attempts | None = None,
+    alike_answers: tuple[int, int] | None = None,
+) -> Diagnosis:
     """Look for attempts that are all alike, short tasks, flaky tasks and uneven weights.
 
     Attempts without a verdict are left out here: they say nothing about how the agent behaves.
+    ``alike_answers`` are the tasks with several answers, and those where all are the same, where
+    that was counted and there are no ``attempts`` to look at.
     """
     scored = outcomes.n > 0
     n, c = outcomes.n[scored], outcomes.c[scored]
@@ -66,7 +72,7 @@ def diagnose(outcomes: Outcomes, attempts: Attempts | None = None) -> Diagnosis:
     icc = icc1(n, c)
     notes = [
         *_alike_notes(alike, always, never, int(n.min()), int(n.max())),
-        *_identical_answer_notes(attempts),
+        *_identical_answer_notes(alike_answers or _alike_answers(attempts)),
         *_short_notes(outcomes),
     ]
     if abs(attempt_average - task_average) > _AVERAGES_DISAGREE:
@@ -113,10 +119,10 @@ def _alike_notes(alike: bool, always: int, never: int, fewest: int, most: int) -
     ]
 
 
-def _identical_answer_notes(attempts: Attempts | None) -> list[str]:
-    """Tasks on which every answer was the same, where answers are known."""
+def _alike_answers(attempts: Attempts | None) -> tuple[int, int]:
+    """Tasks with several answers that are known, and those on which every one was the same."""
     if attempts is None or attempts.answers is None:
-        return []
+        return 0, 0
     several = same = 0
     for start, stop in zip(
         attempts.starts[:-1].tolist(), attempts.starts[1:].tolist(), strict=True
@@ -125,6 +131,11 @@ def _identical_answer_notes(attempts: Attempts | None) -> list[str]:
         if stop - start >= 2 and answers.all():
             several += 1
             same += int((answers == answers[0]).all())
+    return several, same
+
+
+def _identical_answer_notes(answers: tuple[int, int]) -> list[str]:
+    several, same = answers
     if same == 0:
         return []
     which = "all" if same == several else f"{same:,} of {several:,}"

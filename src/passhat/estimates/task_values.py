@@ -59,8 +59,8 @@ class Completed:
                 raise OrderUnknown(
                     "the order of the attempts is not known, and this metric needs it.",
                     hint="Give the attempts a whole number each in a column 'trial', or ask for "
-                    "pass@k or pass^k, which need no order. Runs of millions of attempts are "
-                    "counted, and keep none.",
+                    "pass@k or pass^k, which need no order. Of more than a million attempts in a "
+                    "store or Parquet file only counts are kept, unless read with --one-by-one.",
                 )
             self._sequences = self.outcomes.order.completed(self.completion)
         return self._sequences

@@ -39,6 +39,7 @@ __all__ = [
     "Chunk",
     "CountGatherer",
     "Gathered",
+    "blame_notes",
     "gathered_as",
     "outcomes_of",
 ]
@@ -225,7 +226,7 @@ class AttemptGatherer(_Rows):
             attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
             ordered = trials is not None and trials.ordered
             outcomes = outcomes_of(attempts, ordered=ordered, labels=labels)
-            notes = (*judged.notes, *_blame_notes(attempts))
+            notes = (*judged.notes, *blame_notes(_failure_words(attempts)))
             gathered.append(gathered_as(key, outcomes, attempts, notes))
         return gathered
 
@@ -325,20 +326,27 @@ def outcomes_of(
     )
 
 
-def _blame_notes(attempts: Attempts) -> Iterator[str]:
-    """Say so when a source counts as failed what it explains with a fault of ours."""
-    if attempts.detail is None:
-        return
+def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
+    """Say so when a source counts as failed what it explains with a fault of ours.
+
+    ``failures`` are the words given for failed attempts, with how often each was given.
+    """
     reasons = set(MissingReason)
-    for code, word in enumerate(attempts.detail.values):
-        if word.lower() not in reasons:
-            continue
-        here = (attempts.detail.codes == code) & (attempts.verdicts == Verdict.FAILED)
-        if here.any():
+    for word, count in failures.items():
+        if count and word.lower() in reasons:
             yield (
-                f"{counted(int(here.sum()), 'attempt')} with failure {word!r} counted as "
+                f"{counted(count, 'attempt')} with failure {word!r} counted as "
                 "failed because the table says so; leave success empty to mark them missing"
             )
+
+
+def _failure_words(attempts: Attempts) -> dict[str, int]:
+    """What the source said of failed attempts, in its own words."""
+    if attempts.detail is None:
+        return {}
+    words = attempts.detail.values
+    codes = attempts.detail.codes[attempts.verdicts == Verdict.FAILED]
+    return dict(zip(words, np.bincount(codes, minlength=len(words)).tolist(), strict=True))
 
 
 def gathered_as(

@@ -29,10 +29,13 @@ class Sums:
         How often a source gave each word for why an attempt failed or is missing.
     measures : mapping of str to MeasureSum
         Seconds, steps, tokens and cost, where they were recorded.
+    alike : tuple of int, optional
+        Tasks with several answers, and those where all attempts gave the identical one.
     """
 
     reasons: Mapping[Verdict, Mapping[str, int]]
     measures: Mapping[str, MeasureSum]
+    alike: tuple[int, int] | None = None
 
     def by_reason(self, verdict: Verdict) -> dict[str, int]:
         """Failure categories (or missing reasons) of the one vocabulary, most frequent first."""

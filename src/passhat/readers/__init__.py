@@ -6,11 +6,12 @@ group ``passhat.readers`` which of them recognises it, and hands it over.
 
 from passhat.readers.building import LogBuilder, RunFacts
 from passhat.readers.reading import Reading, read, read_all
-from passhat.readers.registry import Reader, ReadOptions
+from passhat.readers.registry import Needs, Reader, ReadOptions
 from passhat.readers.sources import Source
 
 __all__ = [
     "LogBuilder",
+    "Needs",
     "ReadOptions",
     "Reader",
     "Reading",

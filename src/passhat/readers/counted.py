@@ -1,4 +1,4 @@
-"""Runs of millions of attempts: counted by the database, never read one by one.
+"""Runs of many attempts: counted by the database, not read one by one.
 
 Every metric that does not look at the order of attempts needs only how many of each task's attempts
 passed. That is counted where the attempts lie, in memory that does not grow with their number.
@@ -9,36 +9,48 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import numpy as np
-
 from passhat.outcomes import Outcomes, Sums
-from passhat.store.counting import Counts
+from passhat.readers.registry import Needs
+from passhat.store import Store
 
-__all__ = ["MOST_ATTEMPTS", "counted_note", "outcomes_from"]
+__all__ = ["FEW_ATTEMPTS", "MOST_ATTEMPTS", "counted_note", "is_counted", "outcomes_from"]
 
-MOST_ATTEMPTS = 2_000_000
-"""A run of more attempts than this is counted."""
+FEW_ATTEMPTS = 20_000
+"""A run up to here is always read: that costs a few megabytes."""
+MOST_ATTEMPTS = 1_000_000
+"""A run of more is not read one by one unless somebody says so: that would cost a gigabyte."""
+
+
+def is_counted(attempts: int, needs: Needs) -> bool:
+    """Whether so many attempts are counted where they lie."""
+    if needs.one_by_one or attempts <= FEW_ATTEMPTS:
+        return False
+    return not needs.attempts or attempts > MOST_ATTEMPTS
 
 
 def counted_note(attempts: int) -> str:
-    """What a report says of a run that was counted."""
+    """What a report says of a run that was counted, and of what it leaves out for that."""
+    said = f"{attempts:,} attempts were counted in the database, not read one by one"
+    if attempts <= MOST_ATTEMPTS:
+        return said
     return (
-        f"{attempts:,} attempts were counted in the database, not read one by one (more than "
-        f"{MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their order, and notes on "
-        "identical answers are not to be had"
+        f"{said} (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their "
+        "order, the spread of what attempts took, and notes on identical answers are left out; "
+        "--one-by-one reads them all, with about 200 bytes of memory for each"
     )
 
 
-def outcomes_from(found: Counts) -> tuple[Outcomes, Sums]:
-    """What the statistics need of a store's own counts."""
+def outcomes_from(store: Store, run: str, attempts: int, needs: Needs) -> tuple[Outcomes, Sums]:
+    """What the statistics need, from a store's own counts."""
+    found = store.counts(run)
     outcomes = Outcomes.from_counts(
-        np.frombuffer(found.n, np.int64),
-        np.frombuffer(found.c, np.int64),
-        found.tasks,
-        missing=np.frombuffer(found.m, np.int64),
-        labels=_labels(found.labels),
+        found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)
     )
-    return outcomes, Sums(found.reasons, found.measures)
+    return outcomes, Sums(
+        found.reasons,
+        store.measure_sums(run) if needs.measures else {},
+        store.alike(run) if needs.answers and attempts <= MOST_ATTEMPTS else None,
+    )
 
 
 def _labels(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -13,10 +13,11 @@ from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.outcomes import Outcomes, Sums, Verdict
 from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import RUN_COLUMNS, Gathered, gathered_as
+from passhat.outcomes.gathering import RUN_COLUMNS, Gathered, blame_notes, gathered_as
 from passhat.outcomes.rewards import RewardWords, verdicts_from_rewards
 from passhat.outcomes.sums import MeasureSum
 from passhat.outcomes.trials import SPLIT_HINT
+from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -41,14 +42,15 @@ class CountedParquet:
         A Parquet file.
     columns : ColumnMap
         What each column was taken for; one row is one attempt.
-    pass_at : float, optional
-        The reward from which an attempt passes.
+    options : ReadOptions
+        From which reward an attempt passes, and what the runs are for.
     """
 
-    def __init__(self, source: Source, columns: ColumnMap, pass_at: float | None) -> None:
+    def __init__(self, source: Source, columns: ColumnMap, options: ReadOptions) -> None:
         self._source = source
         self._columns = columns
-        self._pass_at = pass_at
+        self._pass_at = options.pass_at
+        self._needs = options.needs
         self._table = "read_parquet(?, file_row_number = true)"
 
     def runs(self) -> list[Gathered] | None:
@@ -69,11 +71,6 @@ class CountedParquet:
                 self._run(database, dict(zip(words, row, strict=False)), verdict, notes)
                 for row in found
             ]
-
-    def rows(self) -> int:
-        """How many there are, by the file's own word."""
-        with self._database() as database:
-            return int(self._all(database, f"SELECT count(*) FROM {self._table}")[0][0])
 
     def _run(
         self,
@@ -112,10 +109,13 @@ class CountedParquet:
         outcomes = Outcomes.from_counts(
             np.ascontiguousarray(n), np.ascontiguousarray(c), tasks, missing=m, labels=sliced_values
         )
+        reasons = self._reasons(database, where, values, verdict)
         sums = Sums(
-            self._reasons(database, where, values, verdict),
-            self._measures(database, where, values, verdict),
+            reasons,
+            self._measures(database, where, values, verdict) if self._needs.measures else {},
+            self._alike(database, where, values) if self._needs.answers else None,
         )
+        notes = (*notes, *blame_notes(reasons.get(Verdict.FAILED, {})))
         return gathered_as(key, outcomes, notes=notes, sums=sums)
 
     # -- what a row says ------------------------------------------------------------------------
@@ -197,9 +197,9 @@ class CountedParquet:
         column = self._columns.meaning.get("failure")
         word = "''" if column is None else _cell(column)
         found: dict[Verdict, dict[str, int]] = {}
-        for ended, why, count in database.execute(
-            f"SELECT {verdict} AS v, {word} AS why, count(*) FROM {self._table} "
-            f"WHERE {where} AND v <= 0 GROUP BY ALL",
+        for ended, why, count, _ in database.execute(
+            f"SELECT {verdict} AS v, {word} AS why, count(*), min(file_row_number) AS first "
+            f"FROM {self._table} WHERE {where} AND v <= 0 GROUP BY ALL ORDER BY first",
             values,
         ).fetchall():
             if ended == Verdict.MISSING or column is not None:
@@ -209,18 +209,54 @@ class CountedParquet:
     def _measures(
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
     ) -> dict[str, MeasureSum]:
+        columns = self._columns.used(*_MEASURES)
+        if not columns:
+            return {}
+        numbers = "".join(
+            f", {_number(column)} AS number_{word}, {_cell(column)} <> '' AND "
+            f"TRY_CAST({_name(column)} AS DOUBLE) IS NULL AS no_{word}"
+            for word, column in columns.items()
+        )
+        asked = ", ".join(
+            f"count(number_{word}), coalesce(sum(number_{word}), 0), "
+            f"count(number_{word}) FILTER (WHERE v = 1), min(place) FILTER (WHERE no_{word})"
+            for word in columns
+        )
+        row = database.execute(
+            f"SELECT {asked} FROM (SELECT {verdict} AS v, file_row_number AS place{numbers} "
+            f"FROM {self._table} WHERE {where})",
+            values,
+        ).fetchone()
+        assert row is not None
         found = {}
-        for word, column in self._columns.used(*_MEASURES).items():
-            number = f"TRY_CAST({_name(column)} AS DOUBLE)"
-            recorded, total, passed = database.execute(
-                f"SELECT count(x), coalesce(sum(x), 0), count(x) FILTER (WHERE v = 1) FROM ("
-                f"SELECT CASE WHEN isnan({number}) THEN NULL ELSE {number} END AS x, "
-                f"{verdict} AS v FROM {self._table} WHERE {where})",
-                values,
-            ).fetchone() or (0, 0.0, 0)
+        for place, (word, column) in enumerate(columns.items()):
+            recorded, total, passed, broken = row[4 * place : 4 * place + 4]
+            if broken is not None:
+                raise ReadError(
+                    f"column {column!r} (read as {word}) should hold a number.",
+                    source=self._source.name,
+                    line=broken + 1,
+                )
             if recorded:
                 found[_MEASURES[word]] = MeasureSum(recorded, total, passed)
         return found
+
+    def _alike(
+        self, database: DuckDBPyConnection, where: str, values: list[str]
+    ) -> tuple[int, int] | None:
+        column = self._columns.meaning.get("answer")
+        if column is None:
+            return None
+        answer = f"CAST({_name(column)} AS VARCHAR)"
+        row = database.execute(
+            f"SELECT count(*), count(*) FILTER (WHERE low = high) FROM (SELECT count(*) AS made, "
+            f"count(nullif({answer}, '')) AS known, min({answer}) AS low, max({answer}) AS high "
+            f"FROM {self._table} WHERE {where} GROUP BY {self._text('task')}) "
+            "WHERE made >= 2 AND known = made",
+            values,
+        ).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1])
 
     # -- DuckDB ---------------------------------------------------------------------------------
 
@@ -260,6 +296,12 @@ def _name(column: str) -> str:
 def _cell(column: str) -> str:
     """A column as text, as a table's cell is read: nothing is the empty text."""
     return f"coalesce(trim(CAST({_name(column)} AS VARCHAR)), '')"
+
+
+def _number(column: str) -> str:
+    """A column as a number; nothing where it is empty, or none."""
+    number = f"TRY_CAST({_name(column)} AS DOUBLE)"
+    return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END"
 
 
 def _literal(cell: object) -> str:

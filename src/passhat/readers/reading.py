@@ -11,7 +11,7 @@ from passhat._display import counted, some
 from passhat.errors import ReadError, UnknownFormat
 from passhat.outcomes import Run
 from passhat.readers.joining import joined, without_retries
-from passhat.readers.registry import Reader, ReadOptions, registered_readers
+from passhat.readers.registry import Needs, Reader, ReadOptions, registered_readers
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.store import DEFAULT_PATH
 
@@ -50,6 +50,7 @@ def read(
     join: bool = False,
     labels: Iterable[str] = (),
     store: str = DEFAULT_PATH,
+    needs: Needs | None = None,
 ) -> list[Run]:
     """Read runs from files.
 
@@ -70,6 +71,9 @@ def read(
         Columns to keep as labels of the tasks, beside those named ``slice:NAME``.
     store : str
         Where a word that is no file is looked up as the id of a run: a path or an address.
+    needs : Needs, optional
+        What the runs are for. Of a store or a Parquet file with many attempts only that is read;
+        without it, single attempts of runs up to a million.
 
     Returns
     -------
@@ -85,6 +89,7 @@ def read(
         join=join,
         labels=labels,
         store=store,
+        needs=needs,
     )
     return list(found.runs)
 
@@ -98,10 +103,14 @@ def read_all(
     join: bool = False,
     labels: Iterable[str] = (),
     store: str = DEFAULT_PATH,
+    needs: Needs | None = None,
 ) -> Reading:
     """As :func:`read`, with what was found in which file."""
     words = [sources] if isinstance(sources, str | PathLike) else list(sources)
-    options = ReadOptions(dict(columns or {}), pass_at, scorer, tuple(labels))
+    needs = needs or Needs()
+    # Only attempts can be joined, not their counts.
+    needs = replace(needs, attempts=needs.attempts or join)
+    options = ReadOptions(dict(columns or {}), pass_at, scorer, tuple(labels), needs)
     readers = registered_readers()
     files: list[FileRead] = []
     passed_over: list[tuple[str, str]] = []

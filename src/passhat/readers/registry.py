@@ -10,9 +10,37 @@ from typing import Protocol
 from passhat.outcomes import Run
 from passhat.readers.sources import Source
 
-__all__ = ["GROUP", "ReadOptions", "Reader", "registered_readers"]
+__all__ = ["COUNTS_ONLY", "GROUP", "Needs", "ReadOptions", "Reader", "registered_readers"]
 
 GROUP = "passhat.readers"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What will be asked of runs, so that a large store or Parquet file is asked for no more.
+
+    Every number that follows from how many attempts of each task passed needs none of these.
+
+    Attributes
+    ----------
+    attempts : bool
+        Single attempts: their order, and what each of them took. Beyond a million they are not
+        read unless ``one_by_one`` says so.
+    measures : bool
+        Seconds, steps, tokens and cost of all attempts together.
+    answers : bool
+        Whether attempts at a task gave the identical answer.
+    one_by_one : bool
+        Read every attempt, whatever memory that takes.
+    """
+
+    attempts: bool = True
+    measures: bool = True
+    answers: bool = True
+    one_by_one: bool = False
+
+
+COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +50,14 @@ class ReadOptions:
     ``columns`` maps passhat's name of a column to the table's; ``pass_at`` is the reward from
     which an attempt passes, ``None`` when nobody said; ``scorer`` names the judge whose verdicts
     count where a log holds those of several; ``labels`` names columns to keep as labels of the
-    tasks.
+    tasks; ``needs`` is what the runs are read for.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     pass_at: float | None = None
     scorer: str | None = None
     labels: tuple[str, ...] = ()
+    needs: Needs = field(default_factory=Needs)
 
 
 class Reader(Protocol):

@@ -175,6 +175,12 @@ class ParquetRows:
         with self._found(0) as found:
             return [column[0] for column in found.description or ()]
 
+    def count(self) -> int:
+        """How many rows there are, by the file's own word."""
+        with self._found(what="count(*)") as found:
+            row = found.fetchone()
+            return 0 if row is None else int(row[0])
+
     def chunks(self) -> Iterator[Chunk]:
         with self._found() as found:
             names = [column[0] for column in found.description or ()]
@@ -183,13 +189,14 @@ class ParquetRows:
                 yield {name: list(cells) for name, cells in zip(names, columns, strict=True)}
 
     @contextmanager
-    def _found(self, limit: int | None = None) -> Iterator[DuckDBPyConnection]:
+    def _found(self, limit: int | None = None, what: str = "*") -> Iterator[DuckDBPyConnection]:
         """The rows as DuckDB sees them; its complaints name the file."""
         try:
             import duckdb
         except ImportError:
             raise MissingExtra("Reading Parquet", extra="parquet") from None
-        query = "SELECT * FROM read_parquet(?)" + ("" if limit is None else f" LIMIT {limit}")
+        few = "" if limit is None else f" LIMIT {limit}"
+        query = f"SELECT {what} FROM read_parquet(?){few}"
         try:
             with duckdb.connect() as database:
                 database.execute("SET enable_progress_bar = false")

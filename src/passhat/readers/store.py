@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.judging import SPLIT_JUDGE
 from passhat.outcomes import Outcomes, Run
 from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
 from passhat.readers import counted
-from passhat.readers.registry import ReadOptions
+from passhat.readers.registry import Needs, ReadOptions
 from passhat.readers.sources import Source
 from passhat.store import Store, StoredRun, open_store
 
@@ -31,38 +32,44 @@ class StoreReader:
     def recognises(self, source: Source) -> bool:
         return bool(source.address) or source.head.startswith(_MAGIC)
 
-    def read(self, source: Source, options: ReadOptions) -> list[Run]:  # noqa: ARG002
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
         with open_store(source.address or str(source.path), must_exist=True) as store:
             chosen = [store.find(source.part)] if source.part else store.runs()
-            found = [run_from_store(store, run) for run in chosen if run.attempts]
+            found = [run_from_store(store, run, options.needs) for run in chosen if run.attempts]
         if not found:
             raise ReadError("holds no finished attempt.", source=source.name)
         return found
 
 
-def run_from_store(store: Store, stored: StoredRun) -> Run:
-    """One run with its finished attempts, or with their counts when there are millions."""
-    if stored.attempts > counted.MOST_ATTEMPTS:
-        outcomes, sums = counted.outcomes_from(store.counts(stored.id))
+def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) -> Run:
+    """One run with its finished attempts, or with their counts when there are many of them."""
+    needs = _with_programs(store, stored, needs or Needs())
+    if counted.is_counted(stored.attempts, needs):
+        outcomes, sums = counted.outcomes_from(store, stored.id, stored.attempts, needs)
         run = _as_run(store, stored, outcomes, (counted.counted_note(stored.attempts),))
         return replace(run, sums=sums)
-    labels: dict[str, None] = {}
-    blocks: list[dict[str, list[object]]] = []
+    labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
+    gatherer = AttemptGatherer(ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)]))
+    parsed: dict[str, dict[str, str]] = {}
     for rows in store.rows(stored.id):
         columns: list[list[Any]] = [list(cells) for cells in zip(*rows, strict=True)]
         task, number, verdict, *others, label = columns
-        marks = [json.loads(text) for text in label]
-        labels |= dict.fromkeys(name for mark in marks for name in mark)
+        parsed |= {text: json.loads(text) for text in set(label) - parsed.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
-        block |= {SLICE_PREFIX + name: [mark.get(name) for mark in marks] for name in labels}
-        blocks.append(block)
-    gatherer = AttemptGatherer(ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)]))
-    for block in blocks:
-        size = len(block["task"])
-        gatherer.add({**{SLICE_PREFIX + n: [None] * size for n in labels}, **block})
+        block |= {
+            SLICE_PREFIX + name: [parsed[text].get(name) for text in label] for name in labels
+        }
+        gatherer.add(block)
     (found,) = gatherer.runs()
     return replace(_as_run(store, stored, found.outcomes), attempts=found.attempts)
+
+
+def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
+    """How many different programs there were is said attempt by attempt."""
+    judge = store.protocol(stored.id).judge or ""
+    programs = needs.answers and judge.startswith(SPLIT_JUDGE)
+    return replace(needs, attempts=True) if programs else needs
 
 
 def _as_run(

@@ -63,12 +63,14 @@ class TableReader:
 
 
 def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
-    """Runs of a table with millions of attempts; ``None`` when it is to be read row by row."""
+    """Runs of a table with many attempts; ``None`` when it is to be read row by row."""
     columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
-    table = CountedParquet(source, columns, options.pass_at)
-    count = table.rows()
-    if count <= counted_reading.MOST_ATTEMPTS or not columns.holds_attempts:
+    count = rows.count()
+    if not counted_reading.is_counted(count, options.needs) or not columns.holds_attempts:
         return None
+    answers = options.needs.answers and count <= counted_reading.MOST_ATTEMPTS
+    needs = replace(options.needs, answers=answers)
+    table = CountedParquet(source, columns, replace(options, needs=needs))
     try:
         found = table.runs()
     except ReadError:

@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from passhat.errors import InvalidValue, PasshatError
-from passhat.outcomes import Verdict
+from passhat.outcomes import MeasureSum, Verdict
 from passhat.protocol import Protocol
 from passhat.store import counting, judgements
 from passhat.store.database import Database
+from passhat.store.listing import stored_runs
 from passhat.store.packing import packed, unpacked
 from passhat.store.records import (
     AttemptRecord,
@@ -38,15 +39,7 @@ FINISHED_COLUMNS = (
     *("retries", "answer", "finished", "leak"),
 )
 """What is known of an attempt once it is over, in the order in which it is written."""
-
-_LISTED = """
-    SELECT r.id, r.agent, r.suite, r.planned, r.started,
-        (SELECT count(*) FROM tasks t WHERE t.run = r.key),
-        count(a.verdict), count(*) FILTER (WHERE a.verdict = -1),
-        count(*) FILTER (WHERE a.verdict = 1), count(a.number) - count(a.verdict)
-    FROM runs r LEFT JOIN judged a ON a.run = r.key {where}
-    GROUP BY r.key ORDER BY r.started, r.key
-"""
+_LONGEST_WORD = 200
 
 
 class Store(ABC):
@@ -133,7 +126,7 @@ class Store(ABC):
 
     @abstractmethod
     def _tell(self, run: str) -> None:
-        """Tell whoever watches that attempts were finished; part of the transaction."""
+        """Tell whoever watches that a run has moved; part of the transaction."""
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -158,6 +151,7 @@ class Store(ABC):
                     for position, task in enumerate(run.tasks)
                 ),
             )
+            self._tell(run.id)
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
         """Write down what came of claimed attempts, all of them in one transaction."""
@@ -167,7 +161,7 @@ class Store(ABC):
         with self._transaction():
             self._write_results(
                 (
-                    *(int(one.judgement.verdict), one.judgement.why, one.judgement.detail),
+                    *(int(one.judgement.verdict), *_word_and_detail(one)),
                     *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
                     *(one.retries, one.answer_hash, now, one.leak or None),
                     *(key, tasks[one.task], one.number),
@@ -194,7 +188,7 @@ class Store(ABC):
         with self._transaction():
             count = sum(
                 self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict IS NULL AND owner = ?",
+                    "DELETE FROM attempts WHERE run = ? AND finished IS NULL AND owner = ?",
                     (key, owner),
                 ).rowcount
                 for owner in gone
@@ -206,6 +200,8 @@ class Store(ABC):
                     "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
                     (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
                 ).rowcount
+            if count:
+                self._tell(run)
         return count
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
@@ -224,6 +220,7 @@ class Store(ABC):
         """Delete a run with everything that belongs to it."""
         with self._transaction():
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+            self._tell(run)
         self._task_keys.pop(run, None)
 
     # -- reading -------------------------------------------------------------------------------
@@ -235,7 +232,25 @@ class Store(ABC):
 
     def counts(self, run: str) -> counting.Counts:
         """n, c and missing of every task, counted by the database: no attempt is loaded."""
-        return counting.counts(self._stream, self._db, self._key(run))
+        return counting.counts(self._stream, self._key(run))
+
+    def labels(self, run: str) -> list[str]:
+        """The different labels that tasks with a finished attempt carry, in their order."""
+        rows = self._db.execute(
+            "SELECT labels FROM tasks t WHERE run = ? AND EXISTS (SELECT 1 FROM attempts a "
+            "WHERE a.run = t.run AND a.task = t.key AND a.verdict IS NOT NULL) "
+            "GROUP BY labels ORDER BY min(position)",
+            (self._key(run),),
+        )
+        return [text for (text,) in rows]
+
+    def measure_sums(self, run: str) -> dict[str, MeasureSum]:
+        """Seconds, steps, tokens and cost of all attempts together, summed by the database."""
+        return counting.measure_sums(self._db, self._key(run))
+
+    def alike(self, run: str) -> tuple[int, int]:
+        """Tasks with several answers, and those where every attempt gave the same one."""
+        return counting.alike(self._db, self._key(run))
 
     def used(self, run: str, *, priced: bool) -> counting.Usage:
         """Tokens and money of the finished attempts; nothing for a run that is not there.
@@ -256,15 +271,14 @@ class Store(ABC):
 
     def runs(self) -> list[StoredRun]:
         """Every run, the oldest first."""
-        return [_stored(row) for row in self._db.execute(_LISTED.format(where=""))]
+        return stored_runs(self._db)
 
     def find(self, word: str) -> StoredRun:
         """A run by its id or the beginning of it."""
         ids = [i for (i,) in self._db.execute("SELECT id FROM runs ORDER BY started, key")]
         found = [one for one in ids if one.startswith(word)]
         if len(found) == 1:
-            row = self._db.execute(_LISTED.format(where="WHERE r.id = ?"), found).fetchone()
-            return _stored(row)
+            return stored_runs(self._db, self._key(found[0]))[0]
         known = ", ".join((found or ids)[-10:])
         what = f"{len(found)} runs start with" if found else "there is no run"
         raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
@@ -365,7 +379,7 @@ class Store(ABC):
             raise told from None
 
 
-def _stored(row: tuple[str, str, str, int, str, int, int, int, int, int]) -> StoredRun:
-    run, agent, suite, planned, started, tasks, made, missing, passed, open_ = row
-    status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
-    return StoredRun(run, agent, suite, tasks, planned, made, missing, passed, started, status)
+def _word_and_detail(attempt: AttemptRecord) -> tuple[str, str]:
+    """A word stands in an index, which takes no essays; a long one goes on in the detail."""
+    why, detail = attempt.judgement.why, attempt.judgement.detail
+    return (why, detail) if len(why) <= _LONGEST_WORD else (why[:_LONGEST_WORD], f"{why} {detail}")

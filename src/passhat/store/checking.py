@@ -17,7 +17,7 @@ _COUNTS = {
     "tasks": "SELECT count(*) FROM tasks",
     "attempts": "SELECT count(*) FROM attempts WHERE verdict IS NOT NULL",
     "transcripts": "SELECT count(*) FROM transcripts",
-    "open_claims": "SELECT count(*) FROM attempts WHERE verdict IS NULL",
+    "open_claims": "SELECT count(*) FROM attempts WHERE finished IS NULL",
     "attempts_without_task": "SELECT count(*) FROM attempts a WHERE NOT EXISTS "
     "(SELECT 1 FROM tasks t WHERE t.key = a.task AND t.run = a.run)",
     "transcripts_without_attempt": "SELECT count(*) FROM transcripts x WHERE NOT EXISTS "
@@ -64,7 +64,7 @@ def check(store: Store) -> Health:
     for (run,) in store._db.execute("SELECT key FROM runs").fetchall():
         for owner in set(store._gone_owners(run)) - {store._owner}:
             (count,) = store._db.execute(
-                "SELECT count(*) FROM attempts WHERE run = ? AND verdict IS NULL AND owner = ?",
+                "SELECT count(*) FROM attempts WHERE run = ? AND finished IS NULL AND owner = ?",
                 (run, owner),
             ).fetchone()
             abandoned += int(count)

@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from passhat._arrays import IntArray
 from passhat.outcomes import MeasureSum, Verdict
 from passhat.outcomes.attempts import MEASURES
 from passhat.store.database import Database
+from passhat.store.judgements import NEWEST
 from passhat.store.records import Made
 
-__all__ = ["Counts", "Usage", "counts", "made", "used"]
+__all__ = ["Counts", "Usage", "alike", "counts", "made", "measure_sums", "used"]
 
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
 _BLOCK = 10_000
 
-_SUMMED = "".join(
-    f", count({name}) AS {name}_n, sum({name}) AS {name}_sum, "
-    f"count({name}) FILTER (WHERE verdict = 1) AS {name}_c"
-    for name in MEASURES
+_TASKS = "SELECT key, task, labels FROM tasks WHERE run = ? ORDER BY position, key"
+# In the order of the index attempts_ended: one pass over it, no sorting, and never the table.
+_ENDED = (
+    "SELECT task, verdict, why, count(*) FROM attempts WHERE run = ? AND verdict IS NOT NULL "
+    "GROUP BY task, verdict, why"
 )
-_COUNTED = (
-    f"SELECT t.task, t.labels, a.n, a.c, a.m"
-    f"{''.join(f', a.{name}_n, a.{name}_sum, a.{name}_c' for name in MEASURES)} "
-    "FROM tasks t JOIN (SELECT task, count(*) FILTER (WHERE verdict >= 0) AS n, "
-    "count(*) FILTER (WHERE verdict = 1) AS c, "
-    f"count(*) FILTER (WHERE verdict = -1) AS m{_SUMMED} FROM {{attempts}} "
-    "WHERE run = ? AND verdict IS NOT NULL GROUP BY task) a ON a.task = t.key "
-    "WHERE t.run = ? ORDER BY t.position, t.key"
+_IN_THIS_RUN = NEWEST.format(where="AND j.run = ?")
+_CHANGED = (
+    f"SELECT j.task, a.verdict, a.why, j.verdict, j.why, count(*) {_IN_THIS_RUN} "
+    "GROUP BY j.task, a.verdict, a.why, j.verdict, j.why"
+)
+_SUMMED = (
+    "SELECT "
+    + ", ".join(
+        f"count({name}), sum({name}), count({name}) FILTER (WHERE verdict = 1)" for name in MEASURES
+    )
+    + " FROM attempts WHERE run = ? AND verdict IS NOT NULL"
+)
+_SUMMED_CHANGED = (
+    f"SELECT a.verdict, j.verdict, {', '.join(f'count(a.{name})' for name in MEASURES)} "
+    f"{_IN_THIS_RUN} AND a.verdict IS NOT NULL GROUP BY a.verdict, j.verdict"
+)
+_ALIKE = (
+    "SELECT count(*), coalesce(sum(CASE WHEN low = high THEN 1 ELSE 0 END), 0) FROM ("
+    "SELECT count(*) AS made, count(nullif(answer, '')) AS known, min(answer) AS low, "
+    "max(answer) AS high FROM attempts WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
+    ") AS tasks_of_it WHERE made >= 2 AND known = made"
 )
 
 Stream = Callable[[str, Sequence[Any], int], Iterator[list[tuple[Any, ...]]]]
@@ -45,11 +64,10 @@ class Counts:
 
     tasks: list[str]
     labels: list[str]
-    n: array[int]
-    c: array[int]
-    m: array[int]
+    n: IntArray
+    c: IntArray
+    m: IntArray
     reasons: Mapping[Verdict, Mapping[str, int]]
-    measures: Mapping[str, MeasureSum]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,49 +100,91 @@ def used(database: Database, run: int, *, priced: bool) -> Usage:
     return Usage(tokens, cost, most_tokens, most_cost, int(row[4]), int(unknown))
 
 
-def counts(stream: Stream, database: Database, run: int) -> Counts:
-    """Group the finished attempts of a run by task."""
-    source = _attempts(database, run)
-    reasons = _reasons(database, source, run)
-    found = Counts([], [], array("q"), array("q"), array("q"), reasons, {})
-    sums = {name: [0, 0.0, 0] for name in MEASURES}
+def counts(stream: Stream, run: int) -> Counts:
+    """Group the finished attempts of a run by task, each with the newest word on it."""
+    tasks: list[str] = []
+    labels: list[str] = []
+    keys = array("q")
     same: dict[str, str] = {}
-    for block in stream(_COUNTED.format(attempts=source), (run, run), _BLOCK):
-        for task, labels, n, c, m, *measured in block:
-            found.tasks.append(task)
-            found.labels.append(same.setdefault(labels, labels))
-            found.n.append(n)
-            found.c.append(c)
-            found.m.append(m)
-            for place, total in enumerate(sums.values()):
-                recorded, amount, passed = measured[3 * place : 3 * place + 3]
-                if recorded:
-                    total[0] += recorded
-                    total[1] += amount
-                    total[2] += passed
-    measures = {
-        name: MeasureSum(int(recorded), total, int(passed))
-        for name, (recorded, total, passed) in sums.items()
-        if recorded
+    for block in stream(_TASKS, (run,), _BLOCK):
+        for key, task, text in block:
+            keys.append(key)
+            tasks.append(task)
+            labels.append(same.setdefault(text, text))
+    tally = _Tally(np.frombuffer(keys, np.int64) if keys else np.zeros(0, np.int64))
+    for block in stream(_ENDED, (run,), _BLOCK):
+        tally.add(block)
+    for block in stream(_CHANGED, (run,), _BLOCK):
+        before = [(task, first, why, -count) for task, first, why, _, _, count in block]
+        tally.add([row for row in before if row[1] is not None])
+        tally.add([(task, newest, why, count) for task, _, _, newest, why, count in block])
+    m, failed, c = tally.by_verdict
+    made = m + failed + c > 0
+    if made.all():
+        return Counts(tasks, labels, failed + c, c, m, tally.reasons())
+    rows = np.flatnonzero(made)
+    return Counts(
+        [tasks[row] for row in rows],
+        [labels[row] for row in rows],
+        *((failed + c)[rows], c[rows], m[rows]),
+        tally.reasons(),
+    )
+
+
+class _Tally:
+    """Counts by verdict and task. What is kept per task is four numbers, in arrays."""
+
+    def __init__(self, keys: IntArray) -> None:
+        # Tasks are mostly written down in their order, and then their keys ascend already.
+        self._places = None if (np.diff(keys) > 0).all() else np.argsort(keys)
+        self._keys = keys if self._places is None else keys[self._places]
+        self.by_verdict = np.zeros((3, len(keys)), np.int64)
+        self._reasons: Counter[tuple[int, str]] = Counter()
+
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Take (task, verdict, why, count)."""
+        if not rows or not len(self._keys):
+            return
+        tasks, verdicts, words, added = zip(*rows, strict=True)
+        keys = np.array(tasks, np.int64)
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        known = self._keys[places] == keys  # an attempt without its task is a damage, not a count
+        places = places if self._places is None else self._places[places]
+        ended = np.array(verdicts, np.int64) + 1
+        np.add.at(self.by_verdict, (ended[known], places[known]), np.array(added, np.int64)[known])
+        for verdict, why, count in zip(verdicts, words, added, strict=True):
+            if verdict != Verdict.PASSED:
+                self._reasons[verdict, why or ""] += count
+
+    def reasons(self) -> dict[Verdict, dict[str, int]]:
+        """How often each word was given, the most frequent first."""
+        found: dict[Verdict, dict[str, int]] = {}
+        for (verdict, why), count in sorted(
+            self._reasons.items(), key=lambda item: (-item[1], item[0][1])
+        ):
+            if count:
+                found.setdefault(Verdict(verdict), {})[why] = count
+        return found
+
+
+def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
+    """Seconds, steps, tokens and cost, where they were recorded, all attempts together."""
+    summed = database.execute(_SUMMED, (run,)).fetchone()
+    passed = [int(count) for count in summed[2::3]]
+    for first, newest, *recorded in database.execute(_SUMMED_CHANGED, (run,)):
+        sign = (newest == Verdict.PASSED) - (first == Verdict.PASSED)
+        passed = [one + sign * int(count) for one, count in zip(passed, recorded, strict=True)]
+    return {
+        name: MeasureSum(int(summed[3 * place]), float(summed[3 * place + 1]), passed[place])
+        for place, name in enumerate(MEASURES)
+        if summed[3 * place]
     }
-    return replace(found, measures=measures)
 
 
-def _attempts(database: Database, run: int) -> str:
-    """Where attempts are counted: the view costs a look-up each, and mostly shows nothing new."""
-    asked = "SELECT count(*) FROM (SELECT 1 FROM judgements WHERE run = ? LIMIT 1) AS any_of_them"
-    return "judged" if database.execute(asked, (run,)).fetchone()[0] else "attempts"
-
-
-def _reasons(database: Database, source: str, run: int) -> dict[Verdict, dict[str, int]]:
-    found: dict[Verdict, dict[str, int]] = {}
-    for verdict, why, count in database.execute(
-        f"SELECT verdict, why, count(*) FROM {source} WHERE run = ? AND verdict <= 0 "
-        "GROUP BY verdict, why ORDER BY count(*) DESC, why",
-        (run,),
-    ):
-        found.setdefault(Verdict(verdict), {})[why or ""] = count
-    return found
+def alike(database: Database, run: int) -> tuple[int, int]:
+    """Tasks with several answers that are all known, and those where all of them are the same."""
+    several, same = database.execute(_ALIKE, (run,)).fetchone()
+    return int(several), int(same)
 
 
 def made(database: Database, run: int) -> Made:

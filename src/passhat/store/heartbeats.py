@@ -70,7 +70,7 @@ def silent_owners(connection: PostgresConnection, run: int, seconds: float) -> d
         f"SELECT DISTINCT a.owner, coalesce({_NOW} - "
         "greatest(o.seen, extract(epoch FROM pg_postmaster_start_time())) > ?, true) "
         "FROM attempts a LEFT JOIN owners o ON o.owner = a.owner "
-        "WHERE a.run = ? AND a.verdict IS NULL",
+        "WHERE a.run = ? AND a.finished IS NULL",
         (seconds, run),
     )
     return {owner or "": bool(silent) for owner, silent in rows}

@@ -10,7 +10,17 @@ from passhat.outcomes import Verdict
 from passhat.store.database import Database
 from passhat.store.records import JudgementSource, StoredJudgement
 
-__all__ = ["ENDED_ROWS", "add", "measures", "of"]
+__all__ = ["ENDED_ROWS", "NEWEST", "add", "measures", "of"]
+
+NEWEST = (
+    "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
+    "AND a.number = j.number WHERE NOT EXISTS (SELECT 1 FROM judgements n WHERE n.run = j.run "
+    "AND n.task = j.task AND n.number = j.number AND n.key > j.key) {where}"
+)
+"""Judgements ``j`` that count, with the attempts ``a`` they are about: what the view ``judged``
+shows in another way. A sum over all attempts is quicker as a sum over the first words, and then
+what these changed.
+"""
 
 ENDED_ROWS = (
     "SELECT t.task, a.number, a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), "

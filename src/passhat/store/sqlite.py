@@ -42,7 +42,9 @@ class SqliteStore(Store):
     _BEGIN: ClassVar[str] = "BEGIN IMMEDIATE"
     _db: sqlite3.Connection
 
-    def __init__(self, path: str = DEFAULT_PATH, *, must_exist: bool = False) -> None:
+    def __init__(
+        self, path: str = DEFAULT_PATH, *, must_exist: bool = False, read_only: bool = False
+    ) -> None:
         super().__init__()
         self.path = path
         if must_exist and not Path(path).is_file():
@@ -61,6 +63,8 @@ class SqliteStore(Store):
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA foreign_keys = ON")
             migrate(self._db, path)
+            if read_only:
+                self._db.execute("PRAGMA query_only = ON")
         except sqlite3.Error as error:
             self._db.close()
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
@@ -131,7 +135,7 @@ class SqliteStore(Store):
 
     def _gone_owners(self, run: int) -> list[str]:
         rows = self._db.execute(
-            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND verdict IS NULL", (run,)
+            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND finished IS NULL", (run,)
         ).fetchall()
         return [owner for (owner,) in rows if owner == self._owner or is_gone(owner or "")]
 
