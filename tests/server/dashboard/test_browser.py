@@ -50,6 +50,30 @@ def test_every_page_is_quiet_and_fits(
     assert own.external == []
 
 
+def test_colours_are_chosen_by_keyboard_and_remembered(browser_page: Open, view: str) -> None:
+    own = browser_page(f"{view}/plan", scheme="light")
+
+    def paper() -> str:
+        return str(own.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light, dark = "rgb(251, 251, 249)", "rgb(18, 21, 24)"
+    assert paper() == light
+    own.page.get_by_label("Colours").focus()
+    own.page.keyboard.press("d")  # the option that begins so
+    assert paper() == dark
+    own.page.goto(f"{view}/")
+    assert paper() == dark
+    assert own.page.get_by_label("Colours").input_value() == "dark"
+    own.page.emulate_media(media="print")
+    assert paper() == "rgb(255, 255, 255)"
+    own.page.emulate_media(media="screen", color_scheme="dark")
+    own.page.get_by_label("Colours").select_option("light")
+    assert paper() == light
+    own.page.get_by_label("Colours").select_option("as the system says")
+    assert paper() == dark
+    assert own.complaints == []
+
+
 def test_hostile_transcripts_are_text(browser_page: Open, view: str, stored: Stored) -> None:
     own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/011/1")
     shown = own.page.locator(".turn-user pre").first.inner_text()
