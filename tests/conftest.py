@@ -343,7 +343,8 @@ def way(request: pytest.FixtureRequest) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Which stores ``store_place`` stands for, and whether Ray is tried beside them."""
-    if "store_place" in metafunc.fixturenames:
+    chosen = {mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")}
+    if "store_place" in metafunc.fixturenames and "store_place" not in chosen:
         marked = metafunc.definition.get_closest_marker("also_on_ray")
         places = ["sqlite", "postgres", *([ON_RAY] if marked else [])]
         metafunc.parametrize("store_place", places, indirect=True)
