@@ -169,7 +169,7 @@ def test_two_runs_are_chosen_and_compared(browser_page: Open, view: str) -> None
     assert own.page.locator(".lead .claim").first.inner_text()
     changed = own.page.locator(".beside tbody tr").count()
     own.page.get_by_role("link", name=f"All {TASKS} tasks").click()
-    assert own.page.locator(".beside tbody tr").count() == TASKS
+    expect(own.page.locator(".beside tbody tr")).to_have_count(TASKS)
     flips = own.page.locator(".flip-won, .flip-lost").count()
     assert flips == changed
     header = own.page.get_by_role("columnheader").all_inner_texts()
