@@ -188,6 +188,7 @@ def _timed(attempts: int, jobs: int, address: str | None) -> tuple[float, float]
     from passhat.runner.on_ray import OnRay
     from passhat.runner.planning import plan_run
     from passhat.runner.running import Stop, run_attempts
+    from passhat.runner.set_up import SetUp
     from passhat.suites import load_suite
 
     suite, agent = "python:spin:Suite", "python:spin:answer"
@@ -201,7 +202,7 @@ def _timed(attempts: int, jobs: int, address: str | None) -> tuple[float, float]
         if address is None:
             asyncio.run(run_attempts(plan, store, Stop(), nobody))
             return time.perf_counter() - before, 0.0
-        with OnRay(plan, suite, agent, address) as engine:
+        with OnRay(plan, SetUp(suite, agent), address=address) as engine:
             start = time.perf_counter()
             asyncio.run(run_attempts(plan, store, Stop(), nobody, engine.work))
             return time.perf_counter() - start, start - before

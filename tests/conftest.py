@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import logging
 import secrets
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from hypothesis import settings
 
 from passhat.cli import main
 from postgres_cluster import Cluster, binaries
+from ray_cluster import RayCluster
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -271,9 +273,78 @@ def postgres_address(postgres_server: Cluster) -> str:
     return postgres_server.make_database(f"t{secrets.token_hex(6)}")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a new store goes: every test that asks for this is run on both kinds."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store" / "passhat.db")
-    return str(request.getfixturevalue("postgres_address"))
+    """Where a new store goes: every test that asks for this is run on both kinds.
+
+    Those that are marked ``also_on_ray`` are run once more, with attempts made by Ray workers.
+    """
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_address"))
+    if request.param == "ray":
+        request.getfixturevalue("on_ray")
+    return str(tmp_path / "store" / "passhat.db")
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[RayCluster]:
+    """A real Ray cluster of two workers, one for all tests; they are in the group ``ray``."""
+    cluster = RayCluster()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def ray_workers(ray_cluster: RayCluster) -> Iterator[list[Any]]:
+    """This process connected to the cluster, with two workers that go from run to run."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ray_cluster.environment.items():
+            patch.setenv(name, value)
+        import ray  # reads the environment, once
+
+        from kept_workers import kept_workers
+
+        ray.init(ray_cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            yield kept_workers(ray, 2)
+        finally:
+            ray.shutdown()
+
+
+@pytest.fixture
+def on_ray(ray_workers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ``passhat run`` of the test has its attempts made by the workers of the cluster."""
+    import ray
+
+    from passhat.runner.on_ray import OnRay
+
+    def hired(_engine: OnRay, count: int, job: object) -> list[Any]:
+        ray.get([worker.begin.remote(job) for worker in ray_workers[:count]])
+        return ray_workers[:count]
+
+    monkeypatch.setattr(OnRay, "_hired", hired)
+    monkeypatch.setattr(OnRay, "_dismiss", lambda _engine: None)
+    monkeypatch.setenv("PASSHAT_ON", "ray")
+
+
+ON_RAY = pytest.param("ray", marks=pytest.mark.xdist_group("ray"))
+"""One process runs them all, so that there is one cluster."""
+
+
+@pytest.fixture(params=["local", ON_RAY])
+def way(request: pytest.FixtureRequest) -> str:
+    """Who makes the attempts: every test that asks for this is run by this process and on Ray."""
+    if request.param == "ray":
+        request.getfixturevalue("on_ray")
+    return str(request.param)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Which stores ``store_place`` stands for, and whether Ray is tried beside them."""
+    chosen = {mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")}
+    if "store_place" in metafunc.fixturenames and "store_place" not in chosen:
+        marked = metafunc.definition.get_closest_marker("also_on_ray")
+        places = ["sqlite", "postgres", *([ON_RAY] if marked else [])]
+        metafunc.parametrize("store_place", places, indirect=True)

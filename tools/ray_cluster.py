@@ -52,7 +52,8 @@ class RayCluster:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, **self.environment},
+            # Its workers may import what stands beside this.
+            env={**os.environ, **self.environment, "PYTHONPATH": str(Path(__file__).parent)},
         )
         try:
             for port in (first, second):

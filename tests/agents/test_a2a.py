@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,12 +22,13 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, StreamResponse
 from starlette.applications import Starlette
 
 from passhat.agents import load_agent
+from passhat.agents.a2a_replies import Reply
 from passhat.outcomes import FailureCategory, Verdict
-from passhat.runner import run_attempts
+from passhat.runner import Limits, run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
 from passhat.store import AttemptRecord, open_store
@@ -126,11 +128,15 @@ def application(
     return Starlette(routes=routes)
 
 
-def attempts(url: str, tmp_path: Path, n: int = 4) -> list[AttemptRecord]:
+def attempts(
+    url: str, tmp_path: Path, n: int = 4, *, seconds: float = 60, stop: Stop | None = None
+) -> list[AttemptRecord]:
     made: list[AttemptRecord] = []
-    plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n)
+    limits = Limits(step_seconds=seconds)
+    plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n, limits=limits)
     with open_store(str(tmp_path / "store.db")) as store:
-        asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
+        work = run_attempts(plan, store, stop or Stop(), lambda record, _: made.append(record))
+        asyncio.run(work)
     return made
 
 
@@ -155,16 +161,17 @@ def test_an_agent_of_version_0_3_within_the_new_sdk(serving: Serving, tmp_path: 
 
 
 @pytest.fixture
-def old_agent(old_a2a: Path) -> Iterator[Callable[[str, str], str]]:
+def old_agent(old_a2a: Path) -> Iterator[Callable[[str, str], Iterator[str]]]:
+    """Start an agent; the lines that it writes, its address first."""
     started: list[subprocess.Popen[str]] = []
     program = Path(__file__).parents[1] / "old_a2a" / "agent.py"
 
-    def start(kind: str, streaming: str) -> str:
+    def start(kind: str, streaming: str) -> Iterator[str]:
         command = [str(old_a2a), str(program), kind, streaming]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         started.append(process)
         assert process.stdout is not None
-        return process.stdout.readline().strip()
+        return map(str.strip, process.stdout)
 
     yield start
     for process in started:
@@ -177,9 +184,9 @@ def old_agent(old_a2a: Path) -> Iterator[Callable[[str, str], str]]:
     [("message", "no"), ("message", "yes"), ("task", "no"), ("task", "yes"), ("question", "yes")],
 )
 def test_a_real_agent_of_sdk_0_3_26(
-    kind: str, streaming: str, old_agent: Callable[[str, str], str], tmp_path: Path
+    kind: str, streaming: str, old_agent: Callable[[str, str], Iterator[str]], tmp_path: Path
 ) -> None:
-    made = attempts(old_agent(kind, streaming), tmp_path)
+    made = attempts(next(old_agent(kind, streaming)), tmp_path)
     assert len(made) == 8
     # Were a context shared, its count would not start at one.
     assert [str(one.judgement.verdict) for one in made] == ["passed"] * 8, made[0].judgement
@@ -227,3 +234,84 @@ def test_a_task_that_goes_on_is_waited_for(serving: Serving, tmp_path: Path) -> 
         url = serving(lambda url: application(Late("late"), url, streaming=False))
         made = attempts(url, tmp_path, n=1)
     assert {one.judgement.verdict for one in made} == {Verdict.PASSED}, made[0].judgement
+
+
+class Works(Counts):
+    """Begins, says so, and goes on until it is cancelled, in one of several ways."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.asked: list[str] = []
+        self.answered = threading.Event()
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.message is not None
+        task = new_task_from_user_message(context.message)
+        await event_queue.enqueue_event(task)
+        await TaskUpdater(event_queue, task.id, task.context_id).start_work()
+        await asyncio.Event().wait()
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        self.asked.append(str(context.task_id))
+        if self.kind == "refuses":
+            raise NotImplementedError
+        if self.kind == "hangs":
+            await asyncio.Event().wait()
+        await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
+        self.answered.set()
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+def test_a_task_is_cancelled_when_the_time_is_over(
+    version: str, serving: Serving, tmp_path: Path
+) -> None:
+    agent = Works("cancels")
+    url = serving(lambda url: application(agent, url, streaming=True, versions=(version,)))
+    made = attempts(url, tmp_path, n=1, seconds=0.3)
+    assert [one.judgement.why for one in made] == ["timeout", "timeout"]
+    assert len(set(agent.asked)) == 2  # each task once
+    assert agent.answered.is_set()
+
+
+@pytest.mark.parametrize("kind", ["refuses", "hangs"])
+def test_an_agent_that_does_not_cancel_changes_nothing(
+    kind: str, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", 0.5)
+    agent = Works(kind)
+    url = serving(lambda url: application(agent, url, streaming=True))
+    made = attempts(url, tmp_path, n=1, seconds=0.3)
+    assert [one.judgement.why for one in made] == ["timeout", "timeout"]
+    assert len(agent.asked) == 2
+
+
+def test_a_task_is_cancelled_when_the_user_gives_up(
+    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Stop()
+    told: set[str] = set()
+    take = Reply.take
+
+    def take_and_stop(reply: Reply, event: StreamResponse) -> None:
+        """Give up once both tasks are known here; Ctrl-C twice."""
+        take(reply, event)
+        told.add(reply.task_id)
+        if len(told) == 2 and not stop.asked:
+            stop.ask()
+            stop.ask()
+
+    monkeypatch.setattr(Reply, "take", take_and_stop)
+    agent = Works("cancels")
+    url = serving(lambda url: application(agent, url, streaming=True))
+    assert attempts(url, tmp_path, n=1, stop=stop) == []
+    assert set(agent.asked) == told
+    assert agent.answered.is_set()
+
+
+def test_a_real_agent_of_sdk_0_3_26_is_told_to_cancel(
+    old_agent: Callable[[str, str], Iterator[str]], tmp_path: Path
+) -> None:
+    said = old_agent("works", "yes")
+    made = attempts(next(said), tmp_path, n=1, seconds=0.3)
+    assert [one.judgement.why for one in made] == ["timeout", "timeout"]
+    assert [next(said), next(said)] == ["cancelled", "cancelled"]

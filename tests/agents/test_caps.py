@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.store import open_store
+from passhat.runner import spending
+from passhat.store import AttemptRecord, open_store
+from passhat.suites.base import Judgement
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Answer, Body
@@ -42,8 +44,15 @@ def stored() -> list[Any]:
         return [row for run in store.runs() for block in store.rows(run.id) for row in block]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.usefixtures("questions")
+@pytest.mark.parametrize(
+    ("way", "seed"),
+    [
+        *(("local", seed) for seed in range(3)),
+        pytest.param("ray", 0, marks=pytest.mark.xdist_group("ray")),
+    ],
+    indirect=["way"],
+)
+@pytest.mark.usefixtures("questions", "way")
 def test_what_is_spent_never_passes_the_budget(
     passhat: Passhat, serve: Serve, answer: Any, seed: int
 ) -> None:
@@ -70,7 +79,7 @@ def test_what_is_spent_never_passes_the_budget(
     assert len(stored()) == 150
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_tokens_have_a_cap_of_their_own_and_need_no_price(
     passhat: Passhat, serve: Serve, answer: Any
 ) -> None:
@@ -84,7 +93,7 @@ def test_tokens_have_a_cap_of_their_own_and_need_no_price(
     assert 2500 < sum(one.inputs + one.outputs for one in server.served) <= 5000
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_conversation_that_grows_past_its_share_is_cut_off_before_the_cap(
     passhat: Passhat, serve: Serve, answer: Callable[..., Answer]
 ) -> None:
@@ -103,6 +112,37 @@ def test_a_conversation_that_grows_past_its_share_is_cut_off_before_the_cap(
     assert set(reasons) <= {"budget", "timeout"}
     assert reasons["budget"]
     assert "cut off" in ended.err
+
+
+@pytest.mark.usefixtures("questions")
+def test_two_runners_of_one_run_share_its_cap(
+    passhat: Passhat, serve: Serve, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another runner finishes attempts of the same run while this one is at work."""
+    monkeypatch.setattr(spending, "_LOOK_SECONDS", 0.0)
+    command = (*TASKS, "-n", "40", "--max-steps", "2", "--jobs", "4", "--budget", "0.01")
+    others: list[Any] = []
+
+    def script(_body: Body) -> Answer:
+        # 0.0002 dollars each; after the tenth, another runner has used more than half of the cap.
+        if len(server.served) == 10:
+            with open_store() as store:
+                (run,) = store.runs()
+                wanted = [(f"t{task}", number) for number in range(36, 41) for task in range(5)]
+                others[:] = store.claim(run.id, wanted)
+                store.finish(run.id, [_used(one, 0.00024) for one in others])
+        return answer("yes", inputs=120, outputs=20)  # type: ignore[no-any-return]
+
+    with serve(script) as (url, server):
+        ended = passhat(*command, "-a", f"openai:{MODEL.format(url)}")
+    assert len(others) == 25
+    assert ended.code == ExitCode.INCOMPLETE
+    assert 0.008 < dollars(server.served) + 25 * 0.00024 <= 0.01
+    assert sum(row[7] for row in stored()) == pytest.approx(dollars(server.served) + 0.006)
+
+
+def _used(one: tuple[str, int], cost: float) -> AttemptRecord:
+    return AttemptRecord(*one, Judgement.passed(), tokens=140.0, cost=cost)
 
 
 @pytest.mark.usefixtures("questions")
@@ -126,7 +166,7 @@ def test_a_budget_without_a_price_is_refused_before_the_first_call(
     assert (ended.code, "more than 0" in ended.err) == (ExitCode.USAGE, True)
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_cap_below_a_single_call_makes_nothing_and_says_why(
     passhat: Passhat, serve: Serve, answer: Any
 ) -> None:

@@ -48,21 +48,29 @@ def storm(
     return script
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-@pytest.mark.usefixtures("questions")
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        ("local", "openai"),
+        ("local", "anthropic"),
+        pytest.param("ray", "openai", marks=pytest.mark.xdist_group("ray")),
+    ],
+    indirect=["way"],
+)
+@pytest.mark.usefixtures("questions", "way")
 def test_a_storm_of_429_is_waited_out_off_the_agents_clock(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any, kind: str
 ) -> None:
-    with serve(storm(8, {"retry-after": "3.2"}, answer, refusal)) as (url, server):
+    with serve(storm(2, {"retry-after": "3.2"}, answer, refusal)) as (url, server):
         base = f"{url}/v1" if kind == "openai" else url
         ended = passhat(
-            *(*TASKS, "-a", f"{kind}:small@{base}", "-n", "4", "--jobs", "8"),
+            *(*TASKS, "-a", f"{kind}:small@{base}", "-n", "4", "--jobs", "2"),
             *("--step-timeout", "3", "--timeout", "3.1"),
         )
     assert ended.code == 0
     assert ended_as() == {(1, ""): 20}
-    assert server.refused == 8
-    assert "8 retries" in ended.err
+    assert server.refused == 2
+    assert "2 retries" in ended.err
 
 
 @pytest.mark.usefixtures("questions")
@@ -75,7 +83,7 @@ def test_a_date_in_retry_after_is_understood(
     assert ended_as() == {(1, ""): 5}
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_storm_that_never_ends_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any
 ) -> None:
@@ -100,7 +108,7 @@ def test_a_wait_of_an_hour_is_not_waited_for(
 
 
 @pytest.mark.parametrize(("status", "why"), [(500, "infrastructure"), (529, "rate_limit")])
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_broken_provider_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, refusal: Any, status: int, why: str
 ) -> None:
@@ -119,9 +127,17 @@ def test_nobody_at_the_address_leaves_missing_attempts(passhat: Passhat) -> None
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(401, None), (403, None), (404, None), (429, "insufficient_quota")]
+    ("way", "status", "code"),
+    [
+        ("local", 401, None),
+        ("local", 403, None),
+        ("local", 404, None),
+        ("local", 429, "insufficient_quota"),
+        pytest.param("ray", 401, None, marks=pytest.mark.xdist_group("ray")),
+    ],
+    indirect=["way"],
 )
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_refused_key_or_model_stops_the_run_at_once(
     passhat: Passhat, serve: Serve, refusal: Any, status: int, code: str | None
 ) -> None:
@@ -136,7 +152,7 @@ def test_a_refused_key_or_model_stops_the_run_at_once(
     assert ended_as() == {}
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_request_that_is_not_taken_is_the_set_up_at_first_and_the_agents_later(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any
 ) -> None:
@@ -293,6 +309,7 @@ def test_a_call_that_is_given_up_leaves_the_use_unknown() -> None:
     assert asyncio.run(play()) == Usage(None, None)
 
 
+@pytest.mark.usefixtures("way")
 def test_the_store_keeps_what_an_attempt_used(
     passhat: Passhat, serve: Serve, answer: Any, questions: Path
 ) -> None:

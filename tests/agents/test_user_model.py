@@ -49,7 +49,7 @@ def rows() -> list[Any]:
         return [row for run in store.runs() for block in store.rows(run.id) for row in block]
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_model_plays_the_user_and_its_cost_counts(
     passhat: Passhat, serve: Serve, answer: Any
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_model_plays_the_user_and_its_cost_counts(
     assert "tools" not in server.requests[0]
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_model_at_both_ends(passhat: Passhat, serve: Serve, answer: Any) -> None:
     """Agent and user at one address share its rate and its pauses, and the cap counts both."""
 
@@ -98,7 +98,7 @@ def test_a_model_at_both_ends(passhat: Passhat, serve: Serve, answer: Any) -> No
     assert sum(row[6] for row in rows()) == sum(a.inputs + a.outputs for a in server.served)
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_user_that_breaks_leaves_missing_attempts(
     passhat: Passhat, serve: Serve, answer: Any, refusal: Any
 ) -> None:
@@ -119,7 +119,7 @@ def test_a_user_that_breaks_leaves_missing_attempts(
     assert Counter((row[2], row[3]) for row in rows()) == {(-1, "user_error"): 3}
 
 
-@pytest.mark.usefixtures("questions")
+@pytest.mark.usefixtures("questions", "way")
 def test_a_refused_key_of_the_user_stops_the_run(
     passhat: Passhat, serve: Serve, refusal: Any
 ) -> None:
@@ -131,6 +131,7 @@ def test_a_refused_key_of_the_user_stops_the_run(
     assert rows() == []
 
 
+@pytest.mark.usefixtures("way")
 def test_any_agent_can_play_the_user(passhat: Passhat, questions: Path) -> None:
     (questions / "callers.py").write_text(
         "class Caller:\n"

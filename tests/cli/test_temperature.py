@@ -78,6 +78,39 @@ def test_fit_as_json(passhat: Passhat, table: Callable[[str], Path]) -> None:
     assert data["ranking_flips"][0]["a"] == "a"
 
 
+def test_fit_as_a_page_that_needs_nothing_from_elsewhere(
+    passhat: Passhat, table: Callable[[str], Path], tmp_path: Path
+) -> None:
+    curve = "".join(f"b,t{i},{t},4,{i % 3}\n" for t in (0.4, 1.6) for i in range(60))
+    hostile = TABLE.replace("\na,", "\n<b>a</b>,")
+    page = tmp_path / "fit.html"
+    ended = passhat("temperature", "fit", table(hostile + curve), "-k", "1,2,4", "--html", page)
+    assert ended.code == 0
+    assert f"wrote {page}" in ended.err
+    text = page.read_text(encoding="utf-8")
+    assert "<b>a</b>" not in text
+    # Lines of both agents over T, T* of the one with four temperatures, both heat maps.
+    assert text.count("<svg") == text.count("<desc") == 5
+    for words in (
+        "raise T from 0.2 to 0.8 for k &gt;= 2: +50.0 points",
+        "The best temperature over k",
+        "Where the ranking flips",
+        "1 - C(n-c, k) / C(n, k)",
+        "slope of ln T* over ln k",
+        "missing policy",
+        "do not carry over to token temperature",
+    ):
+        assert words in text, words
+    found = re.search(r'id="fit-data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    told = json.loads(passhat("temperature", "fit", table(hostile + curve), "--json").out)
+    assert json.loads(found[1]) == told
+    assert set(re.findall(r"https?://[^\"' <]*", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
 def test_fit_without_temperatures_says_what_helps(
     passhat: Passhat, table: Callable[[str], Path]
 ) -> None:

@@ -1,9 +1,12 @@
 # mypy: ignore-errors
 """An agent written for a2a-sdk 0.3.26: run by that version's own interpreter, never imported.
 
-python agent.py message|task|question yes|no    prints its address, then serves until it is ended
+python agent.py message|task|question|works yes|no
+
+Prints its address, then serves until it is ended; "works" goes on until it is cancelled.
 """
 
+import asyncio
 import socket
 import sys
 from collections import Counter
@@ -36,6 +39,8 @@ class Counts(AgentExecutor):
             await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work(new_agent_text_message("one moment", task.context_id, task.id))
+        if self.kind == "works":
+            await asyncio.Event().wait()
         if self.kind == "question":
             words = new_agent_text_message(text, task.context_id, task.id)
             await updater.requires_input(words, final=True)
@@ -44,7 +49,9 @@ class Counts(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context, event_queue):
-        raise NotImplementedError
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+        sys.stdout.write("cancelled\n")
+        sys.stdout.flush()
 
 
 def main(kind, streaming):

@@ -254,9 +254,28 @@ def swe_bench() -> bytes:
     return _text({"name": "mini + gpt", "resolved": 33.333, "per_instance_details": details})
 
 
+def swe_bench_summary() -> bytes:
+    ids = {
+        "submitted_ids": [f"django__{number}" for number in range(1, 7)],
+        "completed_ids": ["django__1", "django__2", "django__3"],
+        "resolved_ids": ["django__1", "django__2"],
+        "unresolved_ids": ["django__3"],
+        "empty_patch_ids": ["django__4"],
+        "error_ids": ["django__5"],
+        "incomplete_ids": ["django__7", "django__8"],
+    }
+    counts = {"total_instances": 8, "submitted_instances": 6, "resolved_instances": 2}
+    return _text({**counts, **ids, "schema_version": 2})
+
+
 def agentbeats() -> bytes:
     results = [{"domain": "airline", "task_rewards": {"0": 1.0, "1": 0.0}, "pass_rate": 50.0}]
     return _text({"participants": {"agent": "http://x"}, "results": results})
+
+
+def agentbeats_battle() -> bytes:
+    result = {"is_result": True, "winner": "x", "detail": {"task_rewards": {"0": 1.0, "1": 0.0}}}
+    return _text({"battle_id": "b", "opponents": [{"name": "x"}], "result": result})
 
 
 def export() -> bytes:
@@ -268,6 +287,7 @@ def export() -> bytes:
 
 SAMPLES: dict[str, Callable[[], bytes]] = {
     "agentbeats": agentbeats,
+    "agentbeats battle": agentbeats_battle,
     "cruxeval": cruxeval,
     "evalplus": evalplus,
     "evalplus older": evalplus_older,
@@ -281,6 +301,7 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
     "openai_evals": openai_evals,
     "promptfoo": promptfoo,
     "swe_bench": swe_bench,
+    "swe_bench summary": swe_bench_summary,
     "tau2_bench": tau2_bench,
     "tau_bench": tau_bench,
     "terminal_bench": terminal_bench,

@@ -300,6 +300,52 @@ def test_swe_bench(samples: Samples) -> None:
     assert bare.outcomes.to_dict() == run.outcomes.to_dict()
 
 
+def test_swe_bench_summary(samples: Samples) -> None:
+    path = samples.write("swe_bench summary", file="org__model-1.5.monday.json")
+    (run,) = read(path)
+    assert run.agent == "org__model-1.5"
+    assert _ends(run) == [
+        *("django__1#1 passed", "django__2#1 passed"),
+        *("django__3#1 failed (unknown_failure)", "django__4#1 failed (missing_outputs)"),
+        *("django__5#1 missing (judge_error)", "django__6#1 missing (not_recorded)"),
+    ]
+    # Two of the eight in the data set were never tried; the source counts them, and is shown so.
+    assert run.source_says["accuracy"] == 2 / 8
+    assert run.tally is not None
+    assert run.tally.skipped == {"an instance for which nothing was submitted": 2}
+    assert "one attempt per instance" in run.reading[-1]
+
+
+def test_swe_bench_summaries_given_together_are_attempts(samples: Samples) -> None:
+    content = json.loads(samples.content("swe_bench summary"))
+    better = {**content, "resolved_ids": ["django__1", "django__3"]}
+    files = [
+        samples.write("", content, "model.monday.json"),
+        samples.write("", better, "model.tuesday.json"),
+    ]
+    (run,) = read(files, join=True)
+    assert run.outcomes.tasks[:3] == ("django__1", "django__2", "django__3")
+    assert run.outcomes.n.tolist() == [2, 2, 2, 2, 0, 0]
+    assert run.outcomes.c.tolist() == [2, 1, 1, 0, 0, 0]
+
+
+def test_swe_bench_summaries_with_fewer_lists(samples: Samples) -> None:
+    def ends(**lists: object) -> list[str]:
+        return _ends(read(samples.write("", lists, "m.json"))[0])
+
+    assert ends(resolved_ids=["a"], submitted_ids=["a", "b"]) == [
+        *("a#1 passed", "b#1 failed (unknown_failure)")
+    ]
+    assert ends(resolved_ids=["a"], completed_ids=["a", "b"], submitted_ids=["a", "b", "c"]) == [
+        *("a#1 passed", "b#1 failed (unknown_failure)", "c#1 missing (not_recorded)")
+    ]
+    assert ends(resolved_ids=["a"], total_instances=1) == ["a#1 passed"]
+    with pytest.raises(ReadError, match="names 1 resolved instances and no others"):
+        ends(resolved_ids=["a"])
+    with pytest.raises(ReadError, match="holds no attempt"):
+        ends(resolved_ids=[], submitted_ids=[])
+
+
 def test_agentbeats_puts_results_in_several_places(samples: Samples) -> None:
     def outcome(results: list[object]) -> list[str]:
         data = {"participants": {"green_agent": "g", "agent": {"name": "bot"}}, "results": results}
@@ -314,6 +360,48 @@ def test_agentbeats_puts_results_in_several_places(samples: Samples) -> None:
     assert outcome([named]) == ["1#1 passed", "2#1 failed (unknown_failure)"]
     twice = [{"task_rewards": {"a": 1.0}}, {"task_rewards": {"a": 0.0}}]
     assert outcome(list(twice)) == ["a#1 passed", "a#2 failed (unknown_failure)"]
+
+
+ROWS = [{"task_id": 1, "passed": True}, {"task_id": 1, "passed": None, "reason": "user_error"}]
+POSTED = {"is_result": True, "winner": "bot", "message": "m", "detail": {"results": ROWS}}
+ARTIFACT = {
+    "artifactId": "a",
+    "name": "Result",
+    "parts": [{"kind": "text", "text": "1 of 2"}, {"kind": "data", "data": {"results": ROWS}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("data", "agent"),
+    [
+        (POSTED, "log"),
+        (
+            {
+                "battle_id": "b",
+                "green_agent_id": "g",
+                "opponents": [{"name": "bot", "agent_id": "i"}],
+                "interact_history": [{"is_result": False, "message": "x", "detail": {}}],
+                "result": POSTED,
+            },
+            "bot",
+        ),
+        ({"id": "t", "contextId": "c", "status": {}, "artifacts": [ARTIFACT]}, "log"),
+        (ARTIFACT, "log"),
+        ({**ARTIFACT, "parts": [{"data": {"participants": {"agent": "x"}, "results": ROWS}}]}, "x"),
+    ],
+    ids=["posted", "battle", "task", "artifact", "artifact of 1.0"],
+)
+def test_agentbeats_results_inside_something_else(
+    samples: Samples, data: object, agent: str
+) -> None:
+    (run,) = read(samples.write("", data))
+    assert run.agent == agent
+    assert _ends(run) == ["1#1 passed", "1#2 missing (user_error)"]
+
+
+def test_agentbeats_without_a_verdict_on_a_task(samples: Samples) -> None:
+    with pytest.raises(ReadError, match=r"holds no attempt: .*no verdict on any task"):
+        read(samples.write("", {**POSTED, "detail": {"summary": "won"}}))
 
 
 def test_promptfoo_repeats_are_attempts_and_cached_copies_are_not(samples: Samples) -> None:

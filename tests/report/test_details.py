@@ -10,7 +10,7 @@ import pytest
 from passhat import Outcomes, Run, compare, estimate, forecast, read
 from passhat.outcomes import Attempt, Verdict
 from passhat.outcomes.attempts import Attempts
-from passhat.report import ReportOptions, build_report
+from passhat.report.building import ReportOptions, build_report
 from passhat.report.changes import TaskChange, task_changes
 from passhat.report.details import Details
 from passhat.report.measures import measures_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.agents.base import ProviderFault, Usage
-from passhat.runner.budget import Budget, Sum
+from passhat.runner.budget import Budget, Sum, Used
 
 CALL = Usage(100, 1.0)
 
@@ -119,5 +119,6 @@ def test_an_attempt_in_flight_waits_for_others_before_it_is_cut_off() -> None:
 
 
 def test_what_the_rest_would_take_is_the_average_of_what_was_made() -> None:
-    budget = Budget(cost=1.0, first=Sum(1, 9.0), spent=Sum(300, 0.6), largest=Sum(1, 0.3), made=3)
+    before = Used(Sum(300, 0.6), largest=Sum(1, 0.3), made=3)
+    budget = Budget(cost=1.0, first=Sum(1, 9.0), before=before)
     assert budget.expected(10).cost == pytest.approx(2.0)

@@ -33,7 +33,7 @@ def agents(folder: Path) -> Any:
     sys.modules.pop("leaky_agents", None)
 
 
-@pytest.mark.usefixtures("agents")
+@pytest.mark.usefixtures("agents", "way")
 @pytest.mark.parametrize(
     "suite", [["orderdesk/retail", "--random", "3"], ["jsonl:tasks.jsonl", "--canary"]]
 )

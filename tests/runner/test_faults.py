@@ -189,6 +189,7 @@ def test_an_agent_that_will_not_be_cancelled_hurts_only_its_own_attempt() -> Non
         "sys.stdout.buffer.write(bytes(range(256)) * 50)",
     ],
 )
+@pytest.mark.usefixtures("way")
 def test_binary_junk_fails_its_attempt_and_no_more(
     passhat: Passhat, folder: Path, junk: str
 ) -> None:

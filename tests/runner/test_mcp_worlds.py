@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,16 @@ import pytest
 from mcp import Client
 
 from passhat.agents.base import AttemptInfo
-from passhat.errors import InvalidValue
-from passhat.outcomes import Verdict
+from passhat.errors import InvalidValue, RunStopped
+from passhat.outcomes import FailureCategory, Verdict
 from passhat.runner import Limits, run_attempts
 from passhat.runner.mcp_worlds import McpSuite
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
-from passhat.suites.base import Turn
+from passhat.suites.base import Judgement, Suite, Task, ToolSpec, Turn
+from passhat.suites.orderdesk.calls import read_call
 
 Calls = list[tuple[str, dict[str, object]]]
 
@@ -68,12 +71,16 @@ class McpSession:
         return
 
 
-def attempted(agent: McpAgent, tmp_path: Path, **limits: Any) -> AttemptRecord:
-    return asyncio.run(_attempted(agent, tmp_path, **limits))[0]
+def attempted(
+    agent: McpAgent, tmp_path: Path, inner: Suite | None = None, **limits: Any
+) -> AttemptRecord:
+    return asyncio.run(_attempted(agent, tmp_path, inner, **limits))[0]
 
 
-async def _attempted(agent: McpAgent, tmp_path: Path, **limits: Any) -> list[AttemptRecord]:
-    suite = McpSuite(load_suite("orderdesk/retail"))
+async def _attempted(
+    agent: McpAgent, tmp_path: Path, inner: Suite | None, **limits: Any
+) -> list[AttemptRecord]:
+    suite = McpSuite(inner or load_suite("orderdesk/retail"))
     plan = plan_run(suite, agent, attempts=1, tasks=suite.tasks[:1], limits=Limits(**limits))
     made: list[AttemptRecord] = []
     with open_store(str(tmp_path / "store.db")) as store:
@@ -112,9 +119,7 @@ def test_a_finished_attempts_path_is_gone() -> None:
         suite = McpSuite(load_suite("orderdesk/retail"))
         first = await suite.episode(suite.tasks[0], 1)
         second = await suite.episode(suite.tasks[0], 2)
-        ends = [
-            re.findall(r"http://\S+/mcp", (await one.open()).text)[0] for one in (first, second)
-        ]
+        ends = [re.findall(r"http://\S+/mcp", str(await one.open()))[0] for one in (first, second)]
         assert ends[0] != ends[1]
         assert len(ends[0].split("/")[-2]) >= 32
         await first.close()
@@ -133,10 +138,12 @@ def test_worlds_do_not_know_each_other() -> None:
     async def whole() -> None:
         suite = McpSuite(load_suite("orderdesk/retail"))
         first, second = [await suite.episode(suite.tasks[0], 1) for _ in range(2)]
-        first.call("find_customer_by_email", {"email": "ines.halden@mail.example"})
-        first.call("cancel_order", {"order": "R-2101", "reason": "mistake"})
-        assert '"status": "cancelled"' in first.call("get_order", {"order": "R-2101"})
-        assert '"status": "cancelled"' not in second.call("get_order", {"order": "R-2101"})
+        for world in (first, second):
+            await world.open()
+        for name, arguments in SOLVED:
+            await first.call(name, arguments)
+        found = [(await one.call("get_order", {"order": "R-2101"})).text for one in (first, second)]
+        assert ['"status": "cancelled"' in one for one in found] == [True, False]
         await suite.close()
 
     asyncio.run(whole())
@@ -172,6 +179,94 @@ def test_a_suite_without_tools_is_refused(tmp_path: Path) -> None:
         McpSuite(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"))
 
 
+class Lamp:
+    """A suite of one's own, in the fewest lines: a lamp that is to be switched on."""
+
+    name = "lamp"
+    tasks = (Task("on", "Switch it on."),)
+    fingerprint = judge_fingerprint = "1"
+
+    def __init__(self, *, slow: bool = False, breaks: bool = False, tools: bool = True) -> None:
+        self.slow_world, self.breaks, self.tools = slow, breaks, tools
+
+    def episode(self, _task: Task, _seed: int) -> LampEpisode | SlowLampEpisode:
+        return SlowLampEpisode(self) if self.slow_world else LampEpisode(self)
+
+
+class LampEpisode:
+    def __init__(self, suite: Lamp) -> None:
+        self.suite = suite
+        self.on = False
+        self.words = ""
+
+    def open(self) -> Turn:
+        switch = ToolSpec("switch", "Switches.", {"properties": {"on": {"type": "boolean"}}})
+        words = "Switch it on."
+        return Turn(words, tools=(switch,) if self.suite.tools else ())
+
+    def reply(self, answer: str) -> Turn | None:
+        call = read_call(answer)
+        if call.name == "switch":
+            if self.suite.breaks:
+                raise RuntimeError("the bulb burst")
+            self.on = bool(call.arguments["on"])
+            return Turn(f"Tool result: {self.on}", result=str(self.on))
+        self.words = str(call.arguments["content"])
+        return None
+
+    def judge(self) -> Judgement:
+        if self.on and self.words:
+            return Judgement.passed()
+        return Judgement.failed(FailureCategory.WRONG_STATE)
+
+
+class SlowLampEpisode(LampEpisode):
+    """The same, waiting for something in between, and with something to close."""
+
+    closed = False
+
+    async def open(self) -> Turn:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().open()
+
+    async def reply(self, answer: str) -> Turn | None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().reply(answer)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_suite_of_ones_own(slow: bool, tmp_path: Path) -> None:
+    agent = McpAgent([("switch", {"on": True}), ("respond", {"content": "no"})], "Done.")
+    made = attempted(agent, tmp_path, Lamp(slow=slow))
+    assert made.judgement.verdict is Verdict.PASSED, made.judgement
+    (tool,) = agent.tools
+    assert tool.input_schema == {"type": "object", "properties": {"on": {"type": "boolean"}}}
+    # The user is talked to in the conversation; there is no tool for it.
+    assert [one.is_error for one in agent.results] == [False, True]
+    assert agent.results[0].content[0].text == "True"
+    assert made.transcript[0]["text"].endswith("User: Switch it on.")
+    assert made.transcript[2]["text"] == "Tool result: True"
+
+
+def test_a_world_that_breaks_under_a_call_is_not_the_agents_fault(tmp_path: Path) -> None:
+    agent = McpAgent([("switch", {"on": True})] * 2, "Done.")
+    made = attempted(agent, tmp_path, Lamp(breaks=True))
+    assert made.judgement.verdict is Verdict.MISSING
+    assert "the bulb burst" in made.judgement.detail
+    assert [one.is_error for one in agent.results] == [True, True]
+
+
+def test_a_suite_that_turns_out_to_have_no_tools_stops_the_run(tmp_path: Path) -> None:
+    """One that has to be waited for is not known before."""
+    with pytest.raises(InvalidValue, match="no tools"):
+        McpSuite(Lamp(tools=False))
+    with pytest.raises(RunStopped, match="lamp has no tools"):
+        attempted(McpAgent([]), tmp_path, Lamp(slow=True, tools=False))
+
+
 def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
     """The demo agents know no MCP; they may still call tools in their answers."""
     store = tmp_path / "store.db"
@@ -186,3 +281,38 @@ def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:
         found = kept.attempt(run.id, "retail/001", 1)
     assert found is not None
     assert "MCP endpoint" in found.transcript[0]["text"]
+
+
+BY_NAME = """
+import re
+from mcp import Client
+
+class Agent:
+    def __init__(self):
+        self.begun = False
+
+    async def __call__(self, prompt):
+        if not self.begun:
+            self.begun = True
+            url = re.search(r"http://\\S+/mcp", prompt)[0]
+            async with Client(url) as client:
+                for name, arguments in CALLS:
+                    await client.call_tool(name, arguments)
+        return WORDS
+"""
+
+
+@pytest.mark.usefixtures("way")
+def test_the_command_serves_worlds_wherever_attempts_are_made(
+    passhat: Callable[..., Any], folder: Path
+) -> None:
+    (folder / "by_mcp.py").write_text(f"{BY_NAME}\nCALLS, WORDS = {SOLVED!r}, {WORDS!r}\n")
+    ended = passhat(
+        *("run", "-s", "orderdesk/retail", "--task", "0", "-n", "3", "--tools", "mcp"),
+        *("-a", "python:by_mcp:Agent"),
+    )
+    sys.modules.pop("by_mcp")
+    assert ended.code == 0, ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        assert (run.attempts, run.passed, run.suite) == (3, 3, "orderdesk/retail+mcp")

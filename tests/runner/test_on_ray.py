@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ AGENT = """
 import os, time
 
 def note(text):
-    fd = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    fd = os.open("notes", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(fd, (text + "\\n").encode())
     os.close(fd)
 
@@ -43,23 +42,11 @@ def agent(prompt, task, seed):
 """
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    """One for all tests here; its workers write down what they do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NOTES", str(tmp_path_factory.mktemp("ray") / "notes"))
-        one = RayCluster()
-        try:
-            yield one
-        finally:
-            one.stop()
-
-
-def start(folder: Path, cluster: RayCluster, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, ray_cluster: RayCluster, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*PASSHAT, "run", *arguments],
         cwd=folder,
-        env={**os.environ, **cluster.environment, "RAY_ADDRESS": cluster.address},
+        env={**os.environ, **ray_cluster.environment, "RAY_ADDRESS": ray_cluster.address},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,9 +65,9 @@ def _wait_for_notes(notes: Path, count: int, process: subprocess.Popen[str]) -> 
 
 @pytest.mark.usefixtures("needs_postgres")
 def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
-    folder: Path, cluster: RayCluster
+    folder: Path, ray_cluster: RayCluster
 ) -> None:
-    notes = Path(os.environ["NOTES"])
+    notes = folder / "notes"
     (folder / "noting.py").write_text(AGENT)
     lines = [{"id": f"t{i}", "prompt": "yes?", "answer": "yes"} for i in range(20)]
     (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -89,7 +76,7 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
     try:
         place = server.make_database("team")
         process = start(
-            *(folder, cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl", "--store", place),
+            *(folder, ray_cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl", "--store", place),
             *("-a", "python:noting:agent", "-n", "15", "--jobs", "4"),
         )
         begun = _wait_for_notes(notes, 60, process)
@@ -115,11 +102,13 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
     assert sum(count - 1 for count in times.values()) <= 4 * 8
 
 
-def test_workers_elsewhere_make_what_this_machine_would(folder: Path, cluster: RayCluster) -> None:
+def test_workers_elsewhere_make_what_this_machine_would(
+    folder: Path, ray_cluster: RayCluster
+) -> None:
     command = ["-s", "orderdesk/retail", "-a", "demo:hasty", "-n", "2", "--random", "5"]
     ends = [
-        start(folder, cluster, *command, "--store", "here.db"),
-        start(folder, cluster, *command, "--store", "there.db", "--on", cluster.client),
+        start(folder, ray_cluster, *command, "--store", "here.db"),
+        start(folder, ray_cluster, *command, "--store", "there.db", "--on", ray_cluster.client),
     ]
     for process in ends:
         _, said = process.communicate(timeout=180)
@@ -134,12 +123,23 @@ def test_workers_elsewhere_make_what_this_machine_would(folder: Path, cluster: R
     assert found[0] == found[1]
 
 
-def test_an_attempt_that_workers_die_of_ends_as_missing(folder: Path, cluster: RayCluster) -> None:
+def test_an_attempt_that_workers_die_of_ends_as_missing(
+    folder: Path, ray_cluster: RayCluster
+) -> None:
     (folder / "noting.py").write_text(AGENT)
     lines = [{"id": name, "prompt": "yes?", "answer": "yes"} for name in ("deadly", "fine")]
     (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
     process = start(
-        *(folder, cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl", "-a", "python:noting:agent"),
+        *(
+            folder,
+            ray_cluster,
+            "--on",
+            "ray",
+            "-s",
+            "jsonl:tasks.jsonl",
+            "-a",
+            "python:noting:agent",
+        ),
         *("-n", "1", "--jobs", "2"),
     )
     _, said = process.communicate(timeout=180)
@@ -154,14 +154,14 @@ def test_an_attempt_that_workers_die_of_ends_as_missing(folder: Path, cluster: R
 
 
 def test_what_workers_cannot_load_is_told_before_anything_is_claimed(
-    folder: Path, cluster: RayCluster
+    folder: Path, ray_cluster: RayCluster
 ) -> None:
     (folder / "here_only.py").write_text(
         "import os\nassert os.environ.get('RAY_ADDRESS'), 'only where it was planned'\n"
         "def agent(prompt):\n    return 'yes'\n"
     )
     process = start(
-        *(folder, cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl"),
+        *(folder, ray_cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl"),
         *("-a", "python:here_only:agent", "-n", "1", "--jobs", "1"),
     )
     _, said = process.communicate(timeout=120)

@@ -42,6 +42,7 @@ def _ended() -> Counter[tuple[str, str]]:
     return Counter((str(row[2]), str(row[3])) for row in rows)
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
     ended = passhat(*TASKS, "-a", "python:some_agents:coin", "-n", "4")
@@ -51,6 +52,7 @@ def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
     assert sum(_ended().values()) == 20
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 def test_the_same_command_again_makes_nothing_and_a_larger_n_adds(passhat: Passhat) -> None:
     command = [*TASKS, "-a", "python:some_agents:coin", "-n"]
@@ -67,6 +69,7 @@ def test_the_same_command_again_makes_nothing_and_a_larger_n_adds(passhat: Passh
     assert (run.planned, run.attempts, run.status) == (4, 20, "complete")
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("agent", "why"),
@@ -90,6 +93,7 @@ def test_what_an_agent_does_wrong_fails_its_attempt_alone(
     assert (verdict, found, count) == ("0", why or "wrong_answer", 5)
 
 
+@pytest.mark.also_on_ray
 def test_a_flood_of_output_is_cut_off(passhat: Passhat, folder: Path) -> None:
     flood = folder / "flood"
     flood.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write('x' * 50_000_000)\n")
@@ -98,18 +102,21 @@ def test_a_flood_of_output_is_cut_off(passhat: Passhat, folder: Path) -> None:
     assert _ended() == {("0", "format_error"): 1}
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 def test_every_attempt_gets_a_fresh_agent(passhat: Passhat) -> None:
     passhat(*TASKS, "-a", "python:some_agents:Remembers", "-n", "3")
     assert _ended() == {("1", ""): 15}
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 def test_a_function_may_be_async_and_ask_for_what_it_needs(passhat: Passhat) -> None:
     passhat(*TASKS, "-a", "python:some_agents:ayes", "-n", "2", "--temperature", "0.7")
     assert _ended() == {("1", ""): 10}
 
 
+@pytest.mark.also_on_ray
 def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
     passhat: Passhat, folder: Path
 ) -> None:
@@ -120,7 +127,8 @@ def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
     command = [*TASKS, "-a", "python:some_agents:yes", "-n", "2"]
     assert passhat(*command).code == 0
     assert _ended() == {("-1", "judge_error"): 2}
-    sys.modules["own_judge"].grade = lambda answer, expected: answer == expected  # type: ignore[attr-defined]
+    sys.modules.pop("own_judge")
+    judge.write_text("def grade(answer, expected):\n    return answer == expected\n")
     assert passhat(*command).code == 0
     assert _ended() == {("-1", "judge_error"): 2}
     assert passhat(*command, "--only-missing").code == 0
@@ -128,6 +136,7 @@ def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
     sys.modules.pop("own_judge")
 
 
+@pytest.mark.also_on_ray
 def test_secrets_never_reach_the_store(
     passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +155,7 @@ def test_secrets_never_reach_the_store(
     assert text.count("[redacted]") >= 2
 
 
+@pytest.mark.also_on_ray
 @pytest.mark.usefixtures("folder")
 def test_some_tasks_by_id_by_place_and_drawn(passhat: Passhat) -> None:
     command = [*TASKS, "-a", "python:some_agents:yes", "-n", "1"]

@@ -35,7 +35,7 @@ def _attempts(place: str) -> list[tuple[object, ...]]:
     return found
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "way")
 def test_merged_shards_equal_the_whole_run(passhat: Passhat) -> None:
     assert passhat(*RUN, "--store", "whole.db").code == 0
     for number in (1, 2, 3):

@@ -29,7 +29,7 @@ def _run(passhat: Passhat, agent: str, *more: str) -> Any:
     )
 
 
-@pytest.mark.usefixtures("many")
+@pytest.mark.usefixtures("many", "way")
 @pytest.mark.parametrize(("agent", "verdict"), [("yes", "shown"), ("no", "refuted")])
 def test_a_clear_case_ends_early_either_way(passhat: Passhat, agent: str, verdict: str) -> None:
     ended = _run(passhat, agent, "--stop-when", "pass^4 >= 0.6")

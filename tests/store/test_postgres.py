@@ -10,7 +10,8 @@ import pytest
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.store import AttemptRecord, RunRecord, open_store, without_password
+from passhat.store import AttemptRecord, RunRecord, open_reading, open_store, without_password
+from passhat.store.addresses import is_well_formed
 from passhat.store.postgres import PostgresStore
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task
@@ -69,11 +70,15 @@ def test_nobody_is_gone_because_the_server_was_away(cluster: Cluster) -> None:
 
 def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
     address = cluster.make_database("team")
-    with open_store(address) as store:
+    with open_store(address) as store, open_reading(address) as reading:
         store.begin(RUN, 2)
         store.claim(RUN.id, [("a", 1)])
         store.changes(0)
+        reading.wait(0)
         cluster.kill()
+        for question in (reading.heads, reading.change, lambda: reading.wait(5)):
+            with pytest.raises(StoreUnavailable, match="cannot be reached"):
+                question()
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             store.finish(RUN.id, DONE)
         with pytest.raises(StoreUnavailable):
@@ -81,8 +86,18 @@ def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
         with pytest.raises(StoreUnavailable):
             store.changes(5)
         cluster.start()
+        (head,) = reading.heads()
+        assert reading.wait(0) is True  # what came meanwhile is unknown
+        assert not head.last
         store.finish(RUN.id, DONE)
         assert store.changes(0) is True
+        assert reading.wait(30) is True
+        assert reading.heads()[0].last
+        cluster.kill()
+        cluster.start()
+        assert reading.heads()[0].last  # the broken connection is not even noticed
+        with pytest.raises(StoreUnavailable):
+            store.runs()
         # What was claimed before the answer was lost is still ours, and nobody else's.
         assert store.claim(RUN.id, [("b", 1)]) == [("b", 1)]
         assert store.claim(RUN.id, [("b", 1), ("a", 1)]) == [("b", 1)]
@@ -104,9 +119,33 @@ def test_a_result_is_kept_although_its_claim_was_given_away(postgres_address: st
 def test_a_password_is_never_shown() -> None:
     shown = without_password("postgresql://me:secret@host:5/db?password=secret&sslmode=require")
     assert shown == "postgresql://me@host:5/db?password=...&sslmode=require"
+    assert without_password("some/path.db") == "some/path.db"
     with pytest.raises(StoreUnavailable) as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/db")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "secret", ["se/cret", "s@cret", "se?cret", "se#cret", "12?3", "se%", "%00"]
+)
+def test_a_password_that_would_be_taken_for_something_else_is_refused(secret: str) -> None:
+    address = f"postgresql://me:{secret}@host/db?sslmode=require"
+    assert without_password(address) == "postgresql://..."
+    with pytest.raises(InvalidValue, match="are written as %40") as caught:
+        open_store(address)
+    assert "cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("postgresql:///db", "postgres://h1:1,h2:2/db?application_name=a@b", "postgresql://"),
+        *("postgresql://me@[::1]:5432/db#3ed9", "postgresql://me@/db?host=%2Ftmp%2Fx"),
+    ],
+)
+def test_an_address_without_a_password_is_shown_as_it_is(address: str) -> None:
+    assert without_password(address) == address
+    assert is_well_formed(address)
 
 
 def test_an_address_that_is_none_is_refused() -> None:

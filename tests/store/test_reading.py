@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from passhat.store import (
     JudgementSource,
     RunRecord,
     StoredJudgement,
+    open_reading,
     open_store,
 )
 from passhat.store.reading import Reading, Wanted
@@ -22,10 +24,9 @@ from passhat.suites.base import Judgement, Task
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
+def place(store_place: str) -> str:
     """Three tasks with three attempts each; one attempt is still being made."""
-    place = str(tmp_path / "s.db")
-    with open_store(place) as store:
+    with open_store(store_place) as store:
         tasks = [Task(name, "?", {"band": "x"}) for name in ("b", "a", "c")]
         record = RunRecord("agent", Protocol(suite="suite"), tasks)
         store.begin(record, 3)
@@ -39,16 +40,21 @@ def path(tmp_path: Path) -> str:
             store.finish(
                 record.id, [AttemptRecord(task, number, judgement, seconds=2.0, steps=number)]
             )
-    return place
+    return store_place
 
 
-def test_counts_are_those_of_the_store(path: str) -> None:
-    reading = Reading(path)
+@pytest.fixture
+def reading(place: str) -> Iterator[Reading]:
+    with open_reading(place) as found:
+        yield found
+
+
+def test_counts_are_those_of_the_store(reading: Reading, place: str) -> None:
     (head,) = reading.heads()
     assert head.open
     assert head.last
     counts = reading.counts()[head.key]
-    with open_store(path) as store:
+    with open_store(place) as store:
         (run,) = store.runs()
     assert (counts.tasks, counts.attempts, counts.passed, counts.missing) == (
         *(run.tasks, run.attempts, run.passed, run.missing),
@@ -60,11 +66,9 @@ def test_counts_are_those_of_the_store(path: str) -> None:
     assert groups[Verdict.FAILED, "timeout"].attempts == 4
     assert groups[Verdict.FAILED, "timeout"].seconds == 8.0
     assert groups[Verdict.PASSED, ""].cost is None
-    reading.close()
 
 
-def test_lines_from_a_place_on(path: str) -> None:
-    reading = Reading(path)
+def test_lines_from_a_place_on(reading: Reading) -> None:
     key = reading.heads()[0].key
     whole = reading.lines(key, Wanted(), 100, None)
     assert " ".join(f"{one.task}{one.number}" for one in whole) == "b1 b2 b3 a1 a2 a3 c1 c2"
@@ -83,36 +87,34 @@ def test_lines_from_a_place_on(path: str) -> None:
     assert reading.marks(key, [whole[0].place[0]]) == {
         whole[0].place[0]: [(1, Verdict.PASSED), (2, Verdict.PASSED), (3, Verdict.FAILED)]
     }
-    reading.close()
 
 
-def test_later_judgements_count(path: str) -> None:
-    reading = Reading(path)
+def test_later_judgements_count(reading: Reading, place: str) -> None:
     (head,) = reading.heads()
     key = head.key
     assert reading.judged_after(0) == {}
     assert reading.counts()[key].passed == 3
-    with open_store(path) as store:
+    with open_store(place) as store:
         later = StoredJudgement(Verdict.PASSED, "", "after all", JudgementSource.HUMAN)
         store.add_judgement(head.id, "b", 3, later)
     assert reading.judged_after(0) == {key: 1}
     assert reading.judged_after(1) == {}
     assert reading.counts()[key].passed == reading.counts(key)[key].passed == 4
-    place = (reading.task_keys(key, ["b"])["b"], 3)
-    line = reading.line(key, place)
+    third = (reading.task_keys(key, ["b"])["b"], 3)
+    line = reading.line(key, third)
     assert line is not None
     assert (line.verdict, line.detail) == (Verdict.PASSED, "after all")
     assert reading.task_counts(key)[0].c == 3
-    assert [(word.source, word.verdict) for word in reading.words(key, place)] == [
+    assert [(word.source, word.verdict) for word in reading.words(key, third)] == [
         ("judge", Verdict.FAILED),
         ("human", Verdict.PASSED),
     ]
-    reading.close()
 
 
-def test_the_look_at_all_runs_reads_no_attempt(path: str) -> None:
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+def test_the_look_at_all_runs_reads_no_attempt(place: str) -> None:
     """Both look-ups are answered by the index; a scan would take seconds on large stores."""
-    with sqlite3.connect(path) as db:
+    with sqlite3.connect(place) as db:
         for question, index in (
             (
                 "SELECT max(finished) FROM attempts WHERE run = 1 AND finished IS NOT NULL",
@@ -135,18 +137,55 @@ def test_the_look_at_all_runs_reads_no_attempt(path: str) -> None:
     db.close()
 
 
-def test_nothing_is_written(path: str, tmp_path: Path) -> None:
-    reading = Reading(path)
-    with pytest.raises(ReadError, match="readonly"):
+def test_nothing_is_written(reading: Reading, place: str) -> None:
+    with pytest.raises(ReadError, match=r"read-?only"):
         reading._all("DELETE FROM runs")
+    with (
+        open_store(place, read_only=True) as store,
+        pytest.raises(ReadError, match=r"read-?only"),
+    ):
+        store.remove(store.runs()[0].id)
     before = reading.change()
-    with open_store(path) as store:
+    with open_store(place) as store:
         store.remove(store.runs()[0].id)
     assert reading.change() != before
     assert reading.heads() == []
-    reading.close()
+    assert reading.task_keys(1, []) == {}
+    assert reading.marks(1, []) == {}
+
+
+def test_whoever_waits_hears_of_every_move_of_a_run(reading: Reading, place: str) -> None:
+    """Once and no more: a new run, the first claim, results, judgements, and that it is gone."""
+    assert reading.wait(0)  # from now on
+    assert not reading.wait(0)
+    record = RunRecord("another", Protocol(suite="suite"), [Task("a", "?")])
+    passed = StoredJudgement(Verdict.PASSED, "", "after all", JudgementSource.HUMAN)
+    with open_store(place) as store:
+        for move in (
+            lambda: store.begin(record, 2),
+            lambda: store.claim(record.id, [("a", 1)]),
+            lambda: store.finish(
+                record.id, [AttemptRecord("a", 1, Judgement(Verdict.MISSING, "budget"))]
+            ),
+            lambda: store.add_judgement(record.id, "a", 1, passed),
+            lambda: store.claim(record.id, [("a", 2)]) and store.release(record.id),
+            lambda: store.remove(record.id),
+        ):
+            move()
+            assert reading.wait(30)
+            assert not reading.wait(0)
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="there is no store"):
-        Reading(str(tmp_path / "none.db"))
+        open_reading(str(tmp_path / "none.db"))
     (tmp_path / "text").write_text("no database, but long enough to be read as a header" * 9)
     with pytest.raises(ReadError, match="cannot be read"):
-        Reading(str(tmp_path / "text"))
+        open_reading(str(tmp_path / "text"))
+
+
+def test_a_database_without_a_store_is_refused_and_left_empty(postgres_address: str) -> None:
+    with pytest.raises(ReadError, match="there is no store in this database"):
+        open_reading(postgres_address)
+    with pytest.raises(ReadError, match="there is no store in this database"):
+        open_store(postgres_address, must_exist=True)

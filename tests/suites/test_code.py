@@ -65,6 +65,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("way")
 def test_programs_are_judged_as_they_come(passhat: Callable[..., Any]) -> None:
     before = set(_below(os.getpid()))  # other tests may keep a browser or a server
     ended = passhat(*RUN, "-n", 6, "--jobs", 1, "--program-seconds", "0.5")

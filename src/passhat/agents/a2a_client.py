@@ -2,7 +2,8 @@
 
 Every attempt is a conversation of its own: its first message carries no context id, the agent gives
 it one, and the following messages carry that one. An agent that gives the same id to two attempts
-would remember one in the other, so the second of them fails.
+would remember one in the other, so the second of them fails. A task that still works when its
+attempt is over is cancelled.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
+from passhat.agents.a2a_cancelling import Cancelling
 from passhat.agents.a2a_replies import Reply
 from passhat.agents.a2a_wire import (
     BUSY,
@@ -63,6 +65,7 @@ class A2AAgent:
         self._http: httpx.AsyncClient | None = None
         self._client: Client | None = None
         self._starting = asyncio.Lock()
+        self._cancelling = Cancelling()
         self._given: set[str] = set()
 
     async def check(self) -> None:
@@ -77,10 +80,11 @@ class A2AAgent:
             ) from None
 
     async def session(self, attempt: AttemptInfo) -> _A2ASession:  # noqa: ARG002
-        return _A2ASession(self, await self.connected())
+        return _A2ASession(self, await self.connected(), self._cancelling)
 
     async def close(self) -> None:
         """Give connections back; the next session makes new ones."""
+        await self._cancelling.finish()
         http, self._http, self._client = self._http, None, None
         self._starting = asyncio.Lock()  # the next run may have another event loop
         if http is not None:
@@ -171,9 +175,11 @@ class A2AAgent:
 class _A2ASession:
     """One attempt's conversation."""
 
-    def __init__(self, agent: A2AAgent, client: Client) -> None:
+    def __init__(self, agent: A2AAgent, client: Client, cancelling: Cancelling) -> None:
         self._agent = agent
         self._client = client
+        self._cancelling = cancelling
+        self._reply = Reply()
         self._context_id = ""
         self._task_id = ""
 
@@ -191,12 +197,13 @@ class _A2ASession:
         return reply.text()
 
     async def close(self) -> None:
-        return
+        if self._reply.task_id and not self._reply.settled:
+            self._cancelling.start(self._client, self._reply.task_id)
 
     async def _asked(self, text: str) -> Reply:
         """Send the words; what cannot be sent is tried again, what was sent is not sent twice."""
         for left in reversed(range(TRIES)):
-            reply = Reply()
+            reply = self._reply = Reply()
             try:
                 await self._exchange(text, reply)
             except NotReceived:

@@ -1,21 +1,21 @@
 """Calls to one provider: how often, when to wait, when to try again, when to give up.
 
 All attempts of a process share one :class:`Provider` per API and address. A provider that asks one
-attempt to wait has asked all of them. Waiting is never on the agent's clock, and a call that is
-made again is counted as a retry, never as an attempt.
+attempt to wait has asked all of them: that, and the rate, is in its ``pace``, which may be shared
+with other processes. Waiting is never on the agent's clock, and a call that is made again is
+counted as a retry, never as an attempt.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import TypeVar
 
 from passhat.agents.base import AgentFault, Meter, ProviderFault, Usage
-from passhat.agents.rates import Bucket
+from passhat.agents.pacing import Pace
 from passhat.agents.troubles import Kind, Trouble, read_trouble
 from passhat.errors import RunStopped
 from passhat.outcomes import FailureCategory, MissingReason
@@ -27,8 +27,6 @@ T = TypeVar("T")
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _SOON, _LONGEST_SOON = 0.05, 5.0
-_SPREAD = 0.1
-"""Part of a pause over which attempts come back one after the other."""
 _LONGEST_ASKED = 300.0
 """A provider that asks for a longer wait than this is not waited for."""
 
@@ -46,22 +44,24 @@ class Provider:
         The SDK whose errors are read.
     retries : int
         How often one call is made again before its attempt is given up as missing.
+
+    Attributes
+    ----------
+    pace : Pace
+        When calls may be made.
     """
 
     def __init__(self, kind: str, address: str, sdk: ModuleType, retries: int = 8) -> None:
         self.kind = kind
         self.address = address
         self.retries = retries
+        self.pace = Pace()
         self._sdk = sdk
-        self._bucket: Bucket | None = None
-        self._resume = 0.0
-        self._spread = 0.0
-        self._answered = False
         self._dice = random.Random()
 
     def limit(self, per_second: float) -> None:
         """Ask at most so often from now on."""
-        self._bucket = Bucket(per_second)
+        self.pace.limit(per_second)
 
     async def call(
         self,
@@ -84,7 +84,8 @@ class Provider:
         """
         tried = 0
         while True:
-            await self._our_turn(meter)
+            with meter.off_the_clock():
+                await self.pace.turn()
             await meter.reserve(worst)
             try:
                 answer, used = await work()
@@ -94,7 +95,7 @@ class Provider:
                 meter.settle(Usage())  # given up in the middle: nobody knows what it cost
                 raise
             else:
-                self._answered = True
+                self.pace.note_answer()
                 meter.settle(used)
                 return answer
             if trouble.may_be_billed:
@@ -114,7 +115,9 @@ class Provider:
                 hint="Check the key, the model's name and the account; the same command goes on.",
             )
         if trouble.kind is Kind.REJECTED:
-            if not self._answered:  # not one call was ever taken: it is the set-up, not the agent
+            if (
+                not self.pace.answered
+            ):  # not one call was ever taken: it is the set-up, not the agent
                 raise RunStopped(
                     f"{self.kind}:{model} does not take the first request. {trouble.detail}",
                     hint="Check the model's name and settings such as --temperature.",
@@ -138,17 +141,7 @@ class Provider:
         else:  # "at once" is taken for soon: a provider that says so may say so for long
             pause = max(trouble.wait, min(_LONGEST_SOON, _SOON * grown))
         if trouble.kind is Kind.BUSY:
-            self._resume = max(self._resume, time.monotonic() + pause)
-            self._spread = _SPREAD * pause
+            self.pace.hold(pause)
         else:
             with meter.off_the_clock():
                 await asyncio.sleep(pause)
-
-    async def _our_turn(self, meter: Meter) -> None:
-        """Wait for the end of a pause and for a place under the rate."""
-        turn = 0.0
-        if self._bucket is not None:
-            turn = time.monotonic() + self._bucket.take(time.monotonic())
-        while (left := max(turn, self._resume) - time.monotonic()) > 0:
-            with meter.off_the_clock():
-                await asyncio.sleep(left + self._dice.uniform(0.0, self._spread))

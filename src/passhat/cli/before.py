@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.runner.foreseeing import Foresight, Range
     from passhat.store import Store, StoredRun
 
-__all__ = ["say_before"]
+__all__ = ["left_to_make", "say_before"]
 
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
 
@@ -27,7 +27,7 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
     """Warnings, and what the run will need; on standard error."""
     runs = store.runs()
-    left = _left(plan, store)
+    left = left_to_make(plan, store)
     if not left:
         return
     if plan.temperature == 0 and plan.attempts > 1:
@@ -57,7 +57,8 @@ def _price_per_call(agent: Agent) -> Range | None:
     return Range(low, high)
 
 
-def _left(plan: RunPlan, store: Store) -> int:
+def left_to_make(plan: RunPlan, store: Store) -> int:
+    """How many attempts of the plan the store does not have yet."""
     return store.made(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
 
 

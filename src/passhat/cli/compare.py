@@ -117,7 +117,7 @@ def command(
 
         changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
     if html is not None:
-        from passhat.report import ReportOptions, build_report
+        from passhat.report.building import ReportOptions, build_report
         from passhat.report.html import HtmlOptions, html_report
 
         options = ReportOptions(

@@ -175,6 +175,8 @@ class Origin:
 
 def origins(ctx: click.Context) -> Iterator[Origin]:
     """Every option of a configured command with the place that decided it."""
+    from passhat.store import without_password
+
     configuration: Configuration = ctx.meta[_FILE_OPTION]
     for key, option in _options_by_key(ctx.command).items():
         if key in _NOT_SETTINGS:
@@ -191,6 +193,8 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
         else:
             source, where = "default", ""
         value = ctx.params[name]
+        if isinstance(value, str):
+            value = without_password(value)
         yield Origin(key, list(value) if isinstance(value, tuple) else value, source, where)
 
 

@@ -81,7 +81,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     from rich.console import Console
 
     from passhat.cli.options import this_command, write_text
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.changes import task_changes
     from passhat.report.html import HtmlOptions, html_report
     from passhat.report.markdown import as_markdown

@@ -30,12 +30,13 @@ def command(
     """
     from passhat.errors import InvalidValue
     from passhat.report.exporting import as_csv_rows, as_json_lines, as_tau2, write_parquet
+    from passhat.store import without_password
 
     runs = how.read(source)
     chosen = [run for run in runs if run_name in (None, run.name)]
     if not chosen:
         raise InvalidValue(
-            f"{source}: no run is called {run_name!r}.",
+            f"{without_password(source)}: no run is called {run_name!r}.",
             hint="There are: " + ", ".join(run.name for run in runs[:20]),
         )
     if parquet is not None:

@@ -13,7 +13,7 @@ from passhat.cli.options import HowToRead, chosen_runs, exit_code, reading_optio
 
 if TYPE_CHECKING:
     from passhat.outcomes import Run
-    from passhat.report import ReportOptions
+    from passhat.report.building import ReportOptions
     from passhat.report.figures import Material
 
 
@@ -53,7 +53,7 @@ def command(
     article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE.
     """
     from passhat.errors import InvalidValue
-    from passhat.report import ReportOptions
+    from passhat.report.building import ReportOptions
     from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
     from passhat.report.figures.making import DETAILED, needs
 
@@ -81,7 +81,11 @@ def command(
         runs = how.read(sources)
         ended = exit_code(runs)
         options = ReportOptions(
-            missing=missing, level=level, drop_short=drop_short, with_details=name in DETAILED
+            missing=missing,
+            level=level,
+            drop_short=drop_short,
+            with_details=name in DETAILED,
+            with_forecasts=name == "forecast",
         )
         compared = metric if name in ("flips", "lift") else None
         material = _material(chosen_runs(runs, names), options, compared, allow=allow)
@@ -105,7 +109,7 @@ def _material(
     """A report with details; for figures about two runs, their comparison as well."""
     from passhat.comparison import compare
     from passhat.errors import InvalidValue
-    from passhat.report import build_report
+    from passhat.report.building import build_report
     from passhat.report.changes import task_changes
     from passhat.report.figures import Material
 

@@ -131,14 +131,14 @@ def _judged(
         if resumed:
             click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)
         found = run_from_store(store, store.find(run))
-    click.echo(f"run {run} in {store_path}", err=True)
+    click.echo(f"run {run} in {store.path}", err=True)
     return found
 
 
 def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
     from rich.console import Console
 
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_json
     from passhat.report.terminal import render_report

@@ -11,11 +11,11 @@ import click
 
 if TYPE_CHECKING:
     from passhat.agents import Agent
+    from passhat.agents.prices import PriceTable
     from passhat.runner import Progress, RunPlan
     from passhat.runner.budget import Budget
     from passhat.runner.spending import Spending
     from passhat.store import Store
-    from passhat.suites import Suite
 
 __all__ = ["Money", "money_options"]
 
@@ -52,35 +52,21 @@ class Money:
     rates: tuple[str, ...]
     retries: int
 
-    @property
-    def is_asked_for(self) -> bool:
-        """Whether anything here was asked for that one process has to keep."""
-        asked = (self.top_p, self.user, self.budget, self.max_tokens, self.prices)
-        return bool(self.rates) or any(one is not None for one in asked)
-
-    def prepared(self, suite: Suite, agent: Agent) -> tuple[Suite, list[Agent]]:
-        """The suite with its user, and everybody who may spend, with prices and rates."""
-        from passhat.agents import load_agent
+    def table(self) -> PriceTable:
+        """Prices: those that ship, and the user's own."""
         from passhat.agents.prices import read_prices
-        from passhat.runner.spending import prepare
-        from passhat.runner.users import with_user
 
-        models = [agent]
-        takes_user = getattr(suite, "takes_user", False)  # and has been told already
-        if self.user is not None and self.user != "scripted" and not takes_user:
-            models.append(load_agent(self.user))
-            suite = with_user(suite, models[-1])
-        prepare(models, self._spending(), read_prices(self.prices))
-        return suite, models
+        return read_prices(self.prices)
 
     def capped(self, plan: RunPlan, models: Sequence[Agent], store: Store) -> RunPlan:
         """The plan with its cap, if there is one."""
         from passhat.runner.spending import budget_for
 
-        budget = budget_for(models, self._spending(), plan.limits, store, plan.record.id)
+        budget = budget_for(models, self.spending(), plan.limits, store, plan.record.id)
         return replace(plan, budget=budget)
 
-    def _spending(self) -> Spending:
+    def spending(self) -> Spending:
+        """Caps, rates and retries."""
         from passhat.agents.rates import read_rates
         from passhat.runner.spending import Spending
 

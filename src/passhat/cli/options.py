@@ -126,6 +126,7 @@ class HowToRead:
         """The run called ``name``, or the only one there is, where a command is about one."""
         from passhat._display import some
         from passhat.errors import InvalidValue
+        from passhat.store import without_password
 
         runs = self.read(source, needs=needs)
         chosen = [found for found in runs if name in (None, found.name)]
@@ -133,7 +134,7 @@ class HowToRead:
             return chosen[0]
         asked = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
         raise InvalidValue(
-            f"{source}: {asked}.",
+            f"{without_password(source)}: {asked}.",
             hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
         )
 
@@ -246,10 +247,17 @@ def html_options(function: F) -> F:
 
 def this_command() -> str:
     """The command line as it was given, to stand in what it made."""
+    import re
     import shlex
 
+    from passhat.store import without_password
+
     said = click.get_current_context().find_root().obj
-    return shlex.join(["passhat", *said]) if isinstance(said, tuple) else "passhat"
+    if not isinstance(said, tuple):
+        return "passhat"
+    # A word is an address, or an option joined to one.
+    parts = [re.split(r"(?=postgres(?:ql)?://)", word, maxsplit=1) for word in said]
+    return shlex.join(["passhat", *("".join(map(without_password, part)) for part in parts)])
 
 
 def exit_code(runs: Iterable[Run]) -> ExitCode:

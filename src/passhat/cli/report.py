@@ -68,7 +68,7 @@ def command(
     from rich.console import Console
 
     from passhat.readers import Needs
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.markdown import as_markdown
     from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report

@@ -17,8 +17,10 @@ from passhat.cli.suite_options import suite_options
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from passhat.agents import Agent
     from passhat.runner import Progress, RunPlan
     from passhat.runner.running import Work
+    from passhat.runner.set_up import SetUp
     from passhat.store import Store
     from passhat.suites import Suite, Task
     from passhat.suites.settings import Settings
@@ -102,25 +104,18 @@ def command(
     """
     from dataclasses import replace
 
-    from passhat.agents import load_agent
-    from passhat.cli.before import say_before
+    from passhat.cli.before import left_to_make, say_before
     from passhat.errors import InvalidValue
     from passhat.runner import Limits
     from passhat.runner.planning import plan_run
     from passhat.runner.redaction import Redactor
+    from passhat.runner.set_up import SetUp
     from passhat.runner.shards import Shard
     from passhat.store import open_store
-    from passhat.suites import load_suite
 
     if attempts < 1 or jobs < 1:
         raise InvalidValue("-n and --jobs must be at least 1.")
     address = None if on is None else _ray_address(on)
-    if address is not None and (tools == "mcp" or choose.given or money.is_asked_for):
-        raise InvalidValue(
-            "workers elsewhere know the suite and the agent by name only, so --on does not go with "
-            "--tools mcp, --user, caps, rates, prices, or the choice of a sandbox.",
-            hint="Leave those out, or leave out --on.",
-        )
     import_from_here()
     asked = replace(
         asked,
@@ -129,17 +124,22 @@ def command(
         attempt_seconds=timeout,
         temperature=temperature,
     )
-    chosen_suite, chosen_agent = load_suite(suite, asked), load_agent(agent)
-    _choose_judge(chosen_suite, choose)
-    chosen_suite, models = money.prepared(chosen_suite, chosen_agent)
-    if tools == "mcp":
-        from passhat.runner.mcp_worlds import McpSuite
-
-        chosen_suite = McpSuite(chosen_suite)
+    set_up = SetUp(
+        suite,
+        agent,
+        asked,
+        user=money.user,
+        tools=tools,
+        judging=choose() if choose.given else None,
+        spending=money.spending(),
+        prices=money.table(),
+    )
+    loaded = set_up.loaded()
+    chosen_suite = loaded.suite
     chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
     plan = plan_run(
         chosen_suite,
-        chosen_agent,
+        loaded.agent,
         attempts=attempts,
         tasks=chosen,
         limits=Limits(
@@ -160,8 +160,10 @@ def command(
         if freed:
             click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
         say_before(plan, store, baseline)
-        plan = money.capped(plan, models, store)
-        with _engine(address, plan, suite, agent) as work:
+        plan = money.capped(plan, loaded.models, store)
+        if not left_to_make(plan, store):
+            address = None  # nobody needs to be started for nothing
+        with _engine(address, plan, set_up, loaded.models) as work:
             progress, stopped = _run(plan, store, work, verbose=verbose)
         _report(plan, store, verbose=verbose)
     left = progress.total - progress.done
@@ -189,21 +191,6 @@ def _say_settled(progress: Progress) -> None:
         f"settled after {look.used:,} of {look.tasks:,} tasks; {saved:,} attempts were not needed",
         err=True,
     )
-
-
-def _choose_judge(suite: Suite, choose: Chooser) -> None:
-    """Tell a suite of programs how to judge them; the others have no use for it."""
-    from passhat.errors import InvalidValue
-
-    judge_with = getattr(suite, "judge_with", None)
-    if judge_with is not None:
-        judge_with(choose())
-    elif choose.given:
-        raise InvalidValue(
-            f"{suite.name} has no programs to judge, so --sandbox, --python, --with and the limits "
-            "of programs mean nothing there.",
-            hint="They go with code suites, as in -s code:ordercode.",
-        )
 
 
 def choose_tasks(
@@ -240,14 +227,16 @@ def _ray_address(on: str) -> str:
 
 
 @contextmanager
-def _engine(address: str | None, plan: RunPlan, suite: str, agent: str) -> Iterator[Work | None]:
+def _engine(
+    address: str | None, plan: RunPlan, set_up: SetUp, models: Sequence[Agent]
+) -> Iterator[Work | None]:
     """Who makes the attempts: workers elsewhere, or (``None``) this process."""
     if address is None:
         yield None
         return
     from passhat.runner.on_ray import OnRay
 
-    with OnRay(plan, suite, agent, address) as engine:
+    with OnRay(plan, set_up, models, address) as engine:
         click.echo(f"{engine.workers} Ray workers", err=True)
         yield engine.work
 
@@ -288,7 +277,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.run_summary import summarise
     from passhat.report.run_summary_terminal import render_summary
     from passhat.report.terminal import render_report

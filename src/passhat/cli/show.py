@@ -36,7 +36,7 @@ def command(
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report import ReportOptions, build_report
+    from passhat.report.building import ReportOptions, build_report
     from passhat.report.terminal import render_report
     from passhat.store import open_store
 

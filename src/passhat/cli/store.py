@@ -63,7 +63,7 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
             for done in copy_runs(there, here, chosen, _progress()):
                 click.echo(_sentence(done))
     if not chosen:
-        click.echo(f"there is no run in {source}", err=True)
+        click.echo(f"there is no run in {there.path}", err=True)
     return ExitCode.OK
 
 

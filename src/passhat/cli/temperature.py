@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, KList, reading_options, sources_argument, write_text
+from passhat.cli.options import (
+    HowToRead,
+    KList,
+    reading_options,
+    sources_argument,
+    this_command,
+    write_text,
+)
 
 
 @click.group("temperature")
@@ -55,6 +62,9 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
 )
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option(
+    "--html", metavar="FILE", help="Write one page with charts and tables (- is standard output)."
+)
 def fit(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
@@ -63,6 +73,7 @@ def fit(
     drop_short: bool,
     level: float,
     as_json_text: bool,
+    html: str | None,
 ) -> ExitCode:
     """Fit runs of the same agent and tasks at several temperatures: which T for which k?
 
@@ -77,15 +88,20 @@ def fit(
     from passhat.report.temperature_terminal import render_fit
     from passhat.temperature import fit_temperatures
 
+    runs = how.read(sources, needs=COUNTS_ONLY)
     found = fit_temperatures(
-        how.read(sources, needs=COUNTS_ONLY),
+        runs,
         ks,
         level=level,
         missing=missing,
         drop_short=drop_short,
     )
+    if html is not None:
+        from passhat.report.html.temperature_page import fit_page
+
+        write_text(html, fit_page(found, runs, missing=missing, command=this_command()))
     if as_json_text:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
-    else:
+    elif html != "-":
         click.echo(render_fit(found, Console()), nl=False)
     return ExitCode.OK

@@ -45,17 +45,11 @@ def command(
     import socket
     import sys
 
-    from passhat.errors import InvalidValue
     from passhat.server.dashboard.guard import Access, is_loopback
     from passhat.server.dashboard.serving import address_of, listen, serve
-    from passhat.store import is_address, open_store
+    from passhat.store import open_store, without_password
 
-    if is_address(store_path):
-        raise InvalidValue(
-            "the dashboard reads SQLite stores only.",
-            hint="Copy what you want to look at: passhat store copy postgresql://... here.db",
-        )
-    # Opened once for writing: a file of an older version is brought up to date.
+    # Opened once for writing: a store of an older version is brought up to date.
     open_store(store_path, must_exist=True).close()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
     here = socket.gethostname()
@@ -64,7 +58,7 @@ def command(
     address = address_of(listening, access)
 
     def ready() -> None:
-        click.echo(f"dashboard of {store_path}: {address}")
+        click.echo(f"dashboard of {without_password(store_path)}: {address}")
         if token:
             click.echo(f"from other machines: {address_of(listening, access, here)}", err=True)
             click.echo("everybody who has this address can read every conversation", err=True)

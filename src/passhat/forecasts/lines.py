@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import betainc, expit, logit, ndtr
 
 from passhat._arrays import FloatArray
@@ -189,6 +188,7 @@ class _Mixture:
 
     def fit(self, family: _Family, start: _Parameters) -> _Parameters:
         """The parameters of maximum likelihood."""
+        from scipy.optimize import minimize
 
         def loss(at: FloatArray) -> float:
             fitted = self.likelihood @ family(self.edges, tuple(at.tolist()))

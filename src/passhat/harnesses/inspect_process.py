@@ -11,13 +11,12 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import IO, Any
+from typing import Any
 
 from passhat.errors import InvalidValue, MissingExtra
+from passhat.suites.children import end_child, last_words
 
 __all__ = ["InspectProcess"]
-
-_SHOWN = 400
 
 
 class InspectProcess:
@@ -35,7 +34,7 @@ class InspectProcess:
             start_new_session=True,  # Ctrl-C is for passhat, which passes it on
         )
         self._errors = errors
-        self._end = weakref.finalize(self, _ended, self._process, errors)
+        self._end = weakref.finalize(self, end_child, self._process, errors)
 
     def ask(self, what: str, job: Mapping[str, object]) -> None:
         """Send a question; the answers are then read one by one."""
@@ -50,7 +49,7 @@ class InspectProcess:
         line = self._process.stdout.readline()
         if not line:
             raise InvalidValue(
-                f"inspect ended without an answer: {self._last_words()}",
+                f"inspect ended without an answer: {last_words(self._errors)}",
                 hint="Try the task by itself, with: inspect eval",
             )
         said: dict[str, Any] = json.loads(line)
@@ -65,18 +64,3 @@ class InspectProcess:
 
     def close(self) -> None:
         self._end()
-
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        text = self._errors.read().decode("utf-8", "replace").strip()
-        return text.splitlines()[-1][:_SHOWN] if text else "it said nothing"
-
-
-def _ended(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
-    process.kill()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
-    process.wait()
-    errors.close()

@@ -5,18 +5,7 @@ sees nothing but the arguments it is called with. So a verdict is made from answ
 what the program says about itself.
 """
 
-from passhat.judging.judgement import Judgement
-from passhat.judging.limits import Limits
-from passhat.judging.pool import judge_all
-from passhat.judging.sandboxes import SandboxKind, choose_sandbox
-from passhat.judging.tasks import CodeSuite, CodeTask
+__all__ = ["SPLIT_JUDGE"]
 
-__all__ = [
-    "CodeSuite",
-    "CodeTask",
-    "Judgement",
-    "Limits",
-    "SandboxKind",
-    "choose_sandbox",
-    "judge_all",
-]
+SPLIT_JUDGE = "split judge"
+"""How a protocol names this judge."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat._display import counted
+from passhat.judging import SPLIT_JUDGE
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
@@ -19,9 +20,8 @@ from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
 from passhat.protocol import Protocol
 
-__all__ = ["SPLIT_JUDGE", "Bench", "Judged", "judge_samples"]
+__all__ = ["Bench", "Judged", "judge_samples"]
 
-SPLIT_JUDGE = "split judge"
 """How the name of this judge begins, in every protocol."""
 
 

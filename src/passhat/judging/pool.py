@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
 from passhat.judging.examination import Examiner
@@ -45,12 +44,7 @@ class JudgePool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def submit(self, task: CodeTask, program: str) -> Future[Judgement]:

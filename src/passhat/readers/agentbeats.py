@@ -1,4 +1,8 @@
-"""AgentBeats: ``{participants, results}``, the results of one assessment or several."""
+"""AgentBeats: ``{participants, results}``, and what stands around a result elsewhere.
+
+An evaluator of version 1 posts ``{is_result, winner, detail}``, which the backend keeps in the
+battle; one of version 2 ends its A2A task with an artifact whose data part is the result.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ import msgspec
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
 from passhat.readers.building import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import open_document, read_bytes
+from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
+from passhat.readers.json_parts import Bytes
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 
@@ -28,6 +33,15 @@ _MEASURES = {
 }
 _EVALUATORS = ("green", "green_agent", "evaluator", "judge", "user")
 
+_PLAIN = frozenset({"participants", "results"})
+_FORMS = (
+    _PLAIN,
+    {"is_result", "winner"},  # version 1: a result as it is posted
+    {"battle_id", "opponents"},  # version 1: a battle as the backend keeps it
+    {"artifacts", "contextId"},  # version 2: the evaluator's task, or its one artifact
+    {"artifactId", "parts"},
+)
+
 _Found = tuple[str, object, object, Mapping[str, Any]]
 
 
@@ -43,12 +57,14 @@ class AgentBeatsReader:
     name = "agentbeats"
 
     def recognises(self, source: Source) -> bool:
-        return source.outline.opens == "{" and {"participants", "results"} <= source.outline.keys
+        keys = source.outline.keys
+        return source.outline.opens == "{" and any(form <= keys for form in _FORMS)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "AgentBeats results", options)
+        data = read_bytes(source, log)
         document = open_document(
-            read_bytes(source, log),
+            data if source.outline.keys >= _PLAIN else _unwrapped(data),
             log,
             whole=_Results,
             item=dict,
@@ -75,6 +91,53 @@ class AgentBeatsReader:
             says=_printed(rates),
         )
         return log.runs(lambda _: facts)
+
+
+def _unwrapped(data: Bytes) -> Bytes:
+    """The results inside a battle, a task or an artifact, as a document of the plain form.
+
+    What is broken is left as it is: whoever reads it next says so.
+    """
+    try:
+        found = decode(data, dict)
+    except BROKEN:
+        return data
+    opponents = found.get("opponents")
+    results = list(_payloads(found))
+    return msgspec.json.encode(
+        {
+            "participants": _inner(results, "participants") or _by_name(opponents),
+            "results": results,
+            "config": _inner(results, "config"),
+        }
+    )
+
+
+def _payloads(found: Mapping[str, Any]) -> Iterator[object]:
+    result = found.get("result")
+    posted = result if isinstance(result, Mapping) else found
+    if "detail" in posted:
+        yield posted["detail"]
+    for artifact in found.get("artifacts") or ([found] if "parts" in found else []):
+        parts = artifact.get("parts") if isinstance(artifact, Mapping) else None
+        yield from (
+            one["data"] for one in parts or () if isinstance(one, Mapping) and "data" in one
+        )
+
+
+def _inner(results: list[object], name: str) -> object:
+    """What the first result says itself."""
+    return results[0].get(name) if results and isinstance(results[0], Mapping) else None
+
+
+def _by_name(opponents: object) -> dict[str, object]:
+    """The agents of a battle; version 1 lists them by name and id."""
+    rows = (
+        [one for one in opponents if isinstance(one, Mapping)]
+        if isinstance(opponents, list)
+        else []
+    )
+    return {str(one.get("name")): one for one in rows}
 
 
 def _rows(result: object, where: str) -> Iterator[_Found]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.judging import SPLIT_JUDGE
 from passhat.outcomes import Outcomes, Run
 from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.outcomes.gathering import AttemptGatherer
@@ -66,8 +67,6 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
     """How many different programs there were is said attempt by attempt."""
-    from passhat.judging.bulk import SPLIT_JUDGE
-
     judge = store.protocol(stored.id).judge or ""
     programs = needs.answers and judge.startswith(SPLIT_JUDGE)
     return replace(needs, attempts=True) if programs else needs

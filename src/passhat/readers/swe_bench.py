@@ -1,4 +1,4 @@
-"""SWE-bench: per-instance details of a submission, or the report its harness writes."""
+"""SWE-bench: per-instance details of a submission, or what its harness writes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from passhat.readers.file_names import from_name
 from passhat.readers.json_parts import outline
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.readers.swe_bench_summary import is_summary, read_summary
 
 __all__ = ["SweBenchReader"]
 
@@ -40,19 +41,21 @@ class _Entry(msgspec.Struct):
 
 
 class SweBenchReader:
-    """``{per_instance_details: {id: {resolved, cost, api_calls}}}``, or that mapping alone."""
+    """``{per_instance_details: {id: {resolved, cost, api_calls}}}``, that mapping, or a summary."""
 
     name = "swe_bench"
 
     def recognises(self, source: Source) -> bool:
         seen = source.outline
-        if seen.opens != "{" or _DETAILS in seen.keys:
+        if seen.opens != "{" or _DETAILS in seen.keys or is_summary(seen.keys):
             return seen.opens == "{"
         entry = _FIRST_ENTRY.match(source.head)
         inner = outline(source.head[entry.end() :]).keys if entry else frozenset()
         return "resolved" in inner and not _OF_AN_INSTANCE.isdisjoint(inner)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        if is_summary(source.outline.keys):
+            return read_summary(source, options)
         log = LogBuilder(source, "SWE-bench per-instance results", options)
         data = read_bytes(source, log)
         nested = b'"per_instance_details"' in data

@@ -15,7 +15,6 @@ from passhat.readers.building import LogBuilder, RunFacts, scalars
 from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
-from passhat.suites.tau2.endings import FAILED, MISSING, failed_check
 
 __all__ = ["Tau2BenchReader"]
 
@@ -116,6 +115,9 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
 
 
 def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
+    # Here and not above: every reader is loaded to look at any file, and the suite is heavy.
+    from passhat.suites.tau2.endings import FAILED, MISSING, failed_check
+
     ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
     reward = row.reward_info.reward if row.reward_info is not None else row.reward
     if ended in MISSING:

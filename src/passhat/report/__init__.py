@@ -1,6 +1,4 @@
-"""One view model; terminal, Markdown, JSON and CSV made from it."""
+"""One view model; terminal, Markdown, JSON, CSV and HTML made from it.
 
-from passhat.report.building import ReportOptions, build_report
-from passhat.report.view import Report, RunReport, TaskRow
-
-__all__ = ["Report", "ReportOptions", "RunReport", "TaskRow", "build_report"]
+Nothing is imported here: the list of runs must not wait for what a comparison needs.
+"""

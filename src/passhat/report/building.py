@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from passhat.estimates import (
 )
 from passhat.outcomes import MissingPolicy, Outcomes, Run, Verdict
 from passhat.report.code_runs import code_notes, weak_tests
-from passhat.report.curves import Asked
-from passhat.report.details import Details, build_details
 from passhat.report.view import CurvePoint, Report, RunReport, TaskRow
+
+if TYPE_CHECKING:
+    from passhat.report.details import Details
 
 __all__ = ["ReportOptions", "build_report"]
 
@@ -34,7 +36,8 @@ class ReportOptions:
 
     Without ``ks`` and ``metrics`` the recommended set is reported: pass^k, pass@k and delta^k at
     1, 2, 4, 8 ... up to the smallest n. ``metrics`` alone replaces that set; with ``ks`` they are
-    added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures.
+    added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures;
+    ``with_forecasts=False`` leaves out the forecasts, which take longer than all the rest.
     """
 
     ks: tuple[int, ...] = ()
@@ -46,6 +49,7 @@ class ReportOptions:
     drop_short: bool = False
     with_tasks: bool = False
     with_details: bool = False
+    with_forecasts: bool = True
 
 
 def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> Report:
@@ -88,8 +92,12 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
 def _details(
     run: Run, words: list[str], curve: tuple[CurvePoint, ...], options: ReportOptions
 ) -> Details:
+    from passhat.report.curves import Asked
+    from passhat.report.details import build_details
+
     asked = Asked(options.missing, options.level, options.cluster, options.drop_short)
-    return build_details(run, words, [point.k for point in curve], asked)
+    ks = [point.k for point in curve]
+    return build_details(run, words, ks, asked, with_forecasts=options.with_forecasts)
 
 
 def _estimates(

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from passhat._display import counted, some
-from passhat.judging.bulk import SPLIT_JUDGE
-from passhat.judging.diversity import diversity_notes
-from passhat.judging.mutants import WEAK_BELOW
-from passhat.judging.strengths import known_strengths, strengths_folder
+from passhat.judging import SPLIT_JUDGE
 from passhat.outcomes import Run, Verdict
 from passhat.outcomes.attempts import Attempts
 
@@ -23,6 +20,8 @@ def weak_tests(run: Run) -> dict[str, float]:
     fingerprint = run.protocol.tests_fingerprint
     if not _is_code(run) or not fingerprint or "/" in fingerprint:
         return {}
+    from passhat.judging.strengths import known_strengths, strengths_folder
+
     for store in (run.source, _USUAL_STORE):
         folder = strengths_folder(store)
         found = known_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
@@ -40,6 +39,9 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
     """Sentences on identical programs and on weak tests."""
     if not _is_code(run):
         return ()
+    from passhat.judging.diversity import diversity_notes
+    from passhat.judging.mutants import WEAK_BELOW
+
     notes: list[str] = []
     if run.attempts is not None and run.attempts.answers is not None:
         notes += diversity_notes(_rows(run.attempts))

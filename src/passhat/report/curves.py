@@ -65,12 +65,16 @@ class Curves:
         }
 
 
-def build_curves(outcomes: Outcomes, ks: Sequence[int], asked: Asked) -> Curves:
+def build_curves(
+    outcomes: Outcomes, ks: Sequence[int], asked: Asked, *, with_forecasts: bool = True
+) -> Curves:
     """Every curve over these k; without two of them there is only the forecast."""
     hats, ats, deltas = (
         asked.estimates(outcomes, [f"{family}{k}" for k in ks if k >= first])
         for family, first in (("pass^", 1), ("pass@", 1), ("delta^", 2))
     )
+    if not with_forecasts:
+        return Curves(hats, ats, deltas)
     n = max(1, int(outcomes.n.max()))
     return Curves(
         hats,

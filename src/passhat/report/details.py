@@ -77,11 +77,13 @@ class Details:
         }
 
 
-def build_details(run: Run, words: Sequence[str], ks: Sequence[int], asked: Asked) -> Details:
+def build_details(
+    run: Run, words: Sequence[str], ks: Sequence[int], asked: Asked, *, with_forecasts: bool = True
+) -> Details:
     """Everything above for one run; ``words`` are the metrics its report is about."""
     demanding = _demanding(words)
     return Details(
-        build_curves(run.outcomes, ks, asked),
+        build_curves(run.outcomes, ks, asked, with_forecasts=with_forecasts),
         measures_of(run.attempts, asked.level),
         _policies(run.outcomes, words, asked),
         _plan(run, demanding, asked.level),

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
 from passhat.estimates import Diagnosis, Estimate
 from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.report.details import Details
 from passhat.report.source_check import SourceCheck, check_source
+
+if TYPE_CHECKING:
+    from passhat.report.details import Details
 
 __all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
 

@@ -14,21 +14,22 @@ At every moment: what was spent, plus what attempts in flight may still spend, i
 - **A call that nobody knows the use of** (given up in the middle, or a server that does not count)
   has used the most that it could.
 
-The cap holds for the whole run: what the store already has of it counts.
+The cap holds for the whole run: what the store already has of it counts, and so does what other
+runners of the same run finish meanwhile (:mod:`passhat.runner.spending` looks now and then).
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from passhat.agents.base import Meter, ProviderFault, Usage
 from passhat.outcomes import MissingReason
 
-__all__ = ["Account", "Budget", "Sum"]
+__all__ = ["Account", "Budget", "Sum", "Used"]
 
 _HEADROOM = 1.5
 _ROUNDING = 1e-9
@@ -65,6 +66,28 @@ class Sum:
         return self.tokens <= cap.tokens and self.cost <= cap.cost + _ROUNDING
 
 
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What finished attempts used, and of how many nobody knows that.
+
+    ``made`` counts those that used anything, ``largest`` is the largest of them.
+    """
+
+    total: Sum = field(default_factory=Sum)
+    largest: Sum = field(default_factory=Sum)
+    made: int = 0
+    unknown: int = 0
+
+    def without(self, other: Used) -> Used:
+        """What is left when the attempts of another are taken away; never less than nothing."""
+        return Used(
+            self.total.beyond(other.total),
+            self.largest,
+            max(0, self.made - other.made),
+            max(0, self.unknown - other.unknown),
+        )
+
+
 class Budget:
     """A cap, and what of it is spent and reserved.
 
@@ -74,12 +97,8 @@ class Budget:
         The caps; ``None`` is none.
     first : Sum
         What an attempt may use, as long as no attempt was seen.
-    spent : Sum
-        What the run used before.
-    largest : Sum
-        The largest attempt seen before.
-    made : int
-        How many attempts that was.
+    before : Used
+        What the run used before, and elsewhere.
     """
 
     def __init__(
@@ -88,23 +107,39 @@ class Budget:
         cost: float | None = None,
         tokens: float | None = None,
         first: Sum,
-        spent: Sum | None = None,
-        largest: Sum | None = None,
-        made: int = 0,
+        before: Used | None = None,
     ) -> None:
         self.cap = Sum(math.inf if tokens is None else tokens, math.inf if cost is None else cost)
-        self.spent = spent or Sum()
-        self.made = made
         self.exhausted = False
         self.cut_off = 0
         self.overrun = 1.0
         self._first = first
         self._call = Sum()
-        self._largest = largest or Sum()
+        self._largest = Sum()
         self._reserved = Sum()
         self._in_flight = 0
         self._waiting = 0
         self._changed: asyncio.Future[None] | None = None
+        self._spent_here = self._spent_elsewhere = Sum()
+        self._made_here = self._made_elsewhere = 0
+        self.learn(before or Used())
+
+    @property
+    def spent(self) -> Sum:
+        """What the run has used so far, as far as is known here."""
+        return self._spent_here + self._spent_elsewhere
+
+    @property
+    def made(self) -> int:
+        """How many attempts used that."""
+        return self._made_here + self._made_elsewhere
+
+    def learn(self, elsewhere: Used) -> None:
+        """All that was used by attempts which were not made here, before or by other runners."""
+        self._largest = self._largest.larger(elsewhere.largest)
+        self._made_elsewhere = elsewhere.made
+        each = self._largest.times(_HEADROOM) if self.made else self._first
+        self._spent_elsewhere = elsewhere.total + each.times(elsewhere.unknown)
 
     @property
     def need(self) -> Sum:
@@ -147,14 +182,18 @@ class Budget:
     def spend(self, amount: Sum) -> None:
         """Move something from what is reserved to what is spent."""
         self._reserved -= amount
-        self.spent += amount
+        self._spent_here += amount
+
+    def overspend(self, amount: Sum) -> None:
+        """Something was spent that had not been reserved."""
+        self._spent_here += amount
 
     def ended(self, unused: Sum, used: Sum) -> None:
         """An attempt is over: what it did not use is free again."""
         self._reserved -= unused
         self._in_flight -= 1
         if used != Sum():  # an attempt that never got through says nothing about the next
-            self.made += 1
+            self._made_here += 1
             self._largest = self._largest.larger(used)
         self._tell()
 
@@ -193,6 +232,10 @@ class Account(Meter):
         """Whether the cap left no room for a single call of the attempt."""
         return False
 
+    def abandon(self) -> bool:
+        """Whoever made the attempt is gone; says whether something was or may have been used."""
+        return False
+
     def __enter__(self) -> Self:
         return self
 
@@ -221,6 +264,11 @@ class _Capped(Account):
     @property
     def refused_at_once(self) -> bool:
         return self._refused and self._spent == Sum()
+
+    def abandon(self) -> bool:
+        if self._pending != Sum():
+            self.settle(Usage())  # nobody knows
+        return self._spent != Sum()
 
     async def reserve(self, worst: Usage) -> None:
         most = Sum(worst.tokens or 0.0, worst.cost or 0.0)
@@ -252,7 +300,7 @@ class _Capped(Account):
         self._pending = Sum()
         drawn = amount.smaller(self._reserved)
         self._budget.spend(drawn)
-        self._budget.spent += amount - drawn
+        self._budget.overspend(amount - drawn)
         self._reserved -= drawn
         self._spent += amount
 

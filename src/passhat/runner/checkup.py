@@ -7,14 +7,13 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from passhat._display import counted
 from passhat.errors import PasshatError
+from passhat.runner.findings import Finding, Level
 
 __all__ = ["Finding", "Level", "examine"]
 
@@ -33,32 +32,6 @@ _EXTRAS: Mapping[str, str] = {
 _KEYS: Mapping[str, str] = {"OPENAI_API_KEY": "openai:", "ANTHROPIC_API_KEY": "anthropic:"}
 _LITTLE_SPACE = 500 * 2**20
 _REACH_SECONDS = 5.0
-
-
-class Level(StrEnum):
-    """How a check ended: usable, usable with care, or not usable."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found; ``advice`` says what to do where something is wrong."""
-
-    what: str
-    level: Level
-    found: str
-    advice: str = ""
-
-    def to_dict(self) -> dict[str, str | None]:
-        return {
-            "what": self.what,
-            "level": str(self.level),
-            "found": self.found,
-            "advice": self.advice or None,
-        }
 
 
 def examine(
@@ -134,13 +107,19 @@ def _keys(environment: Mapping[str, str], agents: Sequence[str]) -> Iterator[Fin
 
 def _store(path: str) -> Iterator[Finding]:
     """Opens, whole, of a version we know, writable, with room."""
-    from passhat.store import open_store
+    from passhat.store import is_address, open_store
     from passhat.store.schema import VERSION
 
-    place = Path(path)
-    if "://" in path:
-        yield Finding("store", Level.WARNING, f"{path.partition('://')[0]}://... is not checked")
+    if is_address(path):
+        from passhat.runner.checkup_postgres import examine_postgres
+
+        yield from examine_postgres(path)
         return
+    if "://" in path:
+        advice = "A store is a file, or postgresql://USER@HOST/DATABASE."
+        yield Finding("store", Level.PROBLEM, f"{path.partition('://')[0]}://... is none", advice)
+        return
+    place = Path(path)
     if place.exists():
         try:
             with open_store(path, must_exist=True) as store:

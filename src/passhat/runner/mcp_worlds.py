@@ -3,36 +3,32 @@
 One server on loopback holds the worlds of all attempts that are going on, each at a path that
 cannot be guessed and that is gone when its attempt ends. The agent calls tools there by itself;
 every call stands in the transcript and counts as a step. It talks to the user as ever.
+
+Any suite will do whose first turns name tools: a call at the endpoint is handed to the episode as
+the answer that it would have been in text.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
+from typing import Any
 
-from passhat.errors import InvalidValue, MissingExtra
+from passhat.errors import InvalidValue, MissingExtra, RunStopped
+from passhat.runner.attempting import settled
+from passhat.runner.mcp_endpoints import Called, endpoints
 from passhat.runner.serving import Listening
-from passhat.suites.base import Judgement, Suite, Task, Turn, fingerprint
-from passhat.suites.orderdesk.calls import RESPOND, Call, write_call
-from passhat.suites.orderdesk.episode import OrderdeskEpisode
-from passhat.suites.orderdesk.simulated import SimulatedEpisode
-from passhat.suites.orderdesk.tools import Tool
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn, fingerprint
+from passhat.suites.orderdesk.calls import RESPOND, write_call
 
 __all__ = ["McpSuite"]
 
-_KINDS: Mapping[str, Mapping[str, object]] = {
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "list[str]": {"type": "array", "items": {"type": "string"}},
-}
 _TAKEN_FOR_A_CALL = ("<json>", "```", "{")
+_PASSED_ON = ("user_simulator", "takes_reference", "slow", "max_steps")
+"""What a suite may say about itself that holds for its tools by MCP as well."""
+_NO_TOOLS = "Its first turn should name them, as those of orderdesk/retail and tau2:retail do."
 
 Report = Callable[[str, str], bool]
 
@@ -45,17 +41,13 @@ class McpSuite:
             import mcp.server  # noqa: F401 - the extra is there, or the user learns it now
         except ImportError:
             raise MissingExtra("--tools mcp", extra="mcp") from None
-        probe = suite.episode(suite.tasks[0], 0) if suite.tasks else None
-        if not isinstance(probe, OrderdeskEpisode):
-            if inspect.iscoroutine(probe):
-                probe.close()
-            raise InvalidValue(
-                f"{suite.name} has no tools that could be served by MCP.",
-                hint="--tools mcp works with orderdesk/retail, orderdesk/airline and orderdesk.",
-            )
+        if hasattr(suite, "harness") or _is_known_to_have_none(suite):
+            raise InvalidValue(_without_tools(suite.name), hint=_NO_TOOLS)
         self._suite = suite
         self.name = f"{suite.name}+mcp"
-        self.user_simulator = getattr(suite, "user_simulator", None)
+        for said in _PASSED_ON:
+            if hasattr(suite, said):
+                setattr(self, said, getattr(suite, said))
         self._worlds: dict[str, McpEpisode] = {}
         self._listening: Listening | None = None
         self._starting = asyncio.Lock()
@@ -76,12 +68,12 @@ class McpSuite:
         """A fresh world behind a path of its own."""
         async with self._starting:
             if self._listening is None:
-                self._listening = await Listening(_application(self._worlds)).__aenter__()
-        world = self._suite.episode(task, seed)
-        assert isinstance(world, OrderdeskEpisode | SimulatedEpisode)
+                self._listening = await Listening(endpoints(self._worlds)).__aenter__()
+        world = await settled(self._suite.episode(task, seed))
         secret = secrets.token_urlsafe(24)
         episode = McpEpisode(
             world,
+            self._suite.name,
             f"{self._listening.url}/{secret}/mcp",
             lambda: self._worlds.pop(secret, None),
         )
@@ -94,38 +86,27 @@ class McpSuite:
         self._starting = asyncio.Lock()
         if listening is not None:
             await listening.close()
+        await _closed(self._suite)
 
 
 class McpEpisode:
     """One attempt: the conversation with the user here, the tools at an endpoint."""
 
-    def __init__(
-        self,
-        world: OrderdeskEpisode | SimulatedEpisode,
-        url: str,
-        forget: Callable[[], object],
-    ) -> None:
+    def __init__(self, world: Episode, suite: str, url: str, forget: Callable[[], object]) -> None:
         self._world = world
+        self._suite = suite
         self._url = url
         self._forget = forget
         self._report: Report = lambda _call, _result: True
         self._steps_left = True
+        self._over = False
+        self._broke: Exception | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._under_way: set[asyncio.Task[Called]] = set()
+        self.tools: Mapping[str, ToolSpec] = {}
 
     def report_calls(self, report: Report) -> None:
         self._report = report
-
-    async def open(self) -> Turn:
-        self._world.reached_by(
-            "## Tools\n\n"
-            f"The desk's tools are at this MCP endpoint (streamable HTTP): {self._url}\n"
-            "It is yours alone, and gone when the conversation ends. Call the tools there yourself."
-            "\n\n## How to answer\n\n"
-            "What you answer here is said to the user. You may write it as it is, or in this form:"
-            f"\n{write_call(RESPOND, {'content': 'What you say.'})}\n"
-            "The conversation is over when the user leaves or you hand over."
-        )
-        turn = self._world.open()
-        return turn if isinstance(turn, Turn) else await turn
 
     def join(self, attempt: object) -> None:
         """A user who is played by a model belongs to an attempt."""
@@ -133,108 +114,94 @@ class McpEpisode:
         if join is not None:
             join(attempt)
 
-    async def reply(self, answer: str) -> Turn | None:
-        if self._world.closed:
+    async def open(self) -> Turn | None:
+        turn: Turn | None = await settled(self._world.open())
+        if turn is None:
             return None
-        if not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
-            answer = write_call(RESPOND, {"content": answer})
-        turn = self._world.reply(answer)
-        return await turn if isinstance(turn, Awaitable) else turn
+        if not turn.tools:
+            raise RunStopped(_without_tools(self._suite), hint=_NO_TOOLS)
+        self.tools = {one.name: one for one in turn.tools}
+        # A suite that does not keep the policy apart has it in its words.
+        policy, words = ("", turn.text) if turn.said is None else (turn.system or "", turn.said)
+        system = (
+            f"{policy}\n\n## Tools by MCP\n\n"
+            f"The tools are at this MCP endpoint (streamable HTTP): {self._url}\n"
+            "It is yours alone, and gone when the conversation ends. Call the tools there yourself."
+            "\n\nWhat you answer here is said to the user. "
+            "You may write it as it is, or in this form:"
+            f"\n{write_call(RESPOND, {'content': 'What you say.'})}"
+        ).lstrip()
+        return Turn(f"{system}\n\nUser: {words}", system, words)
 
-    def judge(self) -> Judgement:
-        return self._world.judge()
+    async def reply(self, answer: str) -> Turn | None:
+        async with self._one_at_a_time:
+            if self._broke is not None:
+                raise self._broke
+            if self._over:
+                return None
+            if not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
+                answer = write_call(RESPOND, {"content": answer})
+            return await settled(self._world.reply(answer))
+
+    async def judge(self) -> Judgement:
+        return await settled(self._world.judge())
 
     async def close(self) -> None:
         self._forget()
-        if isinstance(self._world, SimulatedEpisode):
-            await self._world.close()
+        for call in self._under_way:
+            call.cancel()
+        await _closed(self._world)
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        return self._world.tools
-
-    def call(self, name: str, arguments: Mapping[str, object]) -> str:
+    async def call(self, name: str, arguments: Mapping[str, object]) -> Called:
         """Call a tool on the agent's behalf, while it has steps left."""
-        if self._world.closed:
-            return "Tool error: the user has been handed over; nothing more can be done."
-        if not self._steps_left:
-            return "Tool error: no steps are left in this attempt."
-        result = self._world.call(Call(name, arguments))
-        self._steps_left = self._report(write_call(name, arguments), result)
-        return result
+        # A client that hangs up must not leave a call half made.
+        made = asyncio.ensure_future(self._called(name, arguments))
+        self._under_way.add(made)
+        made.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(made)
+
+    async def _called(self, name: str, arguments: Mapping[str, object]) -> Called:
+        async with self._one_at_a_time:
+            if self._over:
+                return Called.refused("the conversation is over; nothing more can be done.")
+            if not self._steps_left:
+                return Called.refused("no steps are left in this attempt.")
+            call = write_call(name, arguments)
+            done = await self._done(call) if name in self.tools else _unknown(name, self.tools)
+            self._steps_left = self._report(call, done.recorded)
+            return done
+
+    async def _done(self, call: str) -> Called:
+        try:
+            turn: Turn | None = await settled(self._world.reply(call))
+        except Exception as error:
+            # Told where the runner hears it: with the agent's next answer.
+            self._broke, self._over = error, True
+            return Called.refused("the world broke; this is not your fault.")
+        self._over = turn is None
+        return Called.of_turn(turn)
 
 
-def _application(worlds: Mapping[str, McpEpisode]) -> Any:
-    """The official MCP server, once for all worlds; the path of a request says which is meant."""
-    from mcp.server.lowlevel import Server
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from mcp.server.transport_security import TransportSecuritySettings
-    from mcp.types import (
-        CallToolRequestParams,
-        CallToolResult,
-        ListToolsResult,
-        PaginatedRequestParams,
-        TextContent,
-    )
-    from mcp.types import Tool as McpTool
-    from starlette.applications import Starlette
-    from starlette.responses import JSONResponse
-    from starlette.routing import Mount
-
-    def world_of(path: str) -> McpEpisode | None:
-        secret, _, rest = path.strip("/").partition("/")
-        return worlds.get(secret) if rest == "mcp" else None
-
-    def meant(context: Any) -> McpEpisode:
-        found = world_of(context.request.scope["path"])
-        if found is None:
-            raise ValueError("this attempt is over")
-        return found
-
-    async def list_tools(context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(
-            tools=[
-                McpTool(name=one.name, description=one.description, input_schema=_schema(one))
-                for one in meant(context).tools.values()
-            ]
-        )
-
-    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        result = meant(context).call(params.name, params.arguments or {})
-        kind, _, text = result.partition(": ")
-        return CallToolResult(
-            content=[TextContent(type="text", text=text)], is_error=kind == "Tool error"
-        )
-
-    server: Server[Any] = Server("passhat", on_list_tools=list_tools, on_call_tool=call_tool)
-    manager = StreamableHTTPSessionManager(
-        server,
-        stateless=True,
-        json_response=True,
-        max_request_body_size=1024 * 1024,
-        # Web pages in a browser on this machine are kept out, whatever name they call it by.
-        security_settings=TransportSecuritySettings(allowed_hosts=["127.0.0.1:*"]),
-    )
-
-    async def by_path(scope: Scope, receive: Receive, send: Send) -> None:
-        if world_of(scope["path"]) is None:
-            gone = JSONResponse({"error": "there is no such attempt, or it is over"}, 404)
-            await gone(scope, receive, send)
-        else:
-            await manager.handle_request(scope, receive, send)
-
-    @asynccontextmanager
-    async def lifespan(_app: object) -> AsyncIterator[None]:
-        async with manager.run():
-            yield
-
-    return Starlette(routes=[Mount("/", by_path)], lifespan=lifespan)
+def _unknown(name: str, tools: Mapping[str, ToolSpec]) -> Called:
+    return Called.refused(f"there is no tool {name!r}; there are: {', '.join(tools)}.")
 
 
-def _schema(tool: Tool) -> dict[str, Any]:
-    """A tool's parameters as JSON Schema."""
-    properties = {
-        name: {**_KINDS.get(tool.kinds[name], {"type": "string"}), "description": what}
-        for name, what in tool.parameters.items()
-    }
-    return {"type": "object", "properties": properties, "required": list(properties)}
+def _without_tools(name: str) -> str:
+    return f"{name} has no tools that could be served by MCP."
+
+
+def _is_known_to_have_none(suite: Suite) -> bool:
+    """Whether a look at the first turn says so; only at one that costs nothing to look at."""
+    if not suite.tasks or iscoroutinefunction(suite.episode):
+        return False
+    probe: Any = suite.episode(suite.tasks[0], 0)
+    if hasattr(probe, "close") or hasattr(probe, "join") or iscoroutinefunction(probe.open):
+        return False
+    turn = probe.open()
+    return isinstance(turn, Turn) and not turn.tools
+
+
+async def _closed(thing: object) -> None:
+    close = getattr(thing, "close", None)
+    if close is not None:
+        await settled(close())

@@ -1,70 +1,66 @@
 """``--on ray``: attempts made by the workers of a Ray cluster, on this machine or many.
 
 Claims and results stay where the command was called: that process alone writes to the store, as
-results come. A worker that dies costs the attempts it was making, which are made again elsewhere.
+results come. This module finds the cluster and starts its workers; :mod:`passhat.runner.ray_crew`
+keeps them at work.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
-from passhat.outcomes import MissingReason
-from passhat.runner.attempting import seed_of
-from passhat.runner.queues import Claims, Outbox, Wanted
+from passhat.runner.gatekeeping import Gatekeeper
+from passhat.runner.queues import Claims, Outbox
+from passhat.runner.ray_crew import RayCrew, connection_lost, line_of
 from passhat.runner.ray_worker import About, Job, RayWorker
 from passhat.runner.running import RunPlan
-from passhat.store import AttemptRecord
-from passhat.suites.base import Judgement
+from passhat.runner.set_up import SetUp
 
 __all__ = ["OnRay"]
 
 _START_SECONDS = 120.0
-_GONE_SECONDS = 120.0
-_PAUSE_SECONDS = 0.2
-_DEATHS = 3
-"""An attempt during which its worker died so often is not tried again."""
-_QUICK_SECONDS, _SLOW_SECONDS = 0.1, 0.5
-_LARGEST_BATCH = 64
+_CLOSE_SECONDS = 10.0
 _NOT_SHIPPED = [".git", ".venv", ".passhat", "node_modules", "__pycache__", "*.db", "*.db-*"]
-
-
-@dataclass(eq=False, slots=True)
-class _Worker:
-    """A worker, how many batches it has, and whether it answers."""
-
-    actor: Any
-    busy: int = 0
-    down: bool = False
-    reviving: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
 class OnRay:
     """Workers on a Ray cluster, for one run; use it as a context manager.
 
+    A process that is connected to a cluster already keeps that connection.
+
     Parameters
     ----------
     plan : RunPlan
         What is to be run.
-    suite, agent : str
-        Their names: each worker loads them for itself.
+    set_up : SetUp
+        The same by name: each worker loads it for itself.
+    models : sequence of Agent
+        Everybody in the plan who may spend.
     address : str
         ``ray://head:10001``, the address of a cluster on this machine, or empty for a new one here.
     """
 
-    def __init__(self, plan: RunPlan, suite: str, agent: str, address: str = "") -> None:
+    def __init__(
+        self, plan: RunPlan, set_up: SetUp, models: Sequence[Agent] = (), address: str = ""
+    ) -> None:
+        if hasattr(plan.suite, "harness"):
+            raise InvalidValue(
+                f"{plan.suite.name} makes its attempts by itself, so Ray workers cannot make them.",
+                hint="Leave out --on; --jobs says how many it makes at once.",
+            )
         self._plan = plan
-        self._names = (suite, agent)
+        self._set_up = set_up
+        self._models = models or (plan.agent,)
         self._address = address
         self._remote = address.startswith("ray://")
-        self._workers: list[_Worker] = []
+        self._connected = False
+        self._actors: list[Any] = []
         try:
             import ray
         except ImportError:
@@ -85,42 +81,55 @@ class OnRay:
 
     @property
     def workers(self) -> int:
-        return len(self._workers)
+        return len(self._actors)
 
     def __enter__(self) -> Self:
         try:
             self._connect()
             self._start()
         except BaseException:
-            self._ray.shutdown()
+            self._leave()
             raise
         return self
 
     def __exit__(
         self,
         _kind: type[BaseException] | None,
-        _error: BaseException | None,
+        error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        for worker in self._workers:
-            self._ray.kill(worker.actor)
-        self._ray.shutdown()
+        if isinstance(error, EngineUnavailable):
+            return  # a cluster that is gone does not answer to a goodbye, and Ray waits long for it
+        # A worker that is gone, perhaps with the whole cluster, needs no goodbye.
+        with suppress(self._ray.exceptions.RayError, ConnectionError, RuntimeError):
+            # One that is killed outright would leave its sandboxes behind.
+            closing = [actor.close.remote() for actor in self._actors]
+            self._ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_SECONDS)
+            self._dismiss()
+        self._leave()
 
     def _connect(self) -> None:
+        if self._ray.is_initialized():
+            return
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._remote:
             project = {"working_dir": str(Path.cwd()), "excludes": _NOT_SHIPPED}
             quiet = {**quiet, "runtime_env": project}
         elif not self._address:
             quiet = {**quiet, "include_dashboard": False}
+        self._connected = True
         try:
             self._ray.init(self._address or "local", **quiet)
         except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
             raise EngineUnavailable(
-                f"the Ray cluster {self._address or 'here'} cannot be used ({_line(error)}).",
+                f"the Ray cluster {self._address or 'here'} cannot be used ({line_of(error)}).",
                 hint="Start one with `ray start --head`; if it asks for a token, set "
                 "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here as there.",
             ) from None
+
+    def _leave(self) -> None:
+        if self._connected:
+            self._ray.shutdown()
 
     def _start(self) -> None:
         """As many workers as the cluster has processors, and no more than attempts at once."""
@@ -128,7 +137,7 @@ class OnRay:
         processors = int(self._ray.cluster_resources().get("CPU", 0))
         count = max(1, min(plan.jobs, processors))
         job = Job(
-            *self._names,
+            self._set_up,
             folder="" if self._remote else str(Path.cwd()),
             run=plan.record.id,
             tasks=tuple(task.id for task in plan.record.tasks),
@@ -136,16 +145,13 @@ class OnRay:
             limits=plan.limits,
             seed=plan.seed,
             temperature=plan.temperature,
+            top_p=plan.top_p,
             canary=plan.canary,
-            workers=count,
         )
-        made = self._ray.remote(
-            num_cpus=1, max_restarts=-1, max_concurrency=-(-plan.jobs // count) + 1
-        )(RayWorker)
-        self._workers = [_Worker(made.remote(job)) for _ in range(count)]
+        self._actors = self._hired(count, job)
         try:
             said = self._ray.get(
-                [worker.actor.about.remote() for worker in self._workers], timeout=_START_SECONDS
+                [actor.about.remote() for actor in self._actors], timeout=_START_SECONDS
             )
         except self._ray.exceptions.GetTimeoutError:
             raise EngineUnavailable(
@@ -154,18 +160,27 @@ class OnRay:
                 hint="Ask for fewer with --jobs, or add nodes.",
             ) from None
         except self._ray.exceptions.RayError as error:
-            raise EngineUnavailable(
-                f"a worker cannot load suite {self._names[0]!r} and agent {self._names[1]!r} "
-                f"({_cause(error)}).",
-                hint="The project's folder is brought along; packages it needs, and passhat, must "
-                "be installed on every node.",
-            ) from None
+            raise self._cannot_load(_cause(error)) from None
+        except ConnectionError as error:
+            raise connection_lost(error) from None
         self._refuse_differing(said)
 
+    def _hired(self, count: int, job: Job) -> list[Any]:
+        """Workers, in processes of their own."""
+        # All attempts may end up at one worker, and answers to their questions must get through.
+        at_once = self._plan.jobs + 8
+        made = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=at_once)(RayWorker)
+        return [made.remote(job) for _ in range(count)]
+
+    def _dismiss(self) -> None:
+        for actor in self._actors:
+            self._ray.kill(actor)
+
     def _refuse_differing(self, said: Sequence[About]) -> None:
-        suite = self._plan.suite
-        here = About(version("passhat"), suite.fingerprint, suite.judge_fingerprint)
+        here = About.of(self._plan.suite)
         for about in said:
+            if about.wrong:
+                raise self._cannot_load(about.wrong)
             names = [
                 name for name in About.__slots__ if getattr(about, name) != getattr(here, name)
             ]
@@ -176,99 +191,19 @@ class OnRay:
                     hint="Install the same passhat and the same suite on every node.",
                 )
 
-    # -- while the run goes on ------------------------------------------------------------------
+    def _cannot_load(self, why: str) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"a worker cannot load suite {self._set_up.suite!r} and agent "
+            f"{self._set_up.agent!r} ({why}).",
+            hint="The project's folder is brought along; packages it needs, and passhat, must be "
+            "installed on every node.",
+        )
 
     async def work(self, plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once, cluster-wide."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(plan.jobs):
-                    group.create_task(self._slot(claims, outbox))
-        finally:
-            for worker in self._workers:
-                if worker.reviving is not None:
-                    worker.reviving.cancel()
-
-    async def _slot(self, claims: Claims, outbox: Outbox) -> None:
-        """One batch after the other; batches grow while they are over quickly."""
-        size = 1
-        while True:
-            batch: list[Wanted] = []
-            while len(batch) < size and (one := await claims.following()) is not None:
-                batch.append(one)
-            if not batch:
-                return
-            before = time.monotonic()
-            for record in await self._made(batch):
-                outbox.put(record)
-            await outbox.room()
-            spent = time.monotonic() - before
-            if spent < _QUICK_SECONDS:
-                size = min(2 * size, _LARGEST_BATCH)
-            elif spent > _SLOW_SECONDS:
-                size = max(1, size // 2)
-
-    async def _made(self, batch: list[Wanted]) -> list[AttemptRecord]:
-        """Whatever happens to workers, this returns what came of a batch."""
-        for _ in range(_DEATHS):
-            records = await self._tried(batch)
-            if records is not None:
-                return records
-            if len(batch) > 1:  # one of them may be what workers die of: the others are not
-                return [record for one in batch for record in await self._made([one])]
-        ((task, number),) = batch
-        why = f"the worker died {_DEATHS} times while it made this attempt"
-        judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, why)
-        seed = seed_of(self._plan.seed, task, number)
-        return [AttemptRecord(task, number, judgement, seed=seed, retries=_DEATHS - 1)]
-
-    async def _tried(self, batch: list[Wanted]) -> list[AttemptRecord] | None:
-        worker = await self._free_worker()
-        worker.busy += 1
-        try:
-            reference = worker.actor.make.remote(batch)
-            records: list[AttemptRecord] = await asyncio.wrap_future(reference.future())
-        except self._ray.exceptions.RayActorError:
-            self._revive(worker)
-            return None
-        finally:
-            worker.busy -= 1
-        return records
-
-    async def _free_worker(self) -> _Worker:
-        """The one with the least to do; waits while none answers."""
-        end = time.monotonic() + _GONE_SECONDS
-        while not (alive := [worker for worker in self._workers if not worker.down]):
-            if time.monotonic() > end:
-                raise EngineUnavailable(
-                    f"no worker of the Ray cluster has answered for {_GONE_SECONDS:g} s.",
-                    hint="What is finished is kept; the same command goes on.",
-                )
-            await asyncio.sleep(_PAUSE_SECONDS)
-        return min(alive, key=lambda worker: worker.busy)
-
-    def _revive(self, worker: _Worker) -> None:
-        """Ray starts a worker that died again, here or on another node; wait for its first word."""
-        if worker.down:
-            return
-        worker.down = True
-
-        async def answer() -> None:
-            while True:
-                try:
-                    await asyncio.wrap_future(worker.actor.about.remote().future())
-                except self._ray.exceptions.RayError:
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                else:
-                    worker.down = False
-                    return
-
-        worker.reviving = asyncio.create_task(answer())
-
-
-def _line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+        head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
+        crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models), head)
+        await crew.work(claims, outbox)
 
 
 def _cause(error: BaseException) -> str:

@@ -1,28 +1,33 @@
 """What a Ray worker does: load suite and agent by name, and make attempts as the local runner does.
 
 Nothing here imports Ray. The worker is a process of its own, perhaps on another machine, so it is
-told everything in one :class:`Job`.
+told everything in one :class:`Job`. It judges programs in a sandbox of its own, serves MCP worlds
+on its own machine, and asks the process that started the run before it passes a shared limit.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
-from passhat.agents import load_agent
 from passhat.agents.base import AttemptInfo
+from passhat.errors import PasshatError, RunStopped
 from passhat.runner.attempting import Attempter, seed_of
+from passhat.runner.budget import Account
 from passhat.runner.canaries import Canary
+from passhat.runner.gatekeeping import AccountElsewhere, Answer, Line, News, Question, Settled
 from passhat.runner.redaction import Redactor
+from passhat.runner.set_up import Loaded, SetUp
 from passhat.runner.time_limits import Limits, Watch
 from passhat.store.records import AttemptRecord
-from passhat.suites import load_suite
+from passhat.suites.base import Suite
 
-__all__ = ["About", "Job", "RayWorker"]
+__all__ = ["About", "Job", "Made", "RayWorker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,10 @@ class Job:
     """A run as workers need to know it; suite and agent are names, not objects.
 
     ``folder`` is where the names mean what they meant to the user; empty where Ray has brought the
-    project's files along. ``workers`` is how many there are: a rate that holds for all of them is
-    shared out by that number.
+    project's files along.
     """
 
-    suite: str
-    agent: str
+    set_up: SetUp
     folder: str
     run: str
     tasks: tuple[str, ...]
@@ -43,8 +46,8 @@ class Job:
     limits: Limits
     seed: int
     temperature: float | None
+    top_p: float | None
     canary: bool
-    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,29 @@ class About:
     """What must be the same on every worker as where the run was planned."""
 
     passhat: str
-    suite_fingerprint: str
-    judge_fingerprint: str
+    suite: str
+    judge: str
+    wrong: str = ""
+    """Why this worker can do nothing, if it cannot."""
+
+    @classmethod
+    def of(cls, suite: Suite) -> About:
+        """Asks the suite for its judge, so that a sandbox is tried before any attempt."""
+        judge = f"{getattr(suite, 'judge', suite.name)}, {suite.judge_fingerprint}"
+        return cls(version("passhat"), suite.fingerprint, judge)
+
+
+@dataclass(slots=True)
+class Made:
+    """What came of a batch.
+
+    ``settled`` is what calls used that the gatekeeper was not told yet; ``stopped`` is set when no
+    further attempt could succeed.
+    """
+
+    records: list[AttemptRecord] = field(default_factory=list)
+    settled: Settled = ()
+    stopped: tuple[str, str | None] | None = None
 
 
 class RayWorker:
@@ -65,40 +89,86 @@ class RayWorker:
         if "" not in sys.path:
             sys.path.insert(0, "")  # python:MODULE may be a module of the user's folder
         self._job = job
-        self._suite = load_suite(job.suite)
-        self._tasks = {task.id: task for task in self._suite.tasks}
-        agent = load_agent(job.agent)
-        share = getattr(agent, "share_among", None)
-        if share is not None:
-            share(job.workers)
-        canary = Canary(f"{job.run}/{job.seed}", job.tasks, job.attempts)
-        # The secrets to be kept out of transcripts are those of this machine.
-        redact = Redactor(os.environ)
-        self._attempter = Attempter(
-            self._suite, agent, job.limits, redact, canary if job.canary else None
-        )
+        self._line = Line()
         self._watch = Watch(job.limits)
         self._watching: asyncio.Task[None] | None = None
+        # The secrets to be kept out of transcripts are those of this machine.
+        self._redact = Redactor(os.environ)
+        self._wrong = ""
+        try:
+            self._loaded = self._load(job.set_up)
+        except PasshatError as error:
+            self._wrong = str(error)
+            return
+        self._tasks = {task.id: task for task in self._loaded.suite.tasks}
+        canary = Canary(f"{job.run}/{job.seed}", job.tasks, job.attempts) if job.canary else None
+        self._attempter = Attempter(
+            self._loaded.suite, self._loaded.agent, job.limits, self._redact, canary
+        )
+
+    def _load(self, set_up: SetUp) -> Loaded:
+        # As many programs at once as this worker has processors.
+        loaded = replace(set_up, judges=1).loaded()
+        self._line.share(loaded.models)
+        return loaded
 
     async def about(self) -> About:
         """Also a sign of life."""
-        return About(version("passhat"), self._suite.fingerprint, self._suite.judge_fingerprint)
+        if not self._wrong:
+            try:
+                return About.of(self._loaded.suite)
+            except PasshatError as error:
+                self._wrong = str(error)
+        return About(version("passhat"), "", "", self._wrong)
 
-    async def make(self, wanted: Sequence[tuple[str, int]]) -> list[AttemptRecord]:
-        """Make some attempts, one after the other."""
+    async def fetched(self) -> list[Question | News]:
+        """What this worker asks or tells, as soon as there is something."""
+        return await self._line.fetched()
+
+    async def hear(self, said: Sequence[Answer | News]) -> None:
+        """Answers to what it asked, and what other workers told."""
+        self._line.hear(said)
+
+    async def make(self, wanted: Sequence[tuple[str, int]]) -> Made:
+        """Make some attempts, one after the other; under a cap, one."""
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch.keep())
         # A time limit cancels the task that it is about, which must be our own and not Ray's.
         return await asyncio.create_task(self._make(wanted))
 
-    async def _make(self, wanted: Sequence[tuple[str, int]]) -> list[AttemptRecord]:
+    async def _make(self, wanted: Sequence[tuple[str, int]]) -> Made:
         clock = self._watch.clock()
-        records = []
+        made = Made()
         try:
             for task, number in wanted:
                 seed = seed_of(self._job.seed, task, number)
-                info = AttemptInfo(task, number, seed, self._job.temperature)
-                records.append(await self._attempter.attempt(self._tasks[task], info, clock))
+                account = self._account(task, number)
+                info = AttemptInfo(
+                    task, number, seed, self._job.temperature, self._job.top_p, account
+                )
+                record = await self._attempter.attempt(self._tasks[task], info, clock)
+                made.records.append(record)
+                if isinstance(account, AccountElsewhere):
+                    made.settled += account.untold()
+        except RunStopped as error:
+            made.stopped = (self._redact(error.message), error.hint)
         finally:
             self._watch.forget(clock)
-        return records
+        return made
+
+    def _account(self, task: str, number: int) -> Account:
+        if self._job.set_up.spending.is_capped:
+            return AccountElsewhere(self._line, (task, number))
+        return Account()
+
+    async def close(self) -> None:
+        """End what suite and agent hold open, such as sandboxes."""
+        self._line.close()
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._wrong:
+            return
+        for one in (*self._loaded.models, self._loaded.suite):
+            close = getattr(one, "close", None)
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing

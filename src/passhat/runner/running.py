@@ -24,6 +24,7 @@ from passhat.runner.canaries import Canary
 from passhat.runner.harness import Harness
 from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
+from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
 from passhat.runner.time_limits import Limits, Watch
 from passhat.sequential import consumption_order
@@ -193,6 +194,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
             rule.take(*verdict)
         if rule.ask():
             stop.enough()
+    watched = Watched(plan.budget, store, plan.record.id)
     outbox = Outbox()
     claims = Claims(
         partial(store.claim, plan.record.id),
@@ -204,6 +206,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
 
     async def note(records: list[AttemptRecord]) -> None:
         await patience(partial(store.finish, plan.record.id, records))
+        watched.wrote(records)
         for record in records:
             progress.count(record)
             seen(record, progress)
@@ -213,6 +216,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
 
     workers = asyncio.ensure_future(work(plan, claims, outbox))
     writer = asyncio.create_task(_write(outbox, note))
+    watching = asyncio.create_task(watched.keep())
     stop.when_impatient(workers.cancel)
     try:
         await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
@@ -224,6 +228,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
         if not workers.cancelled():
             _raise_plainly(workers, plan.redact)
     finally:
+        watching.cancel()
         # Claims without a result, after a second Ctrl-C: free for the next runner.
         store.wait_at_most(_RELEASE_SECONDS)
         store.release(plan.record.id)

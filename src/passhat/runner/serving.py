@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import InvalidValue
@@ -59,12 +58,7 @@ class Listening:
             raise InvalidValue(f"the server at {self.url} did not start.")
         return self
 
-    async def __aexit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.runner.attempting import Limits
-from passhat.runner.budget import Budget, Sum
-from passhat.store import Store
+from passhat.runner.budget import Budget, Sum, Used
+from passhat.store import AttemptRecord, Store
 
-__all__ = ["Spending", "budget_for", "prepare"]
+__all__ = ["Spending", "Watched", "budget_for", "prepare"]
 
 _INPUT_BEFORE_SEEN = 4_000
 """Tokens of input of one call, as long as none was seen."""
-_TOKENS, _COST = 6, 7
-"""Columns of ``Store.rows``."""
+_LOOK_SECONDS = 2.0
+"""How often the store is asked what other runners have used."""
+_LOOK_FACTOR = 50.0
+"""Time between two looks, in times of how long one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,40 +102,67 @@ def budget_for(
     steps = [one.worst_step(_INPUT_BEFORE_SEEN) for one in models]
     step = Sum(sum(one.tokens or 0.0 for one in steps), sum(one.cost or 0.0 for one in steps))
     first = step.times(limits.max_steps)
-    before = _spent_before(store, run, spending)
-    each = before.largest.times(1.5) if before.made else first
     return Budget(
-        cost=spending.cost,
-        tokens=spending.tokens,
-        first=first,
-        spent=before.total + each.times(before.unknown),
-        largest=before.largest,
-        made=before.made,
+        cost=spending.cost, tokens=spending.tokens, first=first, before=_used(store, run, spending)
     )
 
 
-@dataclass(slots=True)
-class _Before:
-    """What finished attempts used, and of how many nobody knows that."""
+class Watched:
+    """Tells a budget, if there is one, now and then what other runners of the run have used.
 
-    total: Sum = field(default_factory=Sum)
-    largest: Sum = field(default_factory=Sum)
-    made: int = 0
-    unknown: int = 0
+    Only what is finished is seen. What others have in flight, and what they finished since the last
+    look, can go beyond the cap.
+    """
+
+    def __init__(self, budget: Budget | None, store: Store, run: str) -> None:
+        self._budget = budget
+        self._store = store
+        self._run = run
+        self._priced = budget is not None and budget.cap.cost < math.inf
+        self._ours = Used()
+
+    def wrote(self, records: Sequence[AttemptRecord]) -> None:
+        """These attempts in the store are ours."""
+        for one in records if self._budget is not None else ():
+            self._ours = _with(self._ours, one.tokens, one.cost, self._priced)
+
+    async def keep(self) -> None:
+        """Look for ever; whoever starts this cancels it. A look that takes long is made rarely."""
+        while self._budget is not None:
+            before = time.monotonic()
+            with suppress(StoreUnavailable):
+                self._look(self._budget)
+            spent = time.monotonic() - before
+            await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * spent))
+
+    def _look(self, budget: Budget) -> None:
+        """Learn what the store has that is not ours."""
+        found = _used_in(self._store, self._run, priced=self._priced)
+        budget.learn(found.without(self._ours))
 
 
-def _spent_before(store: Store, run: str, spending: Spending) -> _Before:
-    before = _Before()
-    if all(one.id != run for one in store.runs()):
-        return before
-    for block in store.rows(run):
-        for row in block:
-            tokens, cost = row[_TOKENS], row[_COST]
-            if tokens is None or (cost is None and spending.cost is not None):
-                before.unknown += 1
-            elif tokens or cost:
-                used = Sum(float(str(tokens)), float(str(cost or 0.0)))
-                before.total += used
-                before.largest = before.largest.larger(used)
-                before.made += 1
-    return before
+def _used(store: Store, run: str, spending: Spending) -> Used:
+    return _used_in(store, run, priced=spending.cost is not None)
+
+
+def _used_in(store: Store, run: str, *, priced: bool) -> Used:
+    """What the finished attempts of a run used, by one query."""
+    found = store.used(run, priced=priced)
+    return Used(
+        Sum(found.tokens, found.cost),
+        Sum(found.most_tokens, found.most_cost),
+        found.made,
+        found.unknown,
+    )
+
+
+def _with(used: Used, tokens: float | None, cost: float | None, priced: bool) -> Used:
+    """One more attempt; counted as the store counts."""
+    if tokens is None or (cost is None and priced):
+        return replace(used, unknown=used.unknown + 1)
+    if not tokens and not cost:
+        return used
+    one = Sum(tokens, cost or 0.0)
+    return replace(
+        used, total=used.total + one, largest=used.largest.larger(one), made=used.made + 1
+    )

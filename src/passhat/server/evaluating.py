@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from passhat.agents import load_agent
 from passhat.outcomes import Run, Verdict
 from passhat.readers.store import run_from_store
-from passhat.report import Report, ReportOptions, RunReport, build_report
+from passhat.report.building import ReportOptions, build_report
+from passhat.report.view import Report, RunReport
 from passhat.runner import Progress, run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.redaction import Redactor

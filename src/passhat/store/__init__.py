@@ -2,7 +2,7 @@
 
 from passhat.store.addresses import is_address, without_password
 from passhat.store.base import Store
-from passhat.store.opening import open_store
+from passhat.store.opening import open_reading, open_store
 from passhat.store.records import (
     AttemptRecord,
     Ended,
@@ -25,6 +25,7 @@ __all__ = [
     "StoredJudgement",
     "StoredRun",
     "is_address",
+    "open_reading",
     "open_store",
     "without_password",
 ]

@@ -126,7 +126,7 @@ class Store(ABC):
 
     @abstractmethod
     def _tell(self, run: str) -> None:
-        """Tell whoever watches that attempts were finished; part of the transaction."""
+        """Tell whoever watches that a run has moved; part of the transaction."""
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -151,6 +151,7 @@ class Store(ABC):
                     for position, task in enumerate(run.tasks)
                 ),
             )
+            self._tell(run.id)
 
     def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
         """Write down what came of claimed attempts, all of them in one transaction."""
@@ -199,6 +200,8 @@ class Store(ABC):
                     "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
                     (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
                 ).rowcount
+            if count:
+                self._tell(run)
         return count
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
@@ -217,6 +220,7 @@ class Store(ABC):
         """Delete a run with everything that belongs to it."""
         with self._transaction():
             self._db.execute("DELETE FROM runs WHERE id = ?", (run,))
+            self._tell(run)
         self._task_keys.pop(run, None)
 
     # -- reading -------------------------------------------------------------------------------
@@ -247,6 +251,14 @@ class Store(ABC):
     def alike(self, run: str) -> tuple[int, int]:
         """Tasks with several answers, and those where every attempt gave the same one."""
         return counting.alike(self._db, self._key(run))
+
+    def used(self, run: str, *, priced: bool) -> counting.Usage:
+        """Tokens and money of the finished attempts; nothing for a run that is not there.
+
+        ``priced`` is whether an attempt without a cost counts as one whose use is not known.
+        """
+        key = self._found_key(run)
+        return counting.Usage() if key is None else counting.used(self._db, key, priced=priced)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""

@@ -191,6 +191,7 @@ def _write_block(source: Store, target: Store, run: str, block: Sequence[tuple[s
                 f"{changed} WHERE attempts.verdict IS NULL"
             )
         target._db.executemany(statement, [(key, keys[row[0]], *row[1:]) for row in lacking])
+    target._tell(run)
     return added
 
 

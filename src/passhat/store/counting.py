@@ -18,7 +18,7 @@ from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.records import Made
 
-__all__ = ["Counts", "alike", "counts", "made", "measure_sums"]
+__all__ = ["Counts", "Usage", "alike", "counts", "made", "measure_sums", "used"]
 
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
@@ -69,6 +69,36 @@ class Counts:
     c: IntArray
     m: IntArray
     reasons: Mapping[Verdict, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What attempts used: sums and the largest, and how many that was; ``unknown`` are apart."""
+
+    tokens: float = 0.0
+    cost: float = 0.0
+    most_tokens: float = 0.0
+    most_cost: float = 0.0
+    made: int = 0
+    unknown: int = 0
+
+
+def used(database: Database, run: int, *, priced: bool) -> Usage:
+    """Add up tokens and money. An attempt that used nothing is not counted as made."""
+    known = f"tokens IS NOT NULL{' AND cost IS NOT NULL' if priced else ''}"
+    row = database.execute(
+        "SELECT coalesce(sum(tokens), 0), coalesce(sum(coalesce(cost, 0)), 0), "
+        "coalesce(max(tokens), 0), coalesce(max(coalesce(cost, 0)), 0), "
+        "count(*) FILTER (WHERE tokens > 0 OR cost > 0) "
+        f"FROM attempts WHERE run = ? AND verdict IS NOT NULL AND {known}",
+        (run,),
+    ).fetchone()
+    ((unknown,),) = database.execute(
+        f"SELECT count(*) FROM attempts WHERE run = ? AND verdict IS NOT NULL AND NOT ({known})",
+        (run,),
+    ).fetchall()
+    tokens, cost, most_tokens, most_cost = map(float, row[:4])
+    return Usage(tokens, cost, most_tokens, most_cost, int(row[4]), int(unknown))
 
 
 def counts(stream: Stream, run: int) -> Counts:

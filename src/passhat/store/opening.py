@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from passhat.errors import InvalidValue
 from passhat.store.addresses import is_address
 from passhat.store.base import Store
+from passhat.store.reading import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
+from passhat.store.sqlite_reading import SqliteReading
 
-__all__ = ["open_store"]
+__all__ = ["open_reading", "open_store"]
 
 
-def open_store(place: str = DEFAULT_PATH, *, must_exist: bool = False) -> Store:
+def open_store(
+    place: str = DEFAULT_PATH, *, must_exist: bool = False, read_only: bool = False
+) -> Store:
     """The store at a path or an address.
 
     Parameters
@@ -18,9 +23,32 @@ def open_store(place: str = DEFAULT_PATH, *, must_exist: bool = False) -> Store:
         A path, or ``postgresql://user@host/database``.
     must_exist : bool
         Refuse a store that is not there, rather than make it.
+    read_only : bool
+        Have the database refuse whatever would write, once the tables are up to date.
     """
     if not is_address(place):
-        return SqliteStore(place, must_exist=must_exist)
+        _refuse_other_addresses(place)
+        return SqliteStore(place, must_exist=must_exist, read_only=read_only)
     from passhat.store.postgres import PostgresStore
 
-    return PostgresStore(place, must_exist=must_exist)
+    return PostgresStore(place, must_exist=must_exist, read_only=read_only)
+
+
+def open_reading(place: str = DEFAULT_PATH) -> Reading:
+    """A store that is there, as pages see it: nothing can be written through it."""
+    if not is_address(place):
+        _refuse_other_addresses(place)
+        return SqliteReading(place)
+    from passhat.store.postgres_reading import PostgresReading
+
+    return PostgresReading(place)
+
+
+def _refuse_other_addresses(place: str) -> None:
+    """A folder by the name of an address, with its password, is not what anybody wants."""
+    scheme, sign, _ = place.partition("://")
+    if sign:
+        raise InvalidValue(
+            f"a store cannot be at {scheme}://...",
+            hint="It is a file, or postgresql://USER@HOST/DATABASE.",
+        )

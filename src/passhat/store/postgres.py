@@ -9,13 +9,13 @@ from typing import Any
 from passhat.errors import PasshatError
 from passhat.store.base import FINISHED_COLUMNS, Store
 from passhat.store.heartbeats import GONE_SECONDS, Heartbeat, silent_owners
+from passhat.store.listening import CHANNEL, Listening
 from passhat.store.owners import is_gone, this_owner
 from passhat.store.postgres_connection import PostgresConnection
 from passhat.store.schema import migrate_postgres
 
 __all__ = ["PostgresStore"]
 
-_CHANNEL = "passhat"
 _CLAIM = (
     "INSERT INTO attempts (run, task, number, owner) "
     "SELECT ?, u.task, u.number, ? FROM unnest(?::bigint[], ?::integer[]) AS u(task, number) "
@@ -61,17 +61,22 @@ class PostgresStore(Store):
     _db: PostgresConnection
 
     def __init__(
-        self, address: str, *, must_exist: bool = False, gone_after: float = GONE_SECONDS
+        self,
+        address: str,
+        *,
+        must_exist: bool = False,
+        read_only: bool = False,
+        gone_after: float = GONE_SECONDS,
     ) -> None:
         super().__init__()
-        self._db = PostgresConnection(address)
+        self._db = PostgresConnection(address, read_only=read_only)
         self.path = self._db.name
-        self._address = address
         self._gone_after = gone_after
         # Two stores of one process are two owners.
         self._owner = f"{this_owner()}/{secrets.token_hex(4)}"
         self._heart = Heartbeat(address, self._owner)
-        self._listening: PostgresConnection | None = None
+        self._listening = Listening(address)
+        self._going: set[str] = set()
         try:
             migrate_postgres(self._db, self.path, must_exist=must_exist)
         except PasshatError:
@@ -80,8 +85,7 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         self._heart.stop()
-        if self._listening is not None:
-            self._listening.close()
+        self._listening.close()
         super().close()
 
     def wait_at_most(self, seconds: float) -> None:
@@ -92,20 +96,14 @@ class PostgresStore(Store):
         key, tasks = self._key(run), self._tasks(run)
         wanted = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
         got = set(self._db.execute(_CLAIM, (key, self._owner, *wanted)).fetchall())
+        if run not in self._going:
+            # Whoever watches sees that the run goes on; from now on results tell.
+            self._tell(run)
+            self._going.add(run)
         return [one for one in attempts if (tasks[one[0]], one[1]) in got]
 
     def changes(self, seconds: float) -> bool:
-        if self._listening is None:
-            self._listening = PostgresConnection(self._address)
-            self._listening.execute(f"LISTEN {_CHANNEL}")
-            return True
-        try:
-            return self._listening.notifies(seconds) > 0
-        except PasshatError:
-            # What came while the server was away is unknown: listen again, and look.
-            self._listening.close()
-            self._listening = None
-            raise
+        return self._listening.wait(seconds)
 
     def is_sound(self) -> bool:
         """Whether every row of every table can be read, and every index agrees with its table."""
@@ -139,7 +137,7 @@ class PostgresStore(Store):
             self._db.execute(sql, [list(column) for column in zip(*once.values(), strict=True)])
 
     def _tell(self, run: str) -> None:
-        self._db.execute("SELECT pg_notify(?, ?)", (_CHANNEL, run))
+        self._db.execute("SELECT pg_notify(?, ?)", (CHANNEL, run))
 
     def _gone_owners(self, run: int) -> list[str]:
         return [

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from passhat.errors import InvalidValue, MissingExtra, PasshatError, ReadError, StoreUnavailable
-from passhat.store.addresses import without_password
+from passhat.store.addresses import is_well_formed, without_password
 
 try:
     import psycopg
@@ -46,12 +46,21 @@ class PostgresConnection:
     ----------
     address : str
         ``postgresql://user@host/database``, as libpq takes it.
+    read_only : bool
+        Whether the server refuses whatever would write.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
         self._address = address
+        self._read_only = read_only
         self.name = without_password(address)
         self._open: psycopg.Connection[Any] | None = None
+        if not is_well_formed(address):
+            raise InvalidValue(
+                f"{self.name} is not the address of a database.",
+                hint="It reads postgresql://USER@HOST:PORT/DATABASE; in a password, "
+                "@ / ? # % are written as %40 %2F %3F %23 %25.",
+            )
         try:
             psycopg.conninfo.conninfo_to_dict(address)
         except psycopg.Error as error:
@@ -59,6 +68,11 @@ class PostgresConnection:
                 f"{self.name} is not the address of a database ({_first_line(error)}).",
                 hint="It reads postgresql://USER@HOST:PORT/DATABASE.",
             ) from None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection was made and has not been found broken."""
+        return self._open is not None
 
     @property
     def in_transaction(self) -> bool:
@@ -113,6 +127,8 @@ class PostgresConnection:
                     self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS
                 )
                 self._open.adapters.register_dumper(str, _Text)
+                if self._read_only:
+                    self._open.execute("SET default_transaction_read_only = on")
             yield self._open
         except psycopg.Error as error:
             if self._open is None or self._open.broken or self._open.closed:

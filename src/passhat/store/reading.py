@@ -1,20 +1,19 @@
 """Questions that pages ask of a store, answered without reading more rows than are shown.
 
-The file is opened for reading only. Every question is one statement of plain SQL; where all
-attempts of a run must be looked at, the database counts them.
+The store is opened for reading only. Every question is one statement of SQL that both databases
+understand; where all attempts of a run must be looked at, the database counts them. What the
+databases do differently is in :mod:`passhat.store.sqlite_reading` and
+:mod:`passhat.store.postgres_reading`.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
-from passhat.errors import ReadError
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
 from passhat.store.answers import (
@@ -44,43 +43,56 @@ __all__ = [
 
 Row = tuple[Any, ...]
 
-_WAIT_SECONDS = 5.0
 
+class Reading(ABC):
+    """A store as pages see it; open one with :func:`passhat.store.open_reading`.
 
-class Reading:
-    """A store as pages see it. May be used from several threads; they take turns."""
+    May be used from several threads; they take turns.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        if not Path(path).is_file():
-            raise ReadError(
-                "there is no store.",
-                source=path,
-                hint="Make one with passhat run, or name it with --store PATH.",
-            )
-        address = f"file:{quote(str(Path(path).resolve()))}?mode=ro"
-        try:
-            self._db = sqlite3.connect(
-                address,
-                uri=True,
-                timeout=_WAIT_SECONDS,
-                check_same_thread=False,
-                isolation_level=None,
-            )
-            views = self._all("SELECT name FROM sqlite_master WHERE type = 'view'")
-        except sqlite3.Error as error:
-            raise ReadError(f"cannot be read as a store ({error}).", source=path) from None
-        # Where judgements may come later, a view shows every attempt with the newest one.
-        self._judged = ("judged",) in views
+    Attributes
+    ----------
+    path : str
+        Where the store is, as the user named it, without a password.
+    """
 
+    path: str
+    _OPEN_ATTEMPTS: ClassVar[str] = "attempts a"
+    """Attempts, where only those that are being made are asked for."""
+    _judged: bool = True
+    """Where judgements may come later, a view shows every attempt with the newest one."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- what databases do differently ---------------------------------------------------------
+
+    @abstractmethod
     def close(self) -> None:
-        with self._lock:
-            self._db.close()
+        """Nothing can be asked any more."""
 
-    def change(self) -> int:
-        """A number that differs whenever somebody else has written."""
-        return int(self._all("PRAGMA data_version")[0][0])
+    @abstractmethod
+    def change(self) -> object:
+        """Something that differs whenever somebody has written."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> bool:
+        """Wait until somebody wrote, at most so long; whether somebody did.
+
+        The first call begins to watch and is ``True``: what is there has to be read once. A thread
+        that waits needs a reading of its own.
+        """
+
+    @abstractmethod
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        """Every row of the answer; trouble is one of passhat's errors."""
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -90,7 +102,7 @@ class Reading:
             "SELECT r.key, r.id, r.agent, r.suite, r.name, r.planned, r.started, "
             "coalesce((SELECT max(a.finished) FROM attempts a "
             "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
-            "EXISTS (SELECT 1 FROM attempts a INDEXED BY attempts_open "
+            f"EXISTS (SELECT 1 FROM {self._OPEN_ATTEMPTS} "
             "WHERE a.run = r.key AND a.finished IS NULL) "
             "FROM runs r ORDER BY r.started, r.key"
         )
@@ -123,10 +135,12 @@ class Reading:
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), count(*), sum(seconds), sum(steps), sum(tokens), "
             f"sum(cost) FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL "
-            "GROUP BY verdict, coalesce(why, '') ORDER BY count(*) DESC, 2",
+            "GROUP BY verdict, coalesce(why, '')",
             run,
         )
-        return [Group(Verdict(row[0]), *row[1:]) for row in rows]
+        # Sorted here: databases do not agree on the order of words.
+        found = [Group(Verdict(row[0]), *row[1:]) for row in rows]
+        return sorted(found, key=lambda one: (-one.attempts, one.why, one.verdict))
 
     def protocol(self, run: int) -> Protocol:
         """What a run was begun with."""
@@ -155,6 +169,8 @@ class Reading:
 
     def task_keys(self, run: int, tasks: Sequence[str]) -> dict[str, int]:
         """The short numbers of some tasks."""
+        if not tasks:
+            return {}
         holes = ", ".join("?" * len(tasks))
         rows = self._all(
             f"SELECT task, key FROM tasks WHERE run = ? AND task IN ({holes})", run, *tasks
@@ -173,7 +189,7 @@ class Reading:
         where, values = self._where(run, wanted)
         if after is not None:
             where, values = f"{where} AND (a.task, a.number) > (?, ?)", (*values, *after)
-        return self._lines(f"{where} ORDER BY a.task, a.number LIMIT ?", (*values, size))
+        return self._lines(run, f"{where} ORDER BY a.task, a.number LIMIT ?", (*values, size))
 
     def newest(
         self, run: int, wanted: Wanted, size: int, before: tuple[str, int, int] | None = None
@@ -185,7 +201,7 @@ class Reading:
             where += " AND (a.finished, a.task, a.number) < (?, ?, ?)"
             values = (*values, *before)
         order = "ORDER BY a.finished DESC, a.task DESC, a.number DESC LIMIT ?"
-        return self._lines(f"{where} {order}", (*values, size))
+        return self._lines(run, f"{where} {order}", (*values, size))
 
     def beside(self, run: int, wanted: Wanted, place: Place, *, before: bool) -> AttemptLine | None:
         """The attempt just before or after a place."""
@@ -193,14 +209,14 @@ class Reading:
         sign, way = ("<", "DESC") if before else (">", "ASC")
         order = f"ORDER BY a.task {way}, a.number {way} LIMIT 1"
         found = self._lines(
-            f"{where} AND (a.task, a.number) {sign} (?, ?) {order}", (*values, *place)
+            run, f"{where} AND (a.task, a.number) {sign} (?, ?) {order}", (*values, *place)
         )
         return found[0] if found else None
 
     def line(self, run: int, place: Place) -> AttemptLine | None:
         """One finished attempt."""
         where, values = self._where(run, Wanted(task=place[0]))
-        found = self._lines(f"{where} AND a.number = ?", (*values, place[1]))
+        found = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
         return found[0] if found else None
 
     def words(self, run: int, place: Place) -> list[Word]:
@@ -229,6 +245,8 @@ class Reading:
 
     def marks(self, run: int, tasks: Sequence[int]) -> dict[int, list[tuple[int, Verdict]]]:
         """(number, verdict) of the finished attempts at some tasks."""
+        if not tasks:
+            return {}
         holes = ", ".join("?" * len(tasks))
         rows = self._all(
             f"SELECT task, number, verdict FROM {self._attempts(run)} WHERE run = ? AND task IN "
@@ -245,7 +263,7 @@ class Reading:
     # -- how ---------------------------------------------------------------------------------
 
     def _attempts(self, run: int | None) -> str:
-        """Where attempts are counted: the view costs a look-up each, and often there is none."""
+        """Where attempts are looked for: the view costs a look-up each, and often has none."""
         if not self._judged:
             return "attempts"
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
@@ -266,12 +284,12 @@ class Reading:
             chosen.append(wanted.task)
         return " AND ".join(parts), tuple(chosen)
 
-    def _lines(self, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
-        source = "judged" if self._judged else "attempts"
+    def _lines(self, run: int, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
+        # The name is looked up, not joined: then only for the rows that are left in the end.
         rows = self._all(
-            "SELECT a.task, t.task, a.number, a.verdict, coalesce(a.why, ''), "
-            "coalesce(a.detail, ''), a.steps, a.seconds, a.tokens, a.cost, a.seed, "
-            f"coalesce(a.finished, '') FROM {source} a JOIN tasks t ON t.key = a.task "
+            "SELECT a.task, (SELECT t.task FROM tasks t WHERE t.key = a.task), a.number, "
+            "a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), a.steps, a.seconds, "
+            f"a.tokens, a.cost, a.seed, coalesce(a.finished, '') FROM {self._attempts(run)} a "
             f"WHERE {rest}",
             *values,
         )
@@ -279,10 +297,3 @@ class Reading:
             AttemptLine((int(key), int(number)), task, number, Verdict(verdict), *others)
             for key, task, number, verdict, *others in rows
         ]
-
-    def _all(self, statement: str, *values: object) -> list[Row]:
-        try:
-            with self._lock:
-                return self._db.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise ReadError(f"cannot be read ({error}).", source=self.path) from None

@@ -13,7 +13,15 @@ from collections.abc import Iterator
 from passhat.errors import ReadError
 from passhat.store.database import Database
 
-__all__ = ["APPLICATION_ID", "PER_ATTEMPT", "VERSION", "migrate", "migrate_postgres"]
+__all__ = [
+    "APPLICATION_ID",
+    "PER_ATTEMPT",
+    "VERSION",
+    "migrate",
+    "migrate_postgres",
+    "postgres_version",
+    "refuse_unless_there",
+]
 
 APPLICATION_ID = 0x70617373
 """Marks a file as passhat's, so that another program's database is not written into."""
@@ -141,20 +149,15 @@ def _statements(script: str) -> Iterator[str]:
 
 def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None:
     """The same in PostgreSQL, where a table of our own holds the version."""
-    version = _postgres_version(database, name)
-    if version is None and must_exist:
-        raise ReadError(
-            "there is no store in this database.",
-            source=name,
-            hint="Make one with passhat run --store URL, or name another database.",
-        )
-    if version == VERSION:
+    if must_exist:
+        refuse_unless_there(database, name)
+    if postgres_version(database, name) == VERSION:
         return
     # Locked before the transaction begins, which then sees what another process has just made.
     database.execute(f"SELECT pg_advisory_lock({_LOCK})")
     database.execute("BEGIN")
     try:
-        version = _postgres_version(database, name)
+        version = postgres_version(database, name)
         if version is None:
             database.execute("CREATE TABLE passhat_store (version INTEGER NOT NULL)")
             database.execute("INSERT INTO passhat_store VALUES (0)")
@@ -168,6 +171,16 @@ def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None
         raise
 
 
+def refuse_unless_there(database: Database, name: str) -> None:
+    """Whoever only reads makes no tables."""
+    if postgres_version(database, name) is None:
+        raise ReadError(
+            "there is no store in this database.",
+            source=name,
+            hint="Make one with passhat run --store URL, or name another database.",
+        )
+
+
 def for_postgres(statements: str) -> str:
     """Statements that make tables, in PostgreSQL's words."""
     for pattern, words in _IN_POSTGRES:
@@ -175,7 +188,8 @@ def for_postgres(statements: str) -> str:
     return statements
 
 
-def _postgres_version(database: Database, name: str) -> int | None:
+def postgres_version(database: Database, name: str) -> int | None:
+    """Which version the tables have; ``None`` before they are made. A newer one is refused."""
     ours, theirs = database.execute(
         "SELECT to_regclass('passhat_store') IS NOT NULL, to_regclass('attempts') IS NOT NULL"
     ).fetchone()

@@ -42,7 +42,9 @@ class SqliteStore(Store):
     _BEGIN: ClassVar[str] = "BEGIN IMMEDIATE"
     _db: sqlite3.Connection
 
-    def __init__(self, path: str = DEFAULT_PATH, *, must_exist: bool = False) -> None:
+    def __init__(
+        self, path: str = DEFAULT_PATH, *, must_exist: bool = False, read_only: bool = False
+    ) -> None:
         super().__init__()
         self.path = path
         if must_exist and not Path(path).is_file():
@@ -61,6 +63,8 @@ class SqliteStore(Store):
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute("PRAGMA foreign_keys = ON")
             migrate(self._db, path)
+            if read_only:
+                self._db.execute("PRAGMA query_only = ON")
         except sqlite3.Error as error:
             self._db.close()
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None

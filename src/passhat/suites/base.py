@@ -63,7 +63,7 @@ class Turn:
     said : str, optional
         The user's words alone.
     result : str, optional
-        What a tool gave back, alone.
+        What a tool gave back, alone. ``text`` begins with ``Tool error: `` where it failed.
     tools : tuple of ToolSpec
         In the first turn: what can be called. A suite that offers tools reads calls in the form of
         ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
@@ -128,8 +128,8 @@ class Episode(Protocol):
     whether there are steps left.
     """
 
-    def open(self) -> Turn | Awaitable[Turn]:
-        """The first words to the agent."""
+    def open(self) -> Turn | Awaitable[Turn | None] | None:
+        """The first words to the agent; ``None`` when it was over before it was asked."""
 
     def reply(self, answer: str) -> Turn | Awaitable[Turn | None] | None:
         """What follows the agent's answer; ``None`` when the conversation is over."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
-from passhat.report import ReportOptions, build_report
+from passhat.report.building import ReportOptions, build_report
 from passhat.report.changes import task_changes
 from passhat.report.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.report.figures.article import SHAPES_OF_DIFFICULTY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
 from passhat.server.dashboard.app import make_app
 from passhat.server.dashboard.guard import Access
-from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.store import AttemptRecord, RunRecord, Store, open_store, without_password
 from passhat.suites.base import Judgement, Task
+from postgres_cluster import Cluster
 
 HOSTILE = (
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -82,9 +84,10 @@ def _attempt(draw: random.Random, task: str, number: int, skill: float) -> Attem
 class Stored:
     """Where the store is, and the ids of its runs."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-        with open_store(self.path) as store:
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.path = without_password(place)
+        with open_store(place) as store:
             self.a = write_run(store, "alpha <b>bold</b>", 0.8)
             self.b = write_run(store, "beta", 1.2)
             self.c = write_run(store, "beta", 1.1, seed=2)
@@ -92,13 +95,31 @@ class Stored:
 
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    return Stored(tmp_path_factory.mktemp("dashboard") / "store.db")
+    return Stored(str(tmp_path_factory.mktemp("dashboard") / "store.db"))
+
+
+SECRET = "a-password-that-nobody-may-see"
+
+
+@pytest.fixture(scope="session")
+def stored_in_postgres(postgres_server: Cluster) -> Stored:
+    """The same in a database; its server asks for no password, and takes any."""
+    address = postgres_server.make_database(f"d{secrets.token_hex(6)}")
+    return Stored(address.replace("@", f":{SECRET}@", 1))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def both(request: pytest.FixtureRequest) -> Stored:
+    """Every test that asks for this is made on both kinds of stores."""
+    name = "stored" if request.param == "sqlite" else "stored_in_postgres"
+    found: Stored = request.getfixturevalue(name)
+    return found
 
 
 @pytest.fixture
 def client(stored: Stored) -> Iterator[TestClient]:
     """The dashboard, called without a network."""
-    app = make_app(stored.path, Access())
+    app = make_app(stored.place, Access())
     with TestClient(app, base_url="http://127.0.0.1:8000") as found:
         yield found
 
@@ -128,7 +149,7 @@ def served(store: str, *options: str, folder: Path | None = None) -> Iterator[st
 @pytest.fixture(scope="session")
 def view(stored: Stored) -> Iterator[str]:
     """The address of a real dashboard over the store, without a slash at the end."""
-    with served(stored.path) as address:
+    with served(stored.place) as address:
         yield address.rstrip("/")
 
 

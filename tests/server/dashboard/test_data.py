@@ -8,21 +8,29 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import click
 import pytest
 from starlette.testclient import TestClient
-from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
+from tests.server.dashboard.conftest import ATTEMPTS, SECRET, TASKS, Stored
 
+from passhat.cli.options import this_command
 from passhat.server.dashboard import reports
+from passhat.server.dashboard.app import make_app
+from passhat.server.dashboard.guard import Access
 
 Passhat = Callable[..., Any]
 
 
 @pytest.fixture
-def here(stored: Stored, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Where a run's id is a source: the folder whose store holds it."""
-    (tmp_path / ".passhat").mkdir()
-    (tmp_path / ".passhat" / "passhat.db").symlink_to(stored.path)
-    monkeypatch.chdir(tmp_path)
+def stored(both: Stored) -> Stored:
+    """Every page of this module is asked of both kinds of stores."""
+    return both
+
+
+@pytest.fixture
+def here(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a run's id is a source."""
+    monkeypatch.setenv("PASSHAT_STORE", stored.place)
 
 
 def _rows(text: str) -> list[dict[str, str]]:
@@ -37,7 +45,7 @@ def _numbers(data: Any) -> Any:
 
 
 def test_the_list_of_runs(client: TestClient, stored: Stored, passhat: Passhat) -> None:
-    listed = json.loads(passhat("runs", "--store", stored.path, "--json").out)
+    listed = json.loads(passhat("runs", "--store", stored.place, "--json").out)
     assert client.get("/runs.json").json() == listed
     rows = _rows(client.get("/runs.csv").text)
     assert [row["id"] for row in rows] == [stored.a, stored.b, stored.c]
@@ -168,6 +176,26 @@ def test_a_task_and_an_attempt(client: TestClient, stored: Stored) -> None:
     assert [turn["kind"] for turn in turns] == ["user", "call", "result", "agent"]
     rows = _rows(client.get(f"/runs/{stored.a}/task/retail/005.csv").text)
     assert [row["attempt"] for row in rows] == ["1", "2", "3", "4"]
+
+
+def test_a_password_is_on_no_page(stored_in_postgres: Stored, passhat: Passhat) -> None:
+    place, a, b = stored_in_postgres.place, stored_in_postgres.a, stored_in_postgres.b
+    app = make_app(place, Access(), allow_run=True)
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        for path in (
+            *("/", "/history", f"/runs/{a}", f"/runs/{a}/attempts", f"/runs/{a}/task/retail/003"),
+            *(f"/compare?run={a}&run={b}", f"/forecast?run={a}", f"/plan?run={a}", "/start"),
+            *(f"/runs/{a}.json", "/runs/none", f"/runs/{a}/attempt/retail/003/1"),
+        ):
+            assert SECRET not in client.get(path).text, path
+    assert SECRET in place
+    assert SECRET not in passhat("config", "--store", place, "--json").out
+    with click.Context(click.Command("passhat"), obj=("report", f"{place}#{a}", f"--x={place}")):
+        assert this_command().count(stored_in_postgres.path) == 2
+        assert SECRET not in this_command()
+    several = passhat("forecast", place)
+    assert "there are 3 runs" in several.err
+    assert SECRET not in several.err
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
-from tests.server.dashboard.conftest import Stored
+from tests.server.dashboard.conftest import SECRET, Stored
 
 from passhat.server.dashboard.app import make_app
 from passhat.server.dashboard.guard import Access, is_loopback
@@ -19,7 +20,7 @@ TOKEN = "a-token-that-nobody-guesses"
 @pytest.fixture
 def guarded(stored: Stored) -> Iterator[TestClient]:
     """As with ``--host 0.0.0.0``."""
-    app = make_app(stored.path, Access("0.0.0.0", TOKEN, ["desk.example"]))
+    app = make_app(stored.place, Access("0.0.0.0", TOKEN, ["desk.example"]))
     with TestClient(app, base_url="http://192.0.2.7:8000", follow_redirects=False) as found:
         yield found
 
@@ -120,10 +121,14 @@ def test_pages_hold_no_script_or_style_of_their_own(client: TestClient, stored: 
 
 @pytest.fixture
 def allowed(
-    stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[TestClient]:
+    """Over both kinds of stores for tests that ask for both, else over the plain one."""
     monkeypatch.chdir(tmp_path)
-    app = make_app(stored.path, Access(csrf="right"), allow_run=True)
+    stored = request.getfixturevalue("both" if "both" in request.fixturenames else "stored")
+    app = make_app(stored.place, Access(csrf="right"), allow_run=True)
     with TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False) as found:
         yield found
 
@@ -159,18 +164,21 @@ def test_a_form_of_somebody_else(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_our_own_form_starts_a_command(allowed: TestClient, stored: Stored) -> None:
+def test_our_own_form_starts_a_command(allowed: TestClient, both: Stored) -> None:
     for fields in ({"attempts": "x"}, {"agent": " "}):
         assert allowed.post("/start", data=FORM | {"csrf": "right"} | fields).status_code == 400
     origin = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
     answer = allowed.post("/start", data=FORM | {"csrf": "right", "name": "--help"}, headers=origin)
     assert (answer.status_code, answer.headers["location"]) == (303, "/start")
     (started,) = allowed.app.state.site.commands.all()  # type: ignore[attr-defined]
+    assert SECRET not in " ".join(started.process.args)
     assert started.process.wait(60) == 2
     assert "nothing/here" in started.tail
-    assert started.line.startswith(f"passhat run --store={stored.path}")
+    assert started.line.startswith(f"passhat run {shlex.quote(f'--store={both.path}')}")
     assert "--name=--help" in started.line
-    assert "ended with exit code 2" in allowed.get("/start").text
+    page = allowed.get("/start").text
+    assert "ended with exit code 2" in page
+    assert SECRET not in page
 
 
 def test_judging_again_is_a_command_of_its_own(allowed: TestClient, stored: Stored) -> None:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
-from tests.server.dashboard.conftest import served
+from tests.server.dashboard.conftest import SECRET, served
 
+from passhat.server.dashboard.app import make_app
+from passhat.server.dashboard.guard import Access
 from passhat.store import open_store
+from postgres_cluster import Cluster
 
 Open = Callable[..., Any]
 
 PATIENCE = 60_000
 """Milliseconds; the machines that run this are shared."""
+ALL = 36
 
 AGENT = """
 import pathlib, random, time
@@ -32,49 +38,85 @@ def coin(prompt, seed, task):
 """
 
 
-def test_numbers_move_without_a_reload(browser_page: Open, tmp_path: Path) -> None:
-    (tmp_path / "tossing.py").write_text(AGENT)
-    lines = [{"id": f"t{i}", "prompt": "?", "answer": "yes"} for i in range(12)]
-    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    store = str(tmp_path / "store.db")
-    open_store(store).close()
+@pytest.fixture
+def cluster(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
+    """A server for this test alone, which may be killed."""
+    one = Cluster()
+    one.start()
+    yield one
+    one.stop()
+
+
+@contextmanager
+def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
+    """``passhat run``, the same command several times at once."""
     program = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ("-a", "python:tossing:coin", "-s", "jsonl:tasks.jsonl", "-n", "3", "--jobs", "12")
-    with served(store) as address:
-        own = browser_page(address)
-        assert "No run is stored here yet" in own.page.inner_text("main")
-        run = subprocess.Popen(
+    runs = [
+        subprocess.Popen(
             [sys.executable, "-c", program, "run", *arguments, "--store", store],
-            cwd=tmp_path,
+            cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        try:
-            _follow(own, address, tmp_path)
-        finally:
+        for _ in range(how_many)
+    ]
+    try:
+        yield
+    finally:
+        (folder / "go").touch()
+        assert [run.wait(60) for run in runs] == [0] * how_many
+
+
+def test_two_runners_two_dashboards_and_a_server_that_restarts(
+    browser_page: Open, serving: Callable[..., str], tmp_path: Path, cluster: Cluster
+) -> None:
+    """Numbers move on both pages without a reload, before the restart and after it."""
+    (tmp_path / "tossing.py").write_text(AGENT)
+    lines = [{"id": f"t{i}", "prompt": "?", "answer": "yes"} for i in range(ALL // 3)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    store = cluster.make_database("team").replace("@", f":{SECRET}@", 1)
+    open_store(store).close()
+    other = serving(lambda _url: make_app(store, Access()))
+    with served(store) as address:
+        own = browser_page(address)
+        assert "No run is stored here yet" in own.page.inner_text("main")
+        with _running(tmp_path, store, how_many=2):
+            own.page.locator("[data-row] a").first.click(timeout=PATIENCE)  # it appears by itself
+            own.page.wait_for_url("**/runs/*")
+            second = browser_page(other + own.page.url.removeprefix(address.rstrip("/")))
+            for one in (own, second):
+                _in_the_middle(one)
+            loads = [_loads(one) for one in (own, second)]
+            cluster.kill()
+            assert own.page.request.get(own.page.url).status == 503
+            cluster.start()
             (tmp_path / "go").touch()
-            assert run.wait(60) == 0
-    assert own.complaints == []
+            for one in (own, second):
+                _at_the_end(one)
+            assert [_loads(one) for one in (own, second)] == loads, "a page was loaded again"
+            assert SECRET not in own.page.content()
+    with open_store(store) as stored:
+        (run,) = stored.runs()
+        assert len(list(stored.verdicts(run.id))) == ALL
 
 
-def _follow(own: Any, address: str, folder: Path) -> None:
-    while not own.page.locator("[data-row]").count():
-        own.page.wait_for_timeout(100)
-        own.page.goto(address)
-    own.page.locator("[data-row] a").first.click()
-    loads = len([one for one in own.requests if "?" not in one and "/runs/" in one])
+def _loads(own: Any) -> int:
+    return len([one for one in own.requests if "?" not in one and "/runs/" in one])
+
+
+def _in_the_middle(own: Any) -> None:
     expect(own.page.locator("#battle tbody tr").first).to_be_visible(timeout=PATIENCE)
     assert own.page.locator(".badge.in-progress").is_visible()
-    before = int(own.page.inner_text("#done"))
-    assert before < 36
-    (folder / "go").touch()
-    expect(own.page.locator("#done")).to_have_text("36", timeout=PATIENCE)
+    assert int(own.page.inner_text("#done")) < ALL
+
+
+def _at_the_end(own: Any) -> None:
+    expect(own.page.locator("#done")).to_have_text(str(ALL), timeout=PATIENCE)
     expect(own.page.locator(".badge.complete")).to_be_visible(timeout=PATIENCE)
     expect(own.page.locator("#curve-figure svg")).to_be_visible(timeout=PATIENCE)
     expect(own.page.locator("#battle tbody tr")).to_have_count(20, timeout=PATIENCE)
-    expect(own.page.locator("#tasks [data-row]").first).to_be_visible(timeout=PATIENCE)
-    after = [one for one in own.requests if "?" not in one and "/runs/" in one]
-    assert len(after) == loads, "the page was loaded again"
+    expect(own.page.locator("#tasks .dots a")).to_have_count(ALL, timeout=PATIENCE)
     told = own.page.request.get(own.page.url + ".json").json()["runs"][0]
     expect(own.page.locator(".so-far .claim")).to_have_text(told["headline"], timeout=PATIENCE)
-    assert told["attempts"] == 36
+    assert told["attempts"] == ALL

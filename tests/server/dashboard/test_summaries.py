@@ -11,12 +11,12 @@ from passhat.errors import PasshatError
 from passhat.outcomes import Verdict
 from passhat.server.dashboard.reports import Reports
 from passhat.server.dashboard.summaries import Summaries
-from passhat.store import AttemptRecord, open_store
-from passhat.store.reading import Reading
+from passhat.store import AttemptRecord, open_reading, open_store
+from passhat.store.sqlite_reading import SqliteReading
 from passhat.suites.base import Judgement
 
 
-class Counting(Reading):
+class Counting(SqliteReading):
     """Remembers what was counted."""
 
     def __init__(self, path: str) -> None:
@@ -61,7 +61,7 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         run = write_run(store, "a", 0.5)
-        reading = Reading(path)
+        reading = open_reading(path)
         summaries, reports = Summaries(reading), Reports(path)
         known = reports.whole(summaries.one(run))
         assert reports.whole(summaries.one(run)) is known

@@ -39,6 +39,20 @@ def forgets(prompt, task):
         return call("add", thing="milk")
     return call("respond", content="Done.")
 
+async def by_mcp(prompt, task):
+    import re
+    from mcp import Client
+    if endpoint := re.search(r"http://\\S+/mcp", prompt):
+        assert "Be brief." in prompt and "- add: Add a thing." not in prompt
+        async with Client(endpoint[0]) as client:
+            (tool,) = [one for one in (await client.list_tools()).tools if one.name == "add"]
+            assert tool.description.startswith("Add a thing.")
+            added = await client.call_tool("add", {"thing": WANTS[task]})
+            assert (added.content[0].text, added.is_error) == ("1 things", False)
+            assert (await client.call_tool("no_such_tool", {})).is_error
+        return "That makes 1 things. Is that all right?"
+    return "Done."
+
 def mumbles(prompt):
     return "I would rather not use your form."
 

@@ -45,6 +45,21 @@ def test_a_good_agent_passes_everything_and_a_forgetful_one_does_not(passhat: Ca
     assert bad["add_and_tell"] == [("0", "missing_outputs")]
 
 
+def test_the_tools_are_reached_by_mcp_as_well(passhat: Call) -> None:
+    ended = _run(passhat, "by_mcp", "--tools", "mcp", "--verbose")
+    assert ended.code == 0, ended.err
+    assert set(map(tuple, _verdicts().values())) == {(("1", ""),)}, ended.err
+    with open_store(".passhat/passhat.db") as store:
+        (run,) = store.runs()
+        found = store.attempt(run.id, "add_tea", 1)
+    assert run.suite == "tau2:mock+mcp"
+    assert found is not None
+    assert [one["role"] for one in found.transcript[:6]] == [
+        *("user", "agent", "tool", "agent", "tool", "agent")
+    ]
+    assert found.transcript[2]["text"] == "Tool result: 1 things"
+
+
 def test_the_same_command_extends_and_every_attempt_has_its_seed(passhat: Call) -> None:
     assert "8 of 8" in _run(passhat, "coin", n=2).err
     assert "12 of 12" in _run(passhat, "coin", n=5).err

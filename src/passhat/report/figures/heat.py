@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
 from passhat.outcomes import Run
 from passhat.report.figures.base import MOST_RUNS, Figure, Row, chart_of, joined
 
-__all__ = ["heatmap"]
+if TYPE_CHECKING:
+    from passhat.temperature import TemperatureFit
+
+__all__ = ["heat_figure", "heatmap"]
 
 
 def heatmap(runs: Sequence[Run], *, level: float, missing: str) -> Figure | None:
@@ -23,6 +27,11 @@ def heatmap(runs: Sequence[Run], *, level: float, missing: str) -> Figure | None
         fit = fit_temperatures(runs, level=level, missing=missing)
     except PasshatError:  # the runs do not line up, and passhat temperature fit says why
         return None
+    return heat_figure(fit)
+
+
+def heat_figure(fit: TemperatureFit) -> Figure | None:
+    """The same from a fit."""
     agents = [found for found in fit.agents if len(found.temperatures) > 1]
     if not agents:
         return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import passhat
 from passhat.comparison import Comparison, Comparisons
@@ -15,6 +13,7 @@ from passhat.report.figures import Figure, Material, make_figure, page_svg
 from passhat.report.figures.base import MOST_RUNS, labels_of
 from passhat.report.html import page, tables
 from passhat.report.html.data import attempts_data, script_json, without_tasks
+from passhat.report.html.setting import own_file, template, versions
 from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
 
@@ -61,15 +60,6 @@ def html_report(
     changes : sequence of TaskChange
         Task by task from A to B, where there are two runs.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("passhat.report.html", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     material = Material(
         report,
         found if isinstance(found, Comparison) else None,
@@ -81,7 +71,7 @@ def html_report(
     runs = [run.run for run in report.runs]
     conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
     top = page.lead(report, found)
-    return environment.get_template("report.html.j2").render(
+    return template("report.html.j2").render(
         title=f"{top.title} · passhat",
         lead=top,
         cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
@@ -99,10 +89,10 @@ def html_report(
         runs=report.runs,
         agreement=_agreement(found),
         conversations=_conversations_text(conversations),
-        versions=_versions(),
+        versions=versions(),
         command=options.command,
-        style=files("passhat.report.html").joinpath("style.css").read_text(encoding="utf-8"),
-        script=files("passhat.report.html").joinpath("script.js").read_text(encoding="utf-8"),
+        style=own_file("style.css"),
+        script=own_file("script.js"),
         report_json=script_json(_embedded(report, found, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )
@@ -149,13 +139,3 @@ def _conversations_text(found: Sequence[Transcripts]) -> str:
             "--with-transcripts embeds them."
         )
     return ""
-
-
-def _versions() -> str:
-    import numpy
-    import scipy
-
-    return (
-        f"passhat {passhat.__version__}, Python {platform.python_version()}, "
-        f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
-    )

@@ -28,11 +28,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, StoreUnavailable
 from passhat.server.dashboard.commands import Commands
 from passhat.server.dashboard.errors import Forbidden, NotFound
 from passhat.server.dashboard.guard import Access, Guard, checked_form
 from passhat.server.dashboard.live import Ending, live
+from passhat.server.dashboard.news import News
 from passhat.server.dashboard.reports import Reports
 from passhat.server.dashboard.site import Answer, Ask, Html, Json, Site, answer
 from passhat.server.dashboard.summaries import Summaries
@@ -45,7 +46,7 @@ from passhat.server.dashboard.views.run import run
 from passhat.server.dashboard.views.runs import runs
 from passhat.server.dashboard.views.starting import regrade_command, start_command, started
 from passhat.server.dashboard.views.task import task
-from passhat.store.reading import Reading
+from passhat.store import open_reading
 
 __all__ = ["make_app"]
 
@@ -87,7 +88,7 @@ def make_app(
     Parameters
     ----------
     store : str
-        A store that is there and up to date.
+        A store that is there and up to date: a path or an address.
     access : Access
         Who may ask.
     allow_run : bool
@@ -96,9 +97,15 @@ def make_app(
         Whether the server is about to stop: open streams then end by themselves.
     """
     register_url_convertor("form", _Form())
-    reading = Reading(store)
+    reading = open_reading(store)
     site = Site(
-        reading, Summaries(reading), Reports(store), Commands(), access, allow_run=allow_run
+        reading,
+        News(reading),
+        Summaries(reading),
+        Reports(store),
+        Commands(store),
+        access,
+        allow_run=allow_run,
     )
 
     @asynccontextmanager
@@ -152,15 +159,14 @@ async def _live(site: Site, ending: Ending, request: Request) -> Response:
 
 async def _start(site: Site, request: Request) -> Response:
     fields = await _fields(site, request)
-    command = start_command(site, fields)
-    await run_in_threadpool(site.commands.start, command)
+    await run_in_threadpool(site.commands.start, "run", start_command(fields))
     return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
 
 
 async def _regrade(site: Site, request: Request) -> Response:
     await _fields(site, request)
-    command = await run_in_threadpool(regrade_command, site, request.path_params["run"])
-    await run_in_threadpool(site.commands.start, command)
+    told = await run_in_threadpool(regrade_command, site, request.path_params["run"])
+    await run_in_threadpool(site.commands.start, "regrade", told)
     return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
 
 
@@ -181,7 +187,7 @@ async def _refused(site: Site, request: Request, error: Exception) -> Response:
             message = error.detail
     else:
         assert isinstance(error, PasshatError)
-        status = {NotFound: 404, Forbidden: 403}.get(type(error), 400)
+        status = {NotFound: 404, Forbidden: 403, StoreUnavailable: 503}.get(type(error), 400)
         message, hint = error.message, error.hint or ""
     if request.url.path.endswith((".json", ".csv")):
         response = answer(site, Json({"error": message, "hint": hint or None}))

@@ -13,9 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 
+from passhat.store import without_password
+
 __all__ = ["Commands", "Started"]
 
-_PROGRAM = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
+# Where the store is comes by standard input: an address may hold a password, and the arguments of
+# a process can be read by everybody on the machine.
+_PROGRAM = (
+    "import sys; from passhat.cli import main; command, *others = sys.argv[1:]; "
+    "sys.exit(main([command, '--store=' + sys.stdin.readline().rstrip(chr(10)), *others]))"
+)
 _TAIL = 4_000
 _GRACE_SECONDS = 5.0
 
@@ -43,9 +50,16 @@ class Started:
 
 
 class Commands:
-    """What was started, newest first. Closing asks what still runs to stop, as Ctrl-C does."""
+    """What was started, newest first. Closing asks what still runs to stop, as Ctrl-C does.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    place : str
+        The store that every command is about.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
         self._lock = threading.Lock()
         self._started: list[Started] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -53,8 +67,11 @@ class Commands:
     def all(self) -> list[Started]:
         return self._started[::-1]
 
-    def start(self, arguments: Sequence[str]) -> Started:
-        """Start ``passhat ARGUMENTS``; values are joined to their options, so none is an option."""
+    def start(self, command: str, arguments: Sequence[str]) -> Started:
+        """Start ``passhat COMMAND --store=... ARGUMENTS``.
+
+        Values are joined to their options, so none is an option.
+        """
         with self._lock:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="passhat-view-")
@@ -62,13 +79,18 @@ class Commands:
             log = Path(self._folder.name) / f"{number}.log"
             with log.open("wb") as out:
                 process = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM, *arguments],
-                    stdin=subprocess.DEVNULL,
+                    [sys.executable, "-c", _PROGRAM, command, *arguments],
+                    stdin=subprocess.PIPE,
                     stdout=out,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
-            started = Started(number, join(["passhat", *arguments]), process, log)
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError), process.stdin as told:
+                told.write(f"{self._place}\n".encode())
+            shown = f"--store={without_password(self._place)}"
+            line = join(["passhat", command, shown, *arguments])
+            started = Started(number, line, process, log)
             self._started.append(started)
             return started
 

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, StoreUnavailable
 from passhat.server.dashboard.site import Site
 from passhat.server.dashboard.summaries import Summary
 
 __all__ = ["Ending", "live", "mark_of"]
 
-_LOOK_SECONDS = 0.4
+_PAUSE_SECONDS = 0.4
+"""A page hears of news at once, and then at most so often."""
 _SIGN_OF_LIFE = 25
-"""Looks without news after which a comment is sent, so that a closed connection is noticed."""
+"""Pauses without news after which a comment is sent, so that a closed connection is noticed."""
 
 Ending = Callable[[], bool]
 
 
 async def live(request: Request, site: Site, ending: Ending) -> StreamingResponse:
     """Server-sent events: ``changed`` with the version that is there now."""
-    run = site.summaries.one(request.path_params["run"]).id
+    run = request.path_params["run"]
+    with suppress(StoreUnavailable):  # the stream waits for it, and the page with the stream
+        run = (await run_in_threadpool(site.summaries.one, run)).id
     seen = request.headers.get("last-event-id", request.query_params.get("seen", ""))
     return StreamingResponse(
         _events(request, site, run, seen, ending), media_type="text/event-stream"
@@ -35,19 +39,34 @@ async def _events(
     request: Request, site: Site, run: str, seen: str, ending: Ending
 ) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
-    quiet = 0
-    while not ending() and not await request.is_disconnected():
-        now = await run_in_threadpool(_mark, site, run)
-        if now is None:
-            return
-        if now != seen:
-            seen, quiet = now, 0
-            yield f"id: {now}\nevent: changed\ndata: {now}\n\n"
-        elif quiet >= _SIGN_OF_LIFE:
-            quiet = 0
-            yield ": still here\n\n"
-        quiet += 1
-        await asyncio.sleep(_LOOK_SECONDS)
+    quiet, final = 0, False
+    with site.news.page() as woken:
+        while not ending() and not await request.is_disconnected():
+            if woken.is_set() or not final:
+                woken.clear()
+                try:
+                    now, final = await run_in_threadpool(_mark, site, run)
+                except StoreUnavailable:
+                    # Woken when it is back; the page is then drawn again in any case.
+                    now, seen, final = "", "", True
+                except PasshatError:
+                    return  # the run was removed
+                if now != seen:
+                    seen, quiet = now, 0
+                    yield f"id: {now}\nevent: changed\ndata: {now}\n\n"
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                    continue
+            quiet += 1
+            if quiet >= _SIGN_OF_LIFE:
+                quiet = 0
+                yield ": still here\n\n"
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_next(woken, final=final), _PAUSE_SECONDS)
+
+
+async def _next(woken: asyncio.Event, *, final: bool) -> None:
+    """The next news; while something is still being counted, just a pause."""
+    await (woken.wait() if final else asyncio.sleep(_PAUSE_SECONDS))
 
 
 def mark_of(site: Site, summary: Summary) -> str:
@@ -55,9 +74,10 @@ def mark_of(site: Site, summary: Summary) -> str:
     return f"{summary.version}/{'ready' if site.reports.is_ready(summary) else 'computing'}"
 
 
-def _mark(site: Site, run: str) -> str | None:
-    """``None`` when the run was removed or the store is away."""
-    try:
-        return mark_of(site, site.summaries.one(run))
-    except PasshatError:
-        return None
+def _mark(site: Site, run: str) -> tuple[str, bool]:
+    """The mark, and whether it stays as it is until somebody writes again."""
+    summary = site.summaries.one(run)
+    if summary.counts.attempts:
+        site.reports.begin(summary)  # somebody is watching
+    final = site.summaries.is_settled and site.reports.is_ready(summary)
+    return mark_of(site, summary), final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,17 +14,17 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, ReadError
 from passhat.estimates import Estimate, estimate_all
 from passhat.outcomes import Run, Verdict
 from passhat.readers.store import run_from_store
 from passhat.readers.stored_counts import run_from_counts
-from passhat.report import ReportOptions, build_report
+from passhat.report.building import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
 from passhat.server.dashboard.errors import NotFound
 from passhat.server.dashboard.summaries import Summary
-from passhat.store import open_store
-from passhat.store.reading import Group, Reading
+from passhat.store import open_reading, open_store
+from passhat.store.reading import Group
 
 __all__ = ["READ_ONE_BY_ONE", "Known", "Reports"]
 
@@ -35,6 +36,9 @@ _MOST_SINGLE = 5_000
 _CURVE_POINTS = 16
 _PATIENCE = 0.15
 """Seconds a page waits for estimates before it is shown without them."""
+_REST = 3
+"""While a run goes on, its estimates rest for so many times as long as they took: whoever looks at
+other pages meanwhile needs the processor, too."""
 
 T = TypeVar("T")
 
@@ -63,13 +67,15 @@ class Known:
 class Reports:
     """Computes in the background, two runs at a time, and remembers."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, place: str) -> None:
+        self._place = place
         # A connection of its own: a long count must not keep pages waiting.
-        self._reading = Reading(path)
+        self._reading = open_reading(place)
         self._lock = threading.Lock()
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: Kept[Known] = Kept(_MOST_TASKS)
         self._loaded: Kept[Run] = Kept(_MOST_TASKS)
+        self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
 
     def close(self) -> None:
@@ -116,16 +122,26 @@ class Reports:
         """
         if summary.counts.attempts == 0:
             return None
-        if self._whole.is_busy(summary.id, summary.version):
-            return self._whole.before(summary.id)
-        future = self._future(self._whole, summary, partial(self._build, summary))
+        known = self._whole.newest(summary.id)
+        future = self.begin(summary)
+        if future is None:
+            return known
         try:
-            return future.result(timeout=_PATIENCE)
+            return future.result(timeout=_PATIENCE if known is None else 0)
         except TookTooLong:
-            return self._whole.before(summary.id)
+            return known
+
+    def begin(self, summary: Summary) -> Future[Known] | None:
+        """Have everything computed; ``None`` while that has to wait its turn."""
+        if self._whole.find(summary.id, summary.version) is None and (
+            self._whole.is_busy(summary.id, summary.version)
+            or (summary.status != "complete" and time.monotonic() < self._rests.get(summary.id, 0))
+        ):
+            return None
+        return self._future(self._whole, summary, partial(self._build, summary))
 
     def is_ready(self, summary: Summary) -> bool:
-        """Whether everything about this version is there."""
+        """Whether everything about this version is there, or that it cannot be had."""
         return summary.counts.attempts == 0 or self._whole.is_done(summary.id, summary.version)
 
     def _future(self, kept: Kept[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
@@ -142,15 +158,19 @@ class Reports:
 
     def _load(self, summary: Summary) -> Run:
         if summary.counts.attempts <= READ_ONE_BY_ONE:
-            with open_store(self._reading.path, must_exist=True) as store:
+            with open_store(self._place, must_exist=True, read_only=True) as store:
                 return run_from_store(store, summary.stored)
         return run_from_counts(self._reading, summary.head.key, summary.stored)
 
     def _build(self, summary: Summary) -> Known:
+        began = time.monotonic()
         run = self._load(summary)
         (report,) = build_report([run], ReportOptions()).runs
         groups = tuple(self._reading.groups(summary.head.key))
-        return Known(report, _curve(run, going_on=summary.status != "complete"), groups)
+        curve = _curve(run, going_on=summary.status != "complete")
+        now = time.monotonic()
+        self._rests[summary.id] = now + _REST * (now - began)
+        return Known(report, curve, groups)
 
 
 def _curve(run: Run, *, going_on: bool) -> tuple[Estimate, ...]:
@@ -179,7 +199,7 @@ class Kept(Generic[T]):
         found = self._found.get(run)
         if found is None or found[0] != version:
             return None
-        if found[1].done() and found[1].exception() is not None:
+        if _worth_another_try(found[1]):
             return None
         self._found.move_to_end(run)
         return found[1]
@@ -203,11 +223,19 @@ class Kept(Generic[T]):
 
     def is_done(self, run: str, version: str) -> bool:
         found = self._found.get(run)
-        return found is not None and found[0] == version and _succeeded(found[1])
+        if found is None or found[0] != version:
+            return False
+        return found[1].done() and not _worth_another_try(found[1])
 
-    def before(self, run: str) -> T | None:
-        """What an older version said, while the newer one is being computed."""
-        return self._before.get(run)
+    def newest(self, run: str) -> T | None:
+        """What the newest version said of which everything is known."""
+        found, before = self._found.get(run), self._before.get(run)
+        return found[1].result() if found is not None and _succeeded(found[1]) else before
+
+
+def _worth_another_try(future: Future[T]) -> bool:
+    """A store that could not be read may be back; anything else stays so for the same attempts."""
+    return future.done() and isinstance(future.exception(), ReadError)
 
 
 def _succeeded(future: Future[T]) -> bool:

@@ -20,6 +20,7 @@ from passhat.errors import InvalidValue
 from passhat.outcomes import Verdict
 from passhat.server.dashboard.commands import Commands
 from passhat.server.dashboard.guard import Access
+from passhat.server.dashboard.news import News
 from passhat.server.dashboard.reports import Reports
 from passhat.server.dashboard.summaries import Summaries
 from passhat.server.dashboard.talk import visible
@@ -110,6 +111,7 @@ class Site:
     """Everything that views share."""
 
     reading: Reading
+    news: News
     summaries: Summaries
     reports: Reports
     commands: Commands
@@ -118,6 +120,7 @@ class Site:
 
     def close(self) -> None:
         self.commands.close()
+        self.news.close()
         self.reports.close()
         self.reading.close()
 

@@ -68,7 +68,9 @@ class Summaries:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._lock = threading.Lock()
-        self._change: int | None = None
+        self._change: object = None
+        self.is_settled = False
+        """Whether everything that had changed at the last look was counted."""
         self._judged: dict[int, int] = {}
         self._known: dict[int, Summary] = {}
         self._again_at: dict[int, float] = {}
@@ -92,8 +94,9 @@ class Summaries:
     def _look(self) -> Mapping[str, Summary]:
         with self._lock:
             change = self._reading.change()
-            if change != self._change and self._count_again():
-                self._change = change
+            if change != self._change:
+                self.is_settled = self._count_again()
+                self._change = change if self.is_settled else None
             return self._listed
 
     def _count_again(self) -> bool:

@@ -49,7 +49,6 @@ class AtTheDesk:
         self._said: list[str] = []
         self._unreadable: list[str] = []
         self._user_fault: str | None = None
-        self._how: str | None = None
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -65,17 +64,9 @@ class AtTheDesk:
         """Call a tool; its result as text, or what went wrong."""
         return invoke(self.tools, self._desk, call)
 
-    def reached_by(self, how: str) -> None:
-        """Tell the agent of another way to reach the tools than by its answers."""
-        self._how = how
-
     def opened(self, words: str) -> Turn:
         """The first turn, with the words that the user opens with."""
         policy = f"{self._domain.policy}\nToday is {self._domain.today}."
-        if self._how is not None:
-            return Turn(
-                f"{policy}\n\n{self._how}\n\nUser: {words}", f"{policy}\n\n{self._how}", words
-            )
         return Turn(
             f"{policy}\n\n## Tools\n\n{listed(self.tools)}\n\n"
             f"## How to answer\n\n{_FORM}\n\nUser: {words}",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passhat.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Judgement, Turn
+from passhat.suites.base import Judgement, ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
 from passhat.suites.tau2.endings import FAILED, MISSING, failed_check
 from passhat.suites.tau2.server import Connection, WorkerGone
@@ -25,6 +25,9 @@ To talk to the user, call respond:
 {write_call(RESPOND, {"content": "What you say."})}
 You see either the user's words ("User: ...") or what a tool gave back ("Tool result: ..." or \
 "Tool error: ...")."""
+
+_NATIVE_FORM = """Use the tools you have, one call at a time. What you write without a call \
+is said to the user."""
 
 _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}
 
@@ -44,7 +47,7 @@ class Tau2Episode:
         said = await self._received()
         turn = said.get("turn")
         if turn is not None:
-            self._first = Turn(_introduction(turn))
+            self._first = _introduction(turn)
 
     def open(self) -> Turn | None:
         """The first turn; none when it was over before the agent was asked."""
@@ -61,7 +64,7 @@ class Tau2Episode:
             made = {"name": call.name, "arguments": dict(call.arguments)}
             await self._connection.send({"call": made})
         turn = (await self._received()).get("turn")
-        return None if turn is None else Turn(_spoken(turn))
+        return None if turn is None else _later(turn)
 
     async def judge(self) -> Judgement:
         if len(self._unreadable) > _RETRIES:
@@ -87,7 +90,8 @@ class Tau2Episode:
         self._unreadable.append(problem)
         if len(self._unreadable) > _RETRIES:
             return None
-        return Turn(f"Your answer could not be read: {problem}. Please try again.\n{_FORM}")
+        words = f"Your answer could not be read: {problem}. Please try again."
+        return Turn(f"{words}\n{_FORM}", said=words, result=words)
 
 
 def judgement(end: Mapping[str, Any]) -> Judgement:
@@ -118,13 +122,28 @@ def _spoken(turn: Mapping[str, Any]) -> str:
     return f"{_HEADS[turn['kind']]}: {turn['text']}"
 
 
-def _introduction(turn: Mapping[str, Any]) -> str:
+def _later(turn: Mapping[str, Any]) -> Turn:
+    if turn["kind"] == "user":
+        return Turn(_spoken(turn), said=turn["text"])
+    result = turn["text"] if turn["kind"] == "tool" else _spoken(turn)
+    return Turn(_spoken(turn), result=result)
+
+
+def _introduction(turn: Mapping[str, Any]) -> Turn:
     """The policy, the tools, how to answer, what was said so far, and the user's words."""
     tools = "\n".join(
         f"- {tool['name']}: {tool.get('description', '')}\n"
         f"  parameters: {json.dumps(tool.get('parameters', {}), ensure_ascii=False)}"
         for tool in turn["tools"]
     )
-    parts = [turn["policy"].strip(), f"## Tools\n\n{tools}", f"## How to answer\n\n{_FORM}"]
-    parts.append("\n".join([*turn["history"], _spoken(turn)]))
-    return "\n\n".join(parts)
+    policy = turn["policy"].strip()
+    so_far = "\n".join([*turn["history"], _spoken(turn)])
+    return Turn(
+        f"{policy}\n\n## Tools\n\n{tools}\n\n## How to answer\n\n{_FORM}\n\n{so_far}",
+        system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
+        said=so_far if turn["history"] else turn["text"],
+        tools=tuple(
+            ToolSpec(one["name"], one.get("description", ""), one.get("parameters", {}))
+            for one in turn["tools"]
+        ),
+    )

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from passhat.errors import InvalidValue
+from passhat.suites.children import end_child, last_words
 
 __all__ = ["Connection", "Server", "WorkerGone"]
 
 _START_SECONDS = 180.0
 _LONGEST_LINE = 16 * 1024 * 1024
-_SHOWN = 400
 _WORKER = Path(__file__).with_name("worker.py")
 
 _INSTALL = (
@@ -119,7 +119,7 @@ class Server:
         line = process.stdout.readline() if ready else b""
         if not line:
             raise InvalidValue(
-                f"tau2 in {self._checkout} did not start: {_last_words(errors)}",
+                f"tau2 in {self._checkout} did not start: {last_words(errors)}",
                 hint=self._hint("broken"),
             )
         said = json.loads(line)
@@ -165,17 +165,5 @@ class Server:
 
 
 def _ended(process: subprocess.Popen[bytes], errors: IO[bytes], folder: str) -> None:
-    process.kill()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
-    process.wait()
-    errors.close()
+    end_child(process, errors)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _last_words(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    text = errors.read().decode("utf-8", "replace").strip()
-    return text.splitlines()[-1][:_SHOWN] if text else "it said nothing"

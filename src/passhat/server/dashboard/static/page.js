@@ -17,10 +17,30 @@
       requestAnimationFrame(() => {
         waiting = false;
         htmx.trigger("#live", "changed");
-        if (one("#tasks") && !one("#tasks [data-row]")) htmx.ajax("GET", "?part=tasks", { target: "#tasks", swap: "innerHTML" });
+        tasks();
       });
     });
+    /* The list of tasks follows more slowly, as it is filtered, unless somebody has turned its pages. */
+    let later = 0;
+    let last = 0;
+    const tasks = () => {
+      const wait = one("#tasks [data-row]") ? last + 2000 - Date.now() : 0;
+      clearTimeout(later);
+      later = setTimeout(() => {
+        if (one("#tasks [rel=prev]")) return;
+        last = Date.now();
+        const query = new URLSearchParams(new FormData(one("form.tools")));
+        query.set("part", "tasks");
+        htmx.ajax("GET", `?${query}`, { target: "#tasks", swap: "innerMorph" });
+      }, Math.max(0, wait));
+    };
     addEventListener("pagehide", () => source.close());
+    /* The store or the dashboard is away for a moment: what is shown stays, and is asked for again. */
+    for (const trouble of ["htmx:response:error", "htmx:error"]) {
+      one("#live").addEventListener(trouble, (event) => {
+        if (event.target.id === "live") setTimeout(() => htmx.trigger("#live", "changed"), 1500);
+      });
+    }
   }
 
   /* The list of runs looks again by itself, unless somebody is choosing from it. */

@@ -11,9 +11,9 @@ from passhat._display import number
 from passhat.errors import PasshatError
 from passhat.estimates import Estimate, metric
 from passhat.outcomes import Verdict
-from passhat.report import Report
 from passhat.report.measures import Measure, measures_of
 from passhat.report.plain_data import as_csv
+from passhat.report.view import Report
 from passhat.server.dashboard.drawing import Plot, Point, Series, draw
 from passhat.server.dashboard.live import mark_of
 from passhat.server.dashboard.reports import Known

@@ -39,12 +39,12 @@ def started(site: Site, ask: Ask) -> Answer:
     return Html(template, {"commands": found, "suites": suites, "agents": agents})
 
 
-def start_command(site: Site, fields: Mapping[str, str]) -> list[str]:
-    """``passhat run`` with what the form says."""
+def start_command(fields: Mapping[str, str]) -> list[str]:
+    """What ``passhat run`` is told: what the form says."""
     for name in _NEEDED:
         if not fields.get(name, "").strip():
             raise InvalidValue(f"the field {name!r} is empty.")
-    arguments = ["run", f"--store={site.reading.path}"]
+    arguments = []
     for name, option in _FIELDS.items():
         value = fields.get(name, "").strip()
         if value:
@@ -55,5 +55,5 @@ def start_command(site: Site, fields: Mapping[str, str]) -> list[str]:
 
 
 def regrade_command(site: Site, run: str) -> list[str]:
-    """``passhat regrade`` for one run."""
-    return ["regrade", f"--store={site.reading.path}", site.summaries.one(run).id]
+    """What ``passhat regrade`` is told: one run."""
+    return [site.summaries.one(run).id]

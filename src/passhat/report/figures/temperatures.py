@@ -1,0 +1,192 @@
+"""Figures of a fit of temperatures: pass@k over T, the best T over k, and who leads where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor
+
+from passhat._display import number
+from passhat.report.figures.base import MOST_RUNS, Figure, Row, chart_of, joined
+from passhat.report.figures.heat import heat_figure
+from passhat.report.figures.lines import Panel, Scale, k_scale, panel
+from passhat.temperature import AgentFit, RankingFlip, TemperatureFit
+
+__all__ = ["fit_figures"]
+
+_MOST_FLIPS = 6
+_TALL = 200
+
+
+def fit_figures(fit: TemperatureFit) -> Iterator[Figure]:
+    """Every figure that the fit has numbers for."""
+    for number_of, agent in enumerate(fit.agents[:MOST_RUNS], 1):
+        if len(agent.temperatures) > 1:
+            yield _over_temperature(agent, f"temperature-{number_of}")
+    drawn = [_best(fit), heat_figure(fit), _leads(fit.flips[:_MOST_FLIPS])]
+    yield from (figure for figure in drawn if figure is not None)
+
+
+def _over_temperature(agent: AgentFit, name: str) -> Figure:
+    ks = _some(agent.ks)
+    rows: list[Row] = [
+        {
+            "x": cell.temperature,
+            "series": f"k = {cell.k}",
+            "value": cell.estimate.value,
+            "low": cell.estimate.low,
+            "high": cell.estimate.high,
+            "tip": f"T = {cell.temperature:g}: {cell.estimate.metric} = "
+            f"{number(cell.estimate.value)} {cell.estimate.interval_text()}",
+        }
+        for cell in agent.cells
+        if cell.k in ks
+    ]
+    low, high = agent.temperatures[0], agent.temperatures[-1]
+    margin = 0.03 * (high - low)
+    x = Scale("temperature", low - margin, high + margin, form="~g")
+    return Figure(
+        name,
+        f"{agent.agent}: pass@k over temperature",
+        agent.advice[0].upper() + agent.advice[1:],
+        f"Lines of pass@k of {agent.agent} over the temperature, one for each k, with their "
+        "intervals for new tasks shaded.",
+        panel(Panel(rows, [f"k = {k}" for k in ks], x, _shares(agent), height=_TALL)),
+        ("T", "k", "pass@k", "interval"),
+        tuple(
+            (
+                f"{cell.temperature:g}",
+                str(cell.k),
+                number(cell.estimate.value),
+                cell.estimate.interval_text(),
+            )
+            for cell in agent.cells
+        ),
+    )
+
+
+def _shares(agent: AgentFit) -> Scale:
+    """Tenths just around the intervals: a temperature moves pass@k by a few points."""
+    ends = [(found.low or 0.0, found.high or 1.0) for found in (c.estimate for c in agent.cells)]
+    low = floor(10 * min(end for end, _ in ends)) / 10
+    high = ceil(10 * max(end for _, end in ends)) / 10
+    return Scale("share of tasks", low, high + 0.005, form=".0%")
+
+
+def _some(ks: Sequence[int]) -> list[int]:
+    """As many as can be told apart, the first and the last among them."""
+    step = -(-(len(ks) - 1) // (MOST_RUNS - 1)) or 1
+    return sorted({*ks[::step], ks[-1]})
+
+
+def _best(fit: TemperatureFit) -> Figure | None:
+    """T* over k with its interval, for agents with three temperatures or more."""
+    curves = [agent for agent in fit.agents if any(one.between for one in agent.best)][:MOST_RUNS]
+    if not curves:
+        return None
+    rows: list[Row] = [
+        {
+            "x": one.k,
+            "series": agent.agent,
+            "value": one.between,
+            "low": one.low,
+            "high": one.high,
+            "tip": f"{agent.agent}, k = {one.k}: T* = {one.between:.3g}, "
+            f"{one.low:.3g} to {one.high:.3g}",
+        }
+        for agent in curves
+        for one in agent.best
+        if one.between is not None
+    ]
+    top = max(one.high or 0.0 for agent in curves for one in agent.best)
+    fingerprints = [f"{agent.agent}: {agent.exponent}." for agent in curves if agent.exponent]
+    return Figure(
+        "best",
+        "The best temperature over k",
+        " ".join(fingerprints) or "T* is the top of a parabola in ln T around the best one tried.",
+        "Lines of T*, the temperature that is best for pass@k, over k, with their intervals "
+        "shaded; one for each agent.",
+        panel(
+            Panel(
+                rows,
+                [agent.agent for agent in curves],
+                k_scale([one.k for agent in curves for one in agent.best]),
+                Scale("best temperature T*", 0, 1.05 * top, form="~g"),
+                height=_TALL,
+            )
+        ),
+        ("agent", "k", "best tried", "T*", "interval", "at the edge"),
+        tuple(
+            (
+                agent.agent,
+                str(one.k),
+                f"{one.tried:g}",
+                f"{one.between:.3g}",
+                f"{one.low:.3g} to {one.high:.3g}",
+                "yes" if one.edge else "",
+            )
+            for agent in curves
+            for one in agent.best
+            if one.between is not None
+        ),
+    )
+
+
+def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
+    """Who leads at each (k, T), for pairs whose order flips."""
+    if not flips:
+        return None
+    import altair as alt
+
+    panels = []
+    for flip in flips:
+        rows: list[Row] = [
+            {
+                "k": str(one.k),
+                "T": f"{one.temperature:g}",
+                "leader": one.leader,
+                "text": f"{'A' if one.leader == flip.a else 'B' if one.leader else '='} "
+                f"{one.chance:.2f}",
+                "tip": f"k = {one.k}, T = {one.temperature:g}: {one.leader or 'nobody'} leads by "
+                f"{100 * one.lead:.1f} points (chance {one.chance:.2f})",
+            }
+            for one in flip.leads
+        ]
+        heats = [f"{t:g}" for t in sorted({one.temperature for one in flip.leads}, reverse=True)]
+        x = alt.X("k:N", sort=None, title="k", axis=alt.Axis(labelAngle=0))
+        y = alt.Y("T:N", sort=heats, title="temperature")
+        colours = ["var(--c1)", "var(--c2)", "var(--line)"]
+        scale = alt.Scale(domain=[flip.a, flip.b, ""], range=colours)
+        base = chart_of(rows)
+        layers = [
+            base.mark_rect(stroke="var(--paper)", strokeWidth=2, opacity=0.35).encode(
+                x=x, y=y, color=alt.Color("leader:N", scale=scale, legend=None), description="tip:N"
+            ),
+            base.mark_text(fontSize=12, aria=False, color="var(--ink)").encode(
+                x=x, y=y, text="text:N"
+            ),
+        ]
+        title = f"A {flip.a}   B {flip.b}"
+        width, height = max(120, 56 * len({one.k for one in flip.leads})), 34 * len(heats)
+        panels.append(alt.LayerChart(layer=layers, title=title, width=width, height=height))
+    return Figure(
+        "leads",
+        "Where the ranking flips",
+        " ".join(f"{str(flip)[0].upper()}{str(flip)[1:]}." for flip in flips),
+        "For each pair of agents a table with k to the right and temperature upwards: who leads "
+        "there, A or B, and the chance of it.",
+        joined(panels),
+        ("A", "B", "k", "T", "leader", "lead in points", "chance"),
+        tuple(
+            (
+                flip.a,
+                flip.b,
+                str(one.k),
+                f"{one.temperature:g}",
+                one.leader or "–",
+                f"{100 * one.lead:.1f}",
+                f"{one.chance:.2f}",
+            )
+            for flip in flips
+            for one in flip.leads
+        ),
+    )

@@ -1,0 +1,154 @@
+"""A fit of temperatures as one HTML file, of the same parts as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from passhat._display import counted, number, some
+from passhat.estimates.metrics import PassAt
+from passhat.outcomes import Run
+from passhat.report.figures import page_svg
+from passhat.report.figures.temperatures import fit_figures
+from passhat.report.html.data import script_json
+from passhat.report.html.page import Table
+from passhat.report.html.setting import own_file, template, versions
+from passhat.temperature import AgentFit, TemperatureFit
+
+__all__ = ["fit_page"]
+
+_FORMULAS = Table(
+    "What each number asks, and its formula",
+    ("number", "asks", "formula"),
+    (
+        (
+            "pass@k",
+            "If every task gets k tries, how often does at least one succeed?",
+            PassAt.formula,
+        ),
+        (
+            "P",
+            "is this temperature the best of those tried?",
+            "share of bootstrap draws over tasks in which it has the highest pass@k",
+        ),
+        (
+            "T*",
+            "which temperature is best for this k?",
+            "top of a parabola in ln T through the temperatures within a factor 2 of the best; "
+            "interval by the same draws",
+        ),
+        (
+            "exponent",
+            "how fast does T* grow with k?",
+            "slope of ln T* over ln k by least squares, where T* is not at the edge",
+        ),
+        (
+            "gain",
+            "what does another temperature gain?",
+            "mean over tasks of the paired difference in pass@k; interval simultaneous over k and "
+            "temperatures",
+        ),
+    ),
+    (0, 1, 2),
+)
+
+
+def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command: str = "") -> str:
+    """One file with figures, tables, formulas and protocol.
+
+    Parameters
+    ----------
+    fit : TemperatureFit
+        What was found.
+    runs : sequence of Run
+        What it was found in; their protocols are shown.
+    missing : str
+        The policy for attempts without a verdict.
+    command : str
+        The line that made the page.
+    """
+    agents = fit.agents
+    return template("temperature.html.j2").render(
+        title="Which temperature for which k?",
+        sentences=[f"{one.agent}: {one.advice}" for one in agents],
+        facts=[
+            f"{one.agent}: {counted(one.tasks, 'task')}, T = {_listed(one.temperatures)}"
+            for one in agents
+        ],
+        figures=[(figure, page_svg(figure)) for figure in fit_figures(fit)],
+        numbers=[table for one in agents for table in _tables(one, fit.level)],
+        changes=[f"{one.agent}: {change}." for one in agents for change in one.changes],
+        cannot=fit.notes,
+        formulas=_FORMULAS,
+        method=f"{fit.method[0].upper()}{fit.method[1:]}. Level {fit.level:.0%}.",
+        protocols=[
+            (one.agent, list(_protocol(one, runs, missing)), list(one.notes)) for one in agents
+        ],
+        versions=versions(),
+        command=command,
+        style=own_file("style.css"),
+        data=script_json(fit.to_dict()),
+    )
+
+
+def _listed(heats: Sequence[float]) -> str:
+    return ", ".join(f"{heat:g}" for heat in heats)
+
+
+def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
+    rows = []
+    for heat in agent.temperatures:
+        cells = [cell for k in agent.ks if (cell := agent.find(k, heat)) is not None]
+        shown = [
+            f"{number(one.estimate.value)} {one.estimate.interval_text()}, P {one.chance_best:.2f}"
+            for one in cells
+        ]
+        rows.append((f"{heat:g}", *shown))
+    yield Table(
+        f"{agent.agent}: pass@k by temperature, {level:.0%} intervals for new tasks; P, the chance "
+        "to be the best tried",
+        ("T", *(f"pass@{k}" for k in agent.ks)),
+        tuple(rows),
+        (),
+    )
+    curve = [one for one in agent.best if one.between is not None]
+    if curve:
+        yield Table(
+            f"{agent.agent}: the best temperature for each k",
+            ("k", "best tried", "T*", "interval", ""),
+            tuple(
+                (
+                    str(one.k),
+                    f"{one.tried:g}",
+                    f"{one.between:.3g}",
+                    f"{one.low:.3g} to {one.high:.3g}",
+                    "at the edge of what was tried" if one.edge else "",
+                )
+                for one in curve
+            ),
+            (4,),
+        )
+
+
+def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tuple[str, str]]:
+    """What was the same at every temperature, and what of it was recorded."""
+    own = [run for run in runs if run.agent == agent.agent]
+    promised = [run.protocol for run in own]
+    decoding = {
+        f"{key} {value}"
+        for one in promised
+        for key, value in one.decoding.items()
+        if key != "temperature"
+    }
+    yield "attempts per task (n)", _words(run.outcomes.attempts_text() for run in own)
+    yield "k", ", ".join(map(str, agent.ks))
+    yield "temperatures", _listed(agent.temperatures)
+    yield "other decoding", _words(decoding)
+    yield "suite", _words(one.suite or "" for one in promised)
+    yield "tests", _words(one.tests_fingerprint or one.judge or "" for one in promised)
+    yield "missing policy", missing
+    yield "passed means", _words(f"reward >= {one.pass_at:g}" for one in promised)
+    yield "source", _words(run.source for run in own)
+
+
+def _words(values: Iterable[str]) -> str:
+    return some(sorted({one for one in values if one})) or "not recorded"

@@ -1,0 +1,268 @@
+"""One rate, one pause and one cap for workers in other processes.
+
+The process that started the run is the gatekeeper: it owns the same :class:`Pace` and
+:class:`Budget` that the local runner uses, and nothing of their arithmetic is done elsewhere. A
+worker has a :class:`Line` to it. Questions wait on the line until the gatekeeper fetches them, and
+answers come back on it. What has no limit is never asked about: without ``--rate`` a call costs no
+message, and only what everybody must know (a pause, the first answer) is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from passhat.agents.base import Agent, ProviderFault, Usage
+from passhat.agents.chat import ChatAgent
+from passhat.agents.pacing import Pace
+from passhat.agents.providers import Provider
+from passhat.outcomes import MissingReason
+from passhat.runner.budget import Account
+
+__all__ = [
+    "AccountElsewhere",
+    "Answer",
+    "Gatekeeper",
+    "Line",
+    "News",
+    "Question",
+    "Settled",
+    "settle",
+]
+
+Wanted = tuple[str, int]
+"""A task and the number of an attempt at it."""
+Settled = tuple[Usage | None, ...]
+"""What calls used, in their order; ``None`` for one that was refused and cost nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May a call be made? To a provider now, or for an attempt, at the most it can use."""
+
+    id: int
+    provider: str = ""
+    attempt: Wanted | None = None
+    settled: Settled = ()
+    worst: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Yes, or why not."""
+
+    id: int
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What everybody should know of a provider: a pause, or that it answers."""
+
+    provider: str
+    pause: float = 0.0
+    answered: bool = False
+
+
+class Line:
+    """The worker's end: asks, tells, and hears."""
+
+    def __init__(self) -> None:
+        self._unsent: list[Question | News] = []
+        self._some = asyncio.Event()
+        # A worker that was started again must not take an answer for its own.
+        self._ids = itertools.count(secrets.randbits(48))
+        self._open: dict[int, asyncio.Future[str]] = {}
+        self._paces: dict[str, _SharedPace] = {}
+
+    def share(self, models: Sequence[Agent]) -> None:
+        """Let the gatekeeper say when the providers of these models may be called."""
+        for name, provider in _providers(models).items():
+            pace = _SharedPace(self, name, limited=provider.pace.is_limited)
+            provider.pace = self._paces[name] = pace
+
+    def question(self) -> Question:
+        """An empty one, to be filled in."""
+        return Question(next(self._ids))
+
+    async def ask(self, question: Question) -> str:
+        """Ask and wait; the answer is why not, or empty."""
+        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._open[question.id] = answered
+        self.tell(question)
+        try:
+            return await answered
+        finally:
+            self._open.pop(question.id, None)
+
+    def tell(self, what: Question | News) -> None:
+        self._unsent.append(what)
+        self._some.set()
+
+    async def fetched(self) -> list[Question | News]:
+        """For the gatekeeper: what is new, as soon as something is."""
+        await self._some.wait()
+        self._some.clear()
+        unsent, self._unsent = self._unsent, []
+        return unsent
+
+    def close(self) -> None:
+        """Nothing more will be asked."""
+        self._some.set()
+
+    def hear(self, said: Sequence[Answer | News]) -> None:
+        """From the gatekeeper."""
+        for one in said:
+            if isinstance(one, News):
+                if one.provider in self._paces:
+                    self._paces[one.provider].learn(one)
+            elif (waiting := self._open.get(one.id)) is not None and not waiting.done():
+                waiting.set_result(one.refused)
+
+
+class _SharedPace(Pace):
+    """A provider's pace in a worker: the rate is kept elsewhere, pauses are shared."""
+
+    def __init__(self, line: Line, provider: str, *, limited: bool) -> None:
+        super().__init__()
+        self._line = line
+        self._provider = provider
+        self._limited = limited
+
+    def learn(self, news: News) -> None:
+        """What another worker was told."""
+        self.answered = self.answered or news.answered
+        if news.pause:
+            super().hold(news.pause)
+
+    def hold(self, seconds: float) -> None:
+        super().hold(seconds)
+        self._line.tell(News(self._provider, pause=seconds))
+
+    def note_answer(self) -> None:
+        if not self.answered:
+            super().note_answer()
+            self._line.tell(News(self._provider, answered=True))
+
+    async def turn(self) -> None:
+        if self._limited:
+            await self._line.ask(replace(self._line.question(), provider=self._provider))
+        await super().turn()
+
+
+class AccountElsewhere(Account):
+    """An attempt's meter in a worker, under a cap that the gatekeeper keeps."""
+
+    __slots__ = ("_attempt", "_line", "_settled")
+
+    def __init__(self, line: Line, attempt: Wanted) -> None:
+        super().__init__()
+        self._line = line
+        self._attempt = attempt
+        self._settled: list[Usage | None] = []
+
+    async def reserve(self, worst: Usage) -> None:
+        question = replace(
+            self._line.question(), attempt=self._attempt, settled=self.untold(), worst=worst
+        )
+        with self.off_the_clock():
+            refused = await self._line.ask(question)
+        if refused:
+            raise ProviderFault(MissingReason.BUDGET, refused)
+
+    def settle(self, used: Usage) -> None:
+        super().settle(used)
+        self._settled.append(used)
+
+    def forgo(self) -> None:
+        super().forgo()
+        self._settled.append(None)
+
+    def untold(self) -> Settled:
+        """What calls used since the gatekeeper was last told."""
+        settled, self._settled = tuple(self._settled), []
+        return settled
+
+
+class Gatekeeper:
+    """Answers the questions of all workers.
+
+    Parameters
+    ----------
+    models : sequence of Agent
+        Everybody who may spend. Those behind an API have the rates and pauses that count.
+    """
+
+    def __init__(self, models: Sequence[Agent]) -> None:
+        self._paces: Mapping[str, Pace] = {
+            name: provider.pace for name, provider in _providers(models).items()
+        }
+        self._accounts: dict[Wanted, Account] = {}
+        self._waiting: dict[Wanted, asyncio.Task[object]] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to be asked or told."""
+        return bool(self._paces)
+
+    @contextmanager
+    def keeping(self, attempt: Wanted, account: Account) -> Iterator[None]:
+        """While a worker makes an attempt, its calls draw on this account."""
+        self._accounts[attempt] = account
+        try:
+            yield
+        finally:
+            del self._accounts[attempt]
+            if (waiting := self._waiting.pop(attempt, None)) is not None:
+                waiting.cancel()  # its worker died: it must not get what it waited for
+
+    async def answered(self, question: Question) -> Answer:
+        """Wait for a turn or for room under the cap, as an attempt in this process would."""
+        if question.attempt is None:
+            await self._paces[question.provider].turn()
+            return Answer(question.id)
+        account = self._accounts.get(question.attempt)
+        if account is None:  # of a worker that was given up
+            return Answer(question.id, "the attempt is over")
+        settle(account, question.settled)
+        waiting = asyncio.current_task()
+        assert waiting is not None
+        self._waiting[question.attempt] = waiting
+        try:
+            await account.reserve(question.worst)
+        except ProviderFault as fault:
+            return Answer(question.id, fault.detail)
+        finally:
+            self._waiting.pop(question.attempt, None)
+        return Answer(question.id)
+
+    def learn(self, news: News) -> None:
+        """What a worker was told by its provider."""
+        pace = self._paces[news.provider]
+        if news.answered:
+            pace.note_answer()
+        if news.pause:
+            pace.hold(news.pause)
+
+    def news(self) -> list[News]:
+        """All that a worker should know which begins, or begins again."""
+        return [News(name, pace.left, pace.answered) for name, pace in self._paces.items()]
+
+
+def settle(account: Account, settled: Settled) -> None:
+    """Put on an account what a worker says its calls used."""
+    for used in settled:
+        if used is None:
+            account.forgo()
+        else:
+            account.settle(used)
+
+
+def _providers(models: Sequence[Agent]) -> dict[str, Provider]:
+    """Every provider by a name that is the same in all processes."""
+    found = [one for one in models if isinstance(one, ChatAgent)]
+    return {f"{one.kind} {one.base_url or ''}": one.provider for one in found}
