@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from passhat.protocol import Protocol
 from passhat.store import RunRecord, open_store
@@ -105,8 +104,3 @@ def write_store(place: str, tasks: int, each: int, agent: str = "agent", shift: 
             f"WHERE t.run = {key}"
         )
     return record.id
-
-
-def size_of(path: str) -> int:
-    """Bytes of a file and of what SQLite keeps beside it."""
-    return sum(found.stat().st_size for found in Path(path).parent.glob(f"{Path(path).name}*"))
