@@ -3,6 +3,7 @@
     python benchmarks/scale.py            prints the tables
     python benchmarks/scale.py --write    and keeps them in docs/benchmarks.md
     python benchmarks/scale.py --small    a small part of it, to see that it works
+    python benchmarks/scale.py --large    every command on a hundred million attempts instead
 
 Needs PostgreSQL on this machine (the programs, not a running server) and the extra [all].
 """
@@ -10,9 +11,7 @@ Needs PostgreSQL on this machine (the programs, not a running server) and the ex
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from large_runs import measured, write_parquet, write_store
 from measuring import ROOT, machine, markdown, write_section
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
@@ -30,48 +30,11 @@ from passhat.suites.base import Judgement, Task
 sys.path.insert(0, str(ROOT / "tools"))
 
 from postgres_cluster import Cluster
-from ray_cluster import RayCluster
+from scale_ray import CODE_HEADER, JUDGE_HEADER, code_on_ray, on_ray
 
 GROUP = 500
 TALK = [{"role": who, "text": "Please change my order, it was wrong. " * 12} for who in "ab"]
 """About 900 characters, 300 bytes once packed."""
-
-SPIN = """
-import time
-from passhat.suites.base import Judgement, Task, Turn, fingerprint
-
-class Episode:
-    def open(self):
-        return Turn("?")
-    def reply(self, answer):
-        return None
-    def judge(self):
-        end = time.thread_time() + 0.05
-        while time.thread_time() < end:
-            sum(range(500))
-        return Judgement.passed()
-
-class Suite:
-    name = "spin"
-    tasks = [Task(f"t{i}", "?") for i in range(50)]
-    fingerprint = judge_fingerprint = fingerprint("spin")
-    def episode(self, task, seed):
-        return Episode()
-
-async def answer(prompt):
-    return "yes"
-"""
-
-REPORT = """
-import re, sys, time
-from pathlib import Path
-from passhat.cli import main
-start = time.perf_counter()
-code = main(["report", sys.argv[1], "--json"])
-spent = time.perf_counter() - start
-peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-print(code, spent, peak / 1024, file=sys.stderr)
-"""
 
 
 # -- storing -------------------------------------------------------------------------------------
@@ -144,176 +107,85 @@ def _server() -> Iterator[Cluster]:
         server.stop()
 
 
-# -- Ray -----------------------------------------------------------------------------------------
-
-
-def on_ray(attempts: int) -> list[tuple[str, ...]]:
-    """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "spin.py").write_text(SPIN)
-        os.chdir(folder)
-        sys.path.insert(0, folder)
-        cluster = RayCluster(processors=2)
-        try:
-            os.environ |= cluster.environment
-            local = _timed(attempts, 8, None)
-            two_local = _two_runners(attempts)
-            one, _ = _timed(attempts, 1, cluster.address)
-            two, start = _timed(attempts, 2, cluster.address)
-            many, _ = _timed(attempts, 8, cluster.address)
-        finally:
-            os.chdir(ROOT)
-            cluster.stop()
-    ways = [
-        ("local runner, one process", local[0], 1),
-        ("two local runners on one store", two_local, 2),
-        ("Ray, 1 worker", one, 1),
-        ("**Ray, 2 workers**", two, 2),
-        ("Ray, 2 workers, 8 attempts at once", many, 2),
-    ]
-    table: list[tuple[str, ...]] = [
-        (
-            *(way, f"{spent:.2f}", f"{1e3 * (processes * spent / attempts - 0.05):+.1f} ms"),
-            f"{one / spent:.2f}",
-            f"{spent / two_local:.2f}",
-        )
-        for way, spent, processes in ways
-    ]
-    return [*table, ("starting two workers", f"{start:.2f}", "", "", "")]
-
-
-def _timed(attempts: int, jobs: int, address: str | None) -> tuple[float, float]:
-    """Seconds for all attempts, and for starting whoever makes them."""
-    from passhat.agents import load_agent
-    from passhat.runner.on_ray import OnRay
-    from passhat.runner.planning import plan_run
-    from passhat.runner.running import Stop, run_attempts
-    from passhat.runner.set_up import SetUp
-    from passhat.suites import load_suite
-
-    suite, agent = "python:spin:Suite", "python:spin:answer"
-    plan = plan_run(load_suite(suite), load_agent(agent), attempts=attempts // 50, jobs=jobs)
-
-    def nobody(_record: object, _progress: object) -> None:
-        return
-
-    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
-        before = time.perf_counter()
-        if address is None:
-            asyncio.run(run_attempts(plan, store, Stop(), nobody))
-            return time.perf_counter() - before, 0.0
-        with OnRay(plan, SetUp(suite, agent), address=address) as engine:
-            start = time.perf_counter()
-            asyncio.run(run_attempts(plan, store, Stop(), nobody, engine.work))
-            return time.perf_counter() - start, start - before
-
-
-def _two_runners(attempts: int) -> float:
-    """Two processes of the local runner share a store: the most that two processors can do."""
-    program = (
-        "import scale, sys, time; scale.TWO(int(sys.argv[1]), sys.argv[2]); print(time.monotonic())"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}{os.pathsep}."}
-        command = [sys.executable, "-c", program, str(attempts), f"{folder}/s.db"]
-        both = [
-            subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-            for _ in range(2)
-        ]
-        for process in both:  # both have loaded everything
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        start = time.monotonic()
-        ends = []
-        for process in both:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in both:
-            said, _ = process.communicate()
-            assert process.returncode == 0
-            ends.append(float(said))
-    return max(ends) - start
-
-
-def TWO(attempts: int, place: str) -> None:  # noqa: N802 - called by name in another process
-    """One of the two runners: says when it is ready, and waits for the word."""
-    from passhat.agents import load_agent
-    from passhat.runner.planning import plan_run
-    from passhat.runner.running import Stop, run_attempts
-    from passhat.suites import load_suite
-
-    agent = load_agent("python:spin:answer")
-    plan = plan_run(load_suite("python:spin:Suite"), agent, attempts=attempts // 50, jobs=2)
-    with open_store(place) as store:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
-
-
 # -- reports -------------------------------------------------------------------------------------
 
 
 def reports(sizes: list[int]) -> list[tuple[str, ...]]:
-    """Time and memory of `passhat report` on large runs."""
+    """Time and memory of `passhat report` on large runs, 100 attempts at every task."""
     rows: list[tuple[str, ...]] = []
     with tempfile.TemporaryDirectory() as folder, _server() as server:
         for kind in ("Parquet", "SQLite", "PostgreSQL"):
             first = None
             for size in sizes:
-                place = _large(kind, size, folder, server)
-                done = subprocess.run(
-                    [sys.executable, "-c", REPORT, place], capture_output=True, text=True
+                place = f"{folder}/{size}.{kind.lower()}"
+                if kind == "Parquet":
+                    write_parquet(place, size // 100, 100)
+                else:
+                    place = server.make_database(f"n{size}") if kind == "PostgreSQL" else place
+                    write_store(place, size // 100, 100)
+                    with open_store(place) as store:
+                        store.vacuum()
+                found = measured("report", place)
+                assert f"{size // 100:,} tasks x 100 attempts" in found.said
+                first = first or (size, found.seconds)
+                growth = f"{found.seconds / first[1]:.1f} for {size // first[0]:,}"
+                rows.append(
+                    (kind, f"{size:,}", f"{found.seconds:.2f}", f"{found.megabytes:.0f}", growth)
                 )
-                code, spent, peak = done.stderr.split()
-                assert code == "0", done.stderr
-                assert f'"attempts": {size}' in done.stdout
-                seconds = float(spent)
-                first = first or (size, seconds)
-                growth = f"{seconds / first[1]:.1f} for {size // first[0]:,}"
-                rows.append((kind, f"{size:,}", f"{seconds:.2f}", f"{float(peak):.0f}", growth))
                 if kind != "PostgreSQL":
                     Path(place).unlink()
     return rows
 
 
-def _large(kind: str, size: int, folder: str, server: Cluster) -> str:
-    """A run with 100 attempts at every task, made in the database itself."""
-    if kind == "Parquet":
-        import duckdb
-
-        path = f"{folder}/{size}.parquet"
-        duckdb.execute(
-            "COPY (SELECT 'agent' AS model, 'suite/task-' || (i // 100) AS task, "
-            "i % 100 AS trial, (hash(i) % 1000 < i // 100 % 1000)::INT AS success, "
-            f"(hash(i) % 1000) / 100.0 AS duration FROM range({size}) t(i)) "
-            f"TO '{path}' (FORMAT parquet)"
+def measure_large(folder: str) -> str:
+    """Every command on up to a hundred million attempts; needs 25 GB and an hour."""
+    rows: list[tuple[str, ...]] = []
+    for tasks, each in ((1_000, 100), (10_000, 10_000), (1_000_000, 100)):
+        a, b = (
+            write_parquet(f"{folder}/{agent}.parquet", tasks, each, agent, shift)
+            for agent, shift in (("one", 0), ("two", 5))
         )
-        return path
-    place = f"{folder}/{size}.db" if kind == "SQLite" else server.make_database(f"n{size}")
-    tasks = [Task(f"suite/task-{i}", "?") for i in range(size // 100)]
-    record = RunRecord("agent", Protocol(suite="suite"), tasks)
-    numbers = (
-        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
-        "SELECT i FROM n)"
+        rows += _asked("Parquet", tasks, each, a, b)
+        Path(a).unlink()
+        Path(b).unlink()
+    for tasks, each in ((1_000, 100), (1_000_000, 100)):
+        place = f"{folder}/{tasks}.db"
+        one = write_store(place, tasks, each, "one")
+        two = write_store(place, tasks, each // 10, "two", 5)
+        os.environ["PASSHAT_STORE"] = place
+        rows += _asked("SQLite", tasks, each, one, two)
+        Path(place).unlink()
+    return "\n\n".join(
+        [
+            f"{machine()}, {os.cpu_count()} processors.",
+            markdown(
+                ("command", "on", "tasks x attempts", "seconds", "megabytes at most"),
+                sorted(rows),
+            ),
+        ]
     )
-    with open_store(place) as store:
-        store.begin(record, 100)
-        store._db.execute(
-            "INSERT INTO attempts (run, task, number, verdict, why, seconds, finished) "
-            "SELECT t.run, t.key, n.i, CASE WHEN t.key * 37 % 101 > n.i * 53 % 101 THEN 1 ELSE 0 "
-            f"END, 'wrong_answer', 1.5, 'now' FROM tasks t CROSS JOIN {numbers} n"
-        )
-        store.vacuum()
-    return place
+
+
+def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[str, ...]]:
+    commands = {
+        "report": ("report", one),
+        "forecast": ("forecast", one),
+        "gate": ("gate", one, "pass^2 >= 0.3", "missing <= 2%"),
+        "compare": ("compare", one, two, "--allow"),
+    }
+    rows: list[tuple[str, ...]] = []
+    for name, words in commands.items():
+        found = measured(*words)
+        size = f"{tasks:,} x {each:,}"
+        rows.append((name, kind, size, f"{found.seconds:.1f}", f"{found.megabytes:.0f}"))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    return rows
 
 
 def measure(small: bool) -> str:
     part = 20 if small else 1
     stored = storing(100_000 // part)
-    ray = on_ray(400 if not small else 50)
+    ray, code = on_ray(400 if not small else 50), code_on_ray(small)
     large = reports([10**5, 10**6, 10**7] if not small else [10**5, 3 * 10**6])
     return "\n\n".join(
         [
@@ -323,16 +195,10 @@ def measure(small: bool) -> str:
                 stored,
             ),
             markdown(
-                (
-                    *(
-                        "a judge of 50 ms on 2 processors",
-                        "seconds",
-                        "a process spends beyond 50 ms",
-                    ),
-                    *("times faster than 1 worker", "time against two local runners"),
-                ),
+                JUDGE_HEADER,
                 ray,
             ),
+            markdown(CODE_HEADER, code),
             markdown(("report on", "attempts", "seconds", "megabytes at most", "growth"), large),
         ]
     )
@@ -342,11 +208,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
     parser.add_argument("--small", action="store_true", help="only to see that it works")
+    parser.add_argument("--large", action="store_true", help="10^8 attempts: 25 GB, an hour")
+    parser.add_argument("--folder", help="where the large runs are written")
     chosen = parser.parse_args()
-    text = measure(chosen.small)
+    if chosen.large:
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            section, text = "scale-large", measure_large(folder)
+    else:
+        section, text = "scale", measure(chosen.small)
     print(text)
     if chosen.write:
-        write_section("scale", text)
+        write_section(section, text)
 
 
 if __name__ == "__main__":
