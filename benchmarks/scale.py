@@ -3,6 +3,7 @@
     python benchmarks/scale.py            prints the tables
     python benchmarks/scale.py --write    and keeps them in docs/benchmarks.md
     python benchmarks/scale.py --small    a small part of it, to see that it works
+    python benchmarks/scale.py --large    every command on a hundred million attempts instead
 
 Needs PostgreSQL on this machine (the programs, not a running server) and the extra [all].
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from large_runs import measured, write_parquet, write_store
 from measuring import ROOT, machine, markdown, write_section
 from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
@@ -34,17 +35,6 @@ from scale_ray import CODE_HEADER, JUDGE_HEADER, ray_tables
 GROUP = 500
 TALK = [{"role": who, "text": "Please change my order, it was wrong. " * 12} for who in "ab"]
 """About 900 characters, 300 bytes once packed."""
-
-REPORT = """
-import re, sys, time
-from pathlib import Path
-from passhat.cli import main
-start = time.perf_counter()
-code = main(["report", sys.argv[1], "--json"])
-spent = time.perf_counter() - start
-peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-print(code, spent, peak / 1024, file=sys.stderr)
-"""
 
 
 # -- storing -------------------------------------------------------------------------------------
@@ -121,57 +111,75 @@ def _server() -> Iterator[Cluster]:
 
 
 def reports(sizes: list[int]) -> list[tuple[str, ...]]:
-    """Time and memory of `passhat report` on large runs."""
+    """Time and memory of `passhat report` on large runs, 100 attempts at every task."""
     rows: list[tuple[str, ...]] = []
     with tempfile.TemporaryDirectory() as folder, _server() as server:
         for kind in ("Parquet", "SQLite", "PostgreSQL"):
             first = None
             for size in sizes:
-                place = _large(kind, size, folder, server)
-                done = subprocess.run(
-                    [sys.executable, "-c", REPORT, place], capture_output=True, text=True
+                place = f"{folder}/{size}.{kind.lower()}"
+                if kind == "Parquet":
+                    write_parquet(place, size // 100, 100)
+                else:
+                    place = server.make_database(f"n{size}") if kind == "PostgreSQL" else place
+                    write_store(place, size // 100, 100)
+                    with open_store(place) as store:
+                        store.vacuum()
+                found = measured("report", place)
+                assert f"{size // 100:,} tasks x 100 attempts" in found.said
+                first = first or (size, found.seconds)
+                growth = f"{found.seconds / first[1]:.1f} for {size // first[0]:,}"
+                rows.append(
+                    (kind, f"{size:,}", f"{found.seconds:.2f}", f"{found.megabytes:.0f}", growth)
                 )
-                code, spent, peak = done.stderr.split()
-                assert code == "0", done.stderr
-                assert f'"attempts": {size}' in done.stdout
-                seconds = float(spent)
-                first = first or (size, seconds)
-                growth = f"{seconds / first[1]:.1f} for {size // first[0]:,}"
-                rows.append((kind, f"{size:,}", f"{seconds:.2f}", f"{float(peak):.0f}", growth))
                 if kind != "PostgreSQL":
                     Path(place).unlink()
     return rows
 
 
-def _large(kind: str, size: int, folder: str, server: Cluster) -> str:
-    """A run with 100 attempts at every task, made in the database itself."""
-    if kind == "Parquet":
-        import duckdb
-
-        path = f"{folder}/{size}.parquet"
-        duckdb.execute(
-            "COPY (SELECT 'agent' AS model, 'suite/task-' || (i // 100) AS task, "
-            "i % 100 AS trial, (hash(i) % 1000 < i // 100 % 1000)::INT AS success, "
-            f"(hash(i) % 1000) / 100.0 AS duration FROM range({size}) t(i)) "
-            f"TO '{path}' (FORMAT parquet)"
+def measure_large(folder: str) -> str:
+    """Every command on up to a hundred million attempts; needs 25 GB and an hour."""
+    rows: list[tuple[str, ...]] = []
+    for tasks, each in ((1_000, 100), (10_000, 10_000), (1_000_000, 100)):
+        a, b = (
+            write_parquet(f"{folder}/{agent}.parquet", tasks, each, agent, shift)
+            for agent, shift in (("one", 0), ("two", 5))
         )
-        return path
-    place = f"{folder}/{size}.db" if kind == "SQLite" else server.make_database(f"n{size}")
-    tasks = [Task(f"suite/task-{i}", "?") for i in range(size // 100)]
-    record = RunRecord("agent", Protocol(suite="suite"), tasks)
-    numbers = (
-        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
-        "SELECT i FROM n)"
+        rows += _asked("Parquet", tasks, each, a, b)
+        Path(a).unlink()
+        Path(b).unlink()
+    for tasks, each in ((1_000, 100), (1_000_000, 100)):
+        place = f"{folder}/{tasks}.db"
+        one = write_store(place, tasks, each, "one")
+        two = write_store(place, tasks, each // 10, "two", 5)
+        os.environ["PASSHAT_STORE"] = place
+        rows += _asked("SQLite", tasks, each, one, two)
+        Path(place).unlink()
+    return "\n\n".join(
+        [
+            f"{machine()}, {os.cpu_count()} processors.",
+            markdown(
+                ("command", "on", "tasks x attempts", "seconds", "megabytes at most"),
+                sorted(rows),
+            ),
+        ]
     )
-    with open_store(place) as store:
-        store.begin(record, 100)
-        store._db.execute(
-            "INSERT INTO attempts (run, task, number, verdict, why, seconds, finished) "
-            "SELECT t.run, t.key, n.i, CASE WHEN t.key * 37 % 101 > n.i * 53 % 101 THEN 1 ELSE 0 "
-            f"END, 'wrong_answer', 1.5, 'now' FROM tasks t CROSS JOIN {numbers} n"
-        )
-        store.vacuum()
-    return place
+
+
+def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[str, ...]]:
+    commands = {
+        "report": ("report", one),
+        "forecast": ("forecast", one),
+        "gate": ("gate", one, "pass^2 >= 0.3", "missing <= 2%"),
+        "compare": ("compare", one, two, "--allow"),
+    }
+    rows: list[tuple[str, ...]] = []
+    for name, words in commands.items():
+        found = measured(*words)
+        size = f"{tasks:,} x {each:,}"
+        rows.append((name, kind, size, f"{found.seconds:.1f}", f"{found.megabytes:.0f}"))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    return rows
 
 
 def measure(small: bool) -> str:
@@ -200,11 +208,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
     parser.add_argument("--small", action="store_true", help="only to see that it works")
+    parser.add_argument("--large", action="store_true", help="10^8 attempts: 25 GB, an hour")
+    parser.add_argument("--folder", help="where the large runs are written")
     chosen = parser.parse_args()
-    text = measure(chosen.small)
+    if chosen.large:
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            section, text = "scale-large", measure_large(folder)
+    else:
+        section, text = "scale", measure(chosen.small)
     print(text)
     if chosen.write:
-        write_section("scale", text)
+        write_section(section, text)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.run import store_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
 
     from passhat.store.copying import Copied
@@ -107,7 +108,8 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     from passhat.store.checking import check as checked
 
     with open_store(store_path, must_exist=True) as store:
-        health = checked(store)
+        looked_at = _now_and_then()
+        health = checked(store, lambda what: looked_at(f"looking at: {what} ..."))
         where = store.path
     if as_json_text:
         click.echo(
@@ -154,8 +156,14 @@ def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
 
     with open_store(store_path, must_exist=True) as store:
         before = store.size()
-        forgotten = 0 if age is None else forget_transcripts(store, age)
+        say = _now_and_then()
+
+        def tell(count: int) -> None:
+            say(f"forgot {count:,} transcripts so far ...")
+
+        forgotten = 0 if age is None else forget_transcripts(store, age, tell)
         forgotten += forget_orphans(store)
+        say("giving back the room ...")
         store.vacuum()
         after = store.size()
     click.echo(
@@ -176,14 +184,20 @@ def _sentence(done: Copied) -> str:
 
 
 def _progress() -> Any:
-    """A line every two seconds."""
+    say = _now_and_then()
+    return lambda run, rows: say(f"{run}: {rows:,} attempts ...")
+
+
+def _now_and_then() -> Callable[[str], None]:
+    """Says what it is told, if two seconds went by since the last time."""
     import time
 
-    last = [time.monotonic()]
+    last = time.monotonic()
 
-    def tell(run: str, rows: int) -> None:
-        if time.monotonic() - last[0] > 2.0:
-            last[0] = time.monotonic()
-            click.echo(f"{run}: {rows:,} attempts ...", err=True)
+    def say(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > 2.0:
+            last = time.monotonic()
+            click.echo(text, err=True)
 
-    return tell
+    return say

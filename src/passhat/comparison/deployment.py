@@ -62,8 +62,7 @@ class Value:
 
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
     """What both used on the paired tasks, for every measure that one of them recorded."""
-    shared = set(tasks)
-    used = [_used(run, shared) for run in (a, b)]
+    used = [_used(run, tasks) for run in (a, b)]
     return tuple(
         Value(measure, used[0].get(measure), used[1].get(measure))
         for measure in _ORDER
@@ -78,12 +77,13 @@ def deployment_line(values: Sequence[Value]) -> str:
     return "; ".join(map(str, values)) + " (A against B)"
 
 
-def _used(run: Run, tasks: set[str]) -> dict[str, Use]:
+def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
     attempts = run.attempts
     if attempts is None:
         # Sums are over all tasks of a run: they are what both used only if it shares all of them.
         return _summed(run) if len(tasks) == len(run.outcomes) else {}
-    wanted = np.array([task in tasks for task in attempts.tasks])
+    shared = set(tasks)
+    wanted = np.array([task in shared for task in attempts.tasks])
     rows = np.repeat(wanted, np.diff(attempts.starts))
     found = {}
     for measure, column in attempts.measures.items():

@@ -13,6 +13,7 @@ from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
 from passhat.estimates.metrics import Metric, OrderedMetric
 from passhat.estimates.task_values import Completed, values_by_task
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
+from passhat.outcomes.names import same_names
 
 __all__ = ["Differences", "Pairing", "common_tasks", "pair", "restricted"]
 
@@ -103,7 +104,7 @@ class Pairing:
 
 def pair(a: Outcomes, b: Outcomes, names: tuple[str, str] = ("A", "B")) -> Pairing:
     """Pair two runs by task id; refuse when they share none."""
-    if len(a) == len(b) and tuple(a.tasks) == tuple(b.tasks):
+    if same_names(a.tasks, b.tasks):
         return Pairing(a, b, (), (), names)
     shared = common_tasks((a, b), names)
     in_a, in_b = set(a.tasks), set(b.tasks)

@@ -14,6 +14,7 @@ from passhat._arrays import BoolArray, IntArray, VerdictArray
 from passhat._display import counted, html_table
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.outcomes.histogram import Histogram, cells_of
+from passhat.outcomes.names import PackedNames
 from passhat.outcomes.order import Order
 from passhat.outcomes.whole import first_bad, whole_numbers
 from passhat.outcomes.words import Completion
@@ -101,8 +102,10 @@ class Outcomes:
         if lost is not None:
             lost = _counted_missing(_one_per_task(lost, len(passes), "missing"))
         cells = _checked_cells(scored, passes, lost)
-        names = TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks))
-        _check_names(names, len(passes), unique=tasks is not None)
+        # Whoever packed names took them from where each stands once.
+        packed = tasks if isinstance(tasks, PackedNames) else None
+        names = packed or (TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks)))
+        _check_names(names, len(passes), unique=tasks is not None and packed is None)
         return cls(names, scored, passes, lost, None, _frozen_labels(labels, len(passes)), cells)
 
     @classmethod

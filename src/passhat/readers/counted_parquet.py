@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passhat._arrays import IntArray
 from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.outcomes import Outcomes, Sums, Verdict
 from passhat.outcomes.columns import ColumnMap
 from passhat.outcomes.gathering import RUN_COLUMNS, Gathered, blame_notes, gathered_as
+from passhat.outcomes.names import PackedNames
 from passhat.outcomes.rewards import RewardWords, verdicts_from_rewards
 from passhat.outcomes.sums import MeasureSum
 from passhat.outcomes.trials import SPLIT_HINT
+from passhat.readers.parquet_cells import (
+    as_literal,
+    as_number,
+    as_text,
+    different,
+    quoted,
+    weighted,
+)
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 
@@ -29,7 +39,8 @@ _MEMORY = "160MB"
 _BLOCK = 5_000
 _MOST_REWARDS = 1_000
 """Different rewards; a table with more than that is read one by one."""
-_WIDEST_TRIALS = 65_536
+_TASKS_AT_ONCE = 350_000
+"""Tasks that are counted in one pass over the table."""
 _MEASURES = {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
 
 
@@ -81,34 +92,7 @@ class CountedParquet:
     ) -> Gathered:
         where = " AND ".join(f"{self._text(word)} = ?" for word in key) or "true"
         values = [str(self._source.path), *key.values()]
-        trial, widest = self._trial(database, where, values)
-        labels = list(self._columns.slices)
-        sliced = "".join(
-            f", min({_cell(column)}), max({_cell(column)})"
-            for column in self._columns.slices.values()
-        )
-        found = database.execute(
-            f"SELECT {self._text('task')} AS the_task, "
-            f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
-            f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
-            f"FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE {where} "
-            "GROUP BY the_task ORDER BY first",
-            values,
-        )
-        tasks: list[str] = []
-        counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-        sliced_values: dict[str, list[str]] = {name: [] for name in labels}
-        while block := found.fetchmany(_BLOCK):
-            for row in block:
-                self._refuse_broken(row, labels, widest)
-                tasks.append(row[0])
-                for name, value in zip(labels, row[6::2], strict=True):
-                    sliced_values[name].append(value)
-            counts.append(np.array([row[1:4] for row in block], np.int64))
-        n, c, m = np.concatenate(counts).T
-        outcomes = Outcomes.from_counts(
-            np.ascontiguousarray(n), np.ascontiguousarray(c), tasks, missing=m, labels=sliced_values
-        )
+        outcomes = self._by_task(database, where, values, verdict)
         reasons = self._reasons(database, where, values, verdict)
         sums = Sums(
             reasons,
@@ -118,11 +102,66 @@ class CountedParquet:
         notes = (*notes, *blame_notes(reasons.get(Verdict.FAILED, {})))
         return gathered_as(key, outcomes, notes=notes, sums=sums)
 
+    def _by_task(
+        self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
+    ) -> Outcomes:
+        """n, c and missing of every task, in the order in which tasks first appear.
+
+        Where there are very many tasks the table is gone through several times, with a part of
+        the tasks each time: what is kept at once stays small.
+        """
+        trial, trials = self._trial(database, where, values)
+        labels = list(self._columns.slices)
+        sliced = "".join(
+            f", min({as_text(column)}), max({as_text(column)})"
+            for column in self._columns.slices.values()
+        )
+        parts = self._parts(database, where, values)
+        names = PackedNames()
+        numbers: list[IntArray] = []
+        slices: dict[str, list[str]] = {name: [] for name in labels}
+        same: dict[str, str] = {}
+        for part in range(parts):
+            mine = f"{where} AND hash({self._text('task')}) % {parts} = {part}"
+            found = database.execute(
+                f"SELECT {self._text('task')} AS the_task, "
+                f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
+                f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
+                f"FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE "
+                f"{mine if parts > 1 else where} GROUP BY the_task",
+                values,
+            )
+            while block := found.fetchmany(_BLOCK):
+                for row in block:
+                    self._refuse_broken(row, labels, trials)
+                names.extend(row[0] for row in block)
+                numbers.append(np.array([(*row[1:4], row[5]) for row in block], np.int64))
+                for place, kept in enumerate(slices.values()):
+                    kept.extend(
+                        same.setdefault(row[6 + 2 * place], row[6 + 2 * place]) for row in block
+                    )
+        n, c, m, first = np.concatenate(numbers).T
+        order = np.argsort(first)
+        return Outcomes.from_counts(
+            n[order],
+            c[order],
+            names.chosen(order),
+            missing=m[order],
+            labels={name: [kept[i] for i in order.tolist()] for name, kept in slices.items()},
+        )
+
+    def _parts(self, database: DuckDBPyConnection, where: str, values: list[str]) -> int:
+        found = database.execute(
+            f"SELECT approx_count_distinct({self._text('task')}) FROM {self._table} WHERE {where}",
+            values,
+        ).fetchone()
+        return 1 if found is None else -(-int(found[0]) // _TASKS_AT_ONCE) or 1
+
     # -- what a row says ------------------------------------------------------------------------
 
     def _verdict(self, database: DuckDBPyConnection) -> tuple[str | None, tuple[str, ...]]:
         """An expression for 1, 0 or -1, by the rules that single rows are read with."""
-        column = _name(self._columns.meaning["success"])
+        column = quoted(self._columns.meaning["success"])
         rows = self._all(
             database,
             f"SELECT {column}, count(*) FROM {self._table} GROUP BY ALL LIMIT {_MOST_REWARDS + 1}",
@@ -143,13 +182,13 @@ class CountedParquet:
         cases: dict[int, list[str]] = {1: [], 0: []}
         for (cell, _), verdict in zip(rows, judged.verdicts.tolist(), strict=True):
             if verdict in cases:
-                cases[verdict].append(_literal(cell))
+                cases[verdict].append(as_literal(cell))
         parts = "".join(
             f" WHEN {column} IN ({', '.join(cells)}) THEN {verdict}"
             for verdict, cells in cases.items()
             if cells
         )
-        notes = [_weighted(note, rewards, times) for note in judged.notes]
+        notes = [weighted(note, rewards, times) for note in judged.notes]
         return (f"(CASE{parts} ELSE -1 END)" if parts else "-1"), tuple(notes)
 
     def _trial(
@@ -159,17 +198,17 @@ class CountedParquet:
         column = self._columns.meaning.get("trial")
         if column is None:
             return "count(*)", False
-        name = _name(column)
+        name = quoted(column)
         kind, low, high = database.execute(
             f"SELECT any_value(typeof({name})), min({name}), max({name}) FROM {self._table} "
             f"WHERE {where}",
             values,
         ).fetchone() or ("", None, None)
-        if "INT" in str(kind) and low is not None and high - low < _WIDEST_TRIALS:
-            # Bits set in a string: a hundredth of the memory that different values would take.
-            nothing = f"CAST(count(*) FILTER (WHERE {name} IS NULL) > 0 AS INTEGER)"
-            return f"bit_count(bitstring_agg({name}, {low}, {high})) + {nothing}", True
-        return f"count(DISTINCT {_cell(column)})", True
+        if "INT" in str(kind) and low is not None:
+            bits = different(column, int(low), int(high))
+            if bits is not None:
+                return bits, True
+        return f"count(DISTINCT {as_text(column)})", True
 
     def _refuse_broken(self, row: tuple[Any, ...], labels: list[str], trials: bool) -> None:
         task, n, _, m, different, _, *slices = row
@@ -195,7 +234,7 @@ class CountedParquet:
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
     ) -> dict[Verdict, dict[str, int]]:
         column = self._columns.meaning.get("failure")
-        word = "''" if column is None else _cell(column)
+        word = "''" if column is None else as_text(column)
         found: dict[Verdict, dict[str, int]] = {}
         for ended, why, count, _ in database.execute(
             f"SELECT {verdict} AS v, {word} AS why, count(*), min(file_row_number) AS first "
@@ -213,8 +252,8 @@ class CountedParquet:
         if not columns:
             return {}
         numbers = "".join(
-            f", {_number(column)} AS number_{word}, {_cell(column)} <> '' AND "
-            f"TRY_CAST({_name(column)} AS DOUBLE) IS NULL AS no_{word}"
+            f", {as_number(column)} AS number_{word}, {as_text(column)} <> '' AND "
+            f"TRY_CAST({quoted(column)} AS DOUBLE) IS NULL AS no_{word}"
             for word, column in columns.items()
         )
         asked = ", ".join(
@@ -247,7 +286,7 @@ class CountedParquet:
         column = self._columns.meaning.get("answer")
         if column is None:
             return None
-        answer = f"CAST({_name(column)} AS VARCHAR)"
+        answer = f"CAST({quoted(column)} AS VARCHAR)"
         row = database.execute(
             f"SELECT count(*), count(*) FILTER (WHERE low = high) FROM (SELECT count(*) AS made, "
             f"count(nullif({answer}, '')) AS known, min({answer}) AS low, max({answer}) AS high "
@@ -261,7 +300,7 @@ class CountedParquet:
     # -- DuckDB ---------------------------------------------------------------------------------
 
     def _text(self, word: str) -> str:
-        return _cell(self._columns.meaning[word])
+        return as_text(self._columns.meaning[word])
 
     def _all(self, database: DuckDBPyConnection, query: str) -> list[Any]:
         return database.execute(query, [str(self._source.path)]).fetchall()
@@ -286,35 +325,3 @@ class CountedParquet:
                 raise ReadError(
                     f"cannot be read as Parquet ({shorten(first, 120)}).", source=self._source.name
                 ) from None
-
-
-def _name(column: str) -> str:
-    quoted = column.replace('"', '""')
-    return f'"{quoted}"'
-
-
-def _cell(column: str) -> str:
-    """A column as text, as a table's cell is read: nothing is the empty text."""
-    return f"coalesce(trim(CAST({_name(column)} AS VARCHAR)), '')"
-
-
-def _number(column: str) -> str:
-    """A column as a number; nothing where it is empty, or none."""
-    number = f"TRY_CAST({_name(column)} AS DOUBLE)"
-    return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END"
-
-
-def _literal(cell: object) -> str:
-    if isinstance(cell, str):
-        quoted = cell.replace("'", "''")
-        return f"'{quoted}'"
-    return str(cell).upper() if isinstance(cell, bool) else repr(cell)
-
-
-def _weighted(note: str, rewards: Any, times: Any) -> str:
-    """The note counts different rewards; what matters is how many attempts have them."""
-    if note.startswith("-1 "):
-        count = int(times[rewards == -1].sum())
-        return f"-1 was read as missing ({counted(count, 'attempt')})"
-    odd = ~(np.isnan(rewards) | np.isin(rewards, (0, 1, -1)))
-    return f"{counted(int(times[odd].sum()), 'reward')}{note[note.index(' between') :]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
@@ -12,13 +13,19 @@ from passhat.store.schema import VERSION
 
 __all__ = ["Health", "check", "forget_orphans", "forget_transcripts", "postgres_is_sound"]
 
+_AT_ONCE = 20_000
+"""Transcripts that are looked at in one transaction, and those of the last task among them."""
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
 _COUNTS = {
     "runs": "SELECT count(*) FROM runs",
     "tasks": "SELECT count(*) FROM tasks",
     "attempts": "SELECT count(*) FROM attempts WHERE verdict IS NOT NULL",
     "transcripts": "SELECT count(*) FROM transcripts",
     "open_claims": "SELECT count(*) FROM attempts WHERE finished IS NULL",
-    "attempts_without_task": "SELECT count(*) FROM attempts a WHERE NOT EXISTS "
+    # One look-up per task, not per attempt.
+    "attempts_without_task": "SELECT coalesce(sum(a.made), 0) FROM (SELECT run, task, count(*) AS "
+    "made FROM attempts GROUP BY run, task) a WHERE NOT EXISTS "
     "(SELECT 1 FROM tasks t WHERE t.key = a.task AND t.run = a.run)",
     "transcripts_without_attempt": "SELECT count(*) FROM transcripts x WHERE NOT EXISTS "
     "(SELECT 1 FROM attempts a WHERE a.run = x.run AND a.task = x.task AND a.number = x.number)",
@@ -54,12 +61,16 @@ class Health:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def check(store: Store) -> Health:
-    """Look at everything once."""
+def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Health:
+    """Look at everything once; ``tell`` hears what is looked at next."""
+    tell("whether the database is sound")
     if not store.is_sound():
         # What else would be counted is not worth the name.
         return Health(VERSION, False, store.size(), abandoned_claims=0, **dict.fromkeys(_COUNTS, 0))
-    counts = {name: int(store._db.execute(sql).fetchone()[0]) for name, sql in _COUNTS.items()}
+    counts = {}
+    for name, sql in _COUNTS.items():
+        tell(name.replace("_", " "))
+        counts[name] = int(store._db.execute(sql).fetchone()[0])
     abandoned = 0
     for (run,) in store._db.execute("SELECT key FROM runs").fetchall():
         for owner in set(store._gone_owners(run)) - {store._owner}:
@@ -71,26 +82,54 @@ def check(store: Store) -> Health:
     return Health(VERSION, True, store.size(), abandoned_claims=abandoned, **counts)
 
 
-def forget_transcripts(store: Store, older_than: timedelta) -> int:
-    """Delete what was said in attempts that are over for so long; their verdicts stay."""
+def forget_transcripts(
+    store: Store, older_than: timedelta, tell: Callable[[int], None] = lambda _count: None
+) -> int:
+    """Delete what was said in attempts that are over for so long; their verdicts stay.
+
+    Some tasks at a time, each time for good: when it is broken off, the next call goes on, and
+    nobody waits long for the lock. ``tell`` hears how many are forgotten so far.
+    """
     before = (datetime.now(UTC) - older_than).isoformat(timespec="milliseconds")
-    with store._transaction():
-        return store._db.execute(
-            "DELETE FROM transcripts WHERE EXISTS (SELECT 1 FROM attempts a "
-            "WHERE a.run = transcripts.run AND a.task = transcripts.task "
-            "AND a.number = transcripts.number AND a.finished < ?)",
-            (before,),
-        ).rowcount
+    return _forget(store, "EXISTS", " AND a.finished < ?", (before,), tell)
 
 
-def forget_orphans(store: Store) -> int:
+def forget_orphans(store: Store, tell: Callable[[int], None] = lambda _count: None) -> int:
     """Delete transcripts of attempts that are not there any more."""
-    with store._transaction():
-        return store._db.execute(
-            "DELETE FROM transcripts WHERE NOT EXISTS (SELECT 1 FROM attempts a "
-            "WHERE a.run = transcripts.run AND a.task = transcripts.task "
-            "AND a.number = transcripts.number)"
-        ).rowcount
+    return _forget(store, "NOT EXISTS", "", (), tell)
+
+
+def _forget(
+    store: Store, sign: str, more: str, values: tuple[str, ...], tell: Callable[[int], None]
+) -> int:
+    forgotten = 0
+    for (run,) in store._db.execute("SELECT DISTINCT run FROM transcripts").fetchall():
+        for low, high in _stretches(store, run):
+            with store._transaction():
+                forgotten += store._db.execute(
+                    "DELETE FROM transcripts WHERE run = ? AND task >= ? AND task < ? AND "
+                    f"{sign} (SELECT 1 FROM attempts a WHERE a.run = transcripts.run "
+                    f"AND a.task = transcripts.task AND a.number = transcripts.number{more})",
+                    (run, low, high, *values),
+                ).rowcount
+            tell(forgotten)
+    return forgotten
+
+
+def _stretches(store: Store, run: int) -> Iterator[tuple[int, int]]:
+    """From one key of a task up to another, so that all there can be are in one of them."""
+    low = _LOWEST
+    while True:
+        row = store._db.execute(
+            "SELECT task FROM transcripts WHERE run = ? AND task >= ? "
+            f"ORDER BY task, number LIMIT 1 OFFSET {_AT_ONCE}",
+            (run, low),
+        ).fetchone()
+        if row is None:
+            yield low, _HIGHEST
+            return
+        yield low, int(row[0]) + 1
+        low = int(row[0]) + 1
 
 
 def postgres_is_sound(database: Database) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from passhat._arrays import IntArray
 from passhat.outcomes import MeasureSum, Verdict
 from passhat.outcomes.attempts import MEASURES
+from passhat.outcomes.names import PackedNames
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.records import Made
@@ -62,7 +63,7 @@ class Counts:
     ``labels`` is the text of every task's labels, as it is stored.
     """
 
-    tasks: list[str]
+    tasks: PackedNames
     labels: list[str]
     n: IntArray
     c: IntArray
@@ -102,15 +103,14 @@ def used(database: Database, run: int, *, priced: bool) -> Usage:
 
 def counts(stream: Stream, run: int) -> Counts:
     """Group the finished attempts of a run by task, each with the newest word on it."""
-    tasks: list[str] = []
+    tasks = PackedNames()
     labels: list[str] = []
     keys = array("q")
     same: dict[str, str] = {}
     for block in stream(_TASKS, (run,), _BLOCK):
-        for key, task, text in block:
-            keys.append(key)
-            tasks.append(task)
-            labels.append(same.setdefault(text, text))
+        tasks.extend(task for _, task, _ in block)
+        keys.extend(key for key, _, _ in block)
+        labels.extend(same.setdefault(text, text) for _, _, text in block)
     tally = _Tally(np.frombuffer(keys, np.int64) if keys else np.zeros(0, np.int64))
     for block in stream(_ENDED, (run,), _BLOCK):
         tally.add(block)
@@ -118,15 +118,15 @@ def counts(stream: Stream, run: int) -> Counts:
         before = [(task, first, why, -count) for task, first, why, _, _, count in block]
         tally.add([row for row in before if row[1] is not None])
         tally.add([(task, newest, why, count) for task, _, _, newest, why, count in block])
-    m, failed, c = tally.by_verdict
-    made = m + failed + c > 0
-    if made.all():
-        return Counts(tasks, labels, failed + c, c, m, tally.reasons())
-    rows = np.flatnonzero(made)
+    m, n, c = tally.by_verdict
+    n += c
+    rows = np.flatnonzero(n + m)
+    if len(rows) == len(tasks):
+        return Counts(tasks, labels, n, c, m, tally.reasons())
     return Counts(
-        [tasks[row] for row in rows],
+        tasks.chosen(rows),
         [labels[row] for row in rows],
-        *((failed + c)[rows], c[rows], m[rows]),
+        *(n[rows], c[rows], m[rows]),
         tally.reasons(),
     )
 
