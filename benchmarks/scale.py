@@ -30,7 +30,7 @@ from passhat.suites.base import Judgement, Task
 sys.path.insert(0, str(ROOT / "tools"))
 
 from postgres_cluster import Cluster
-from scale_ray import CODE_HEADER, JUDGE_HEADER, code_on_ray, on_ray
+from scale_ray import CODE_HEADER, JUDGE_HEADER, ray_tables
 
 GROUP = 500
 TALK = [{"role": who, "text": "Please change my order, it was wrong. " * 12} for who in "ab"]
@@ -185,7 +185,7 @@ def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[s
 def measure(small: bool) -> str:
     part = 20 if small else 1
     stored = storing(100_000 // part)
-    ray, code = on_ray(400 if not small else 50), code_on_ray(small)
+    ray, code = ray_tables(small)
     large = reports([10**5, 10**6, 10**7] if not small else [10**5, 3 * 10**6])
     return "\n\n".join(
         [

@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from ray_cluster import RayCluster
 
-__all__ = ["CODE_HEADER", "JUDGE_HEADER", "code_on_ray", "on_ray"]
+__all__ = ["CODE_HEADER", "JUDGE_HEADER", "ray_tables"]
 
 JUDGE_HEADER = (
     *("a judge of 50 ms on 2 processors", "seconds", "a process spends beyond 50 ms"),
@@ -119,15 +119,20 @@ def _primes() -> Iterator[str]:
         )
 
 
-def on_ray(attempts: int) -> list[tuple[str, ...]]:
+def ray_tables(small: bool) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Both tables, on one cluster: Ray reads the secret of a cluster once per process."""
+    with _in_folder() as cluster:
+        return _judge_of_50_ms(50 if small else 400, cluster), _code(small, cluster)
+
+
+def _judge_of_50_ms(attempts: int, cluster: RayCluster) -> list[tuple[str, ...]]:
     """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
     spin = SetUp("python:spin:Suite", "python:spin:answer")
-    with _in_folder() as cluster:
-        local, _ = _timed(spin, attempts // 50, 8)
-        two_local = _two_runners(attempts)
-        one, _ = _timed(spin, attempts // 50, 1, cluster.address)
-        two, start = _timed(spin, attempts // 50, 2, cluster.address)
-        many, _ = _timed(spin, attempts // 50, 8, cluster.address)
+    local, _ = _timed(spin, attempts // 50, 8)
+    two_local = _two_runners(attempts)
+    one, _ = _timed(spin, attempts // 50, 1, cluster.address)
+    two, start = _timed(spin, attempts // 50, 2, cluster.address)
+    many, _ = _timed(spin, attempts // 50, 8, cluster.address)
     ways = [
         ("local runner, one process", local, 1),
         ("two local runners on one store", two_local, 2),
@@ -146,33 +151,31 @@ def on_ray(attempts: int) -> list[tuple[str, ...]]:
     return [*table, ("starting two workers", f"{start:.2f}", "", "", "")]
 
 
-def code_on_ray(small: bool = False) -> list[tuple[str, ...]]:
+def _code(small: bool, cluster: RayCluster) -> list[tuple[str, ...]]:
     """Suites of programs: ways in turn, several times; the ratios are medians over the rounds."""
     suites = {
         "programs that compute for 50 ms": SetUp("code:primes.jsonl", "python:programs:write"),
         "`code:ordercode` by `demo:coder`": SetUp("code:ordercode", "demo:coder"),
     }
     rows: list[tuple[str, ...]] = []
-    with _in_folder() as cluster:
-        for what, set_up in suites.items():
-            tasks = len(set_up.loaded().suite.tasks)
-            first, _ = _timed(set_up, 1, 8)
-            each = 1 if small else max(1, round(SECONDS_EACH / first))
-            # The same attempts at once for one worker as for two, so that only they differ.
-            ways: dict[str, Callable[[], tuple[float, float]]] = {
-                "the local runner": partial(_timed, set_up, each, 8),
-                "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster.address, workers=1),
-                "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster.address),
-            }
-            rounds = [
-                {way: work()[0] for way, work in ways.items()}
-                for _ in range(1 if small else ROUNDS)
-            ]
-            for way in ways:
-                rate = median(each * tasks / one[way] for one in rounds)
-                faster = median(one["Ray, 1 worker"] / one[way] for one in rounds)
-                against = median(one[way] / one["the local runner"] for one in rounds)
-                rows.append((what, way, f"{rate:,.0f}", f"{faster:.2f}", f"{against:.2f}"))
+    for what, set_up in suites.items():
+        tasks = len(set_up.loaded().suite.tasks)
+        first, _ = _timed(set_up, 1, 8)
+        each = 1 if small else max(1, round(SECONDS_EACH / first))
+        # The same attempts at once for one worker as for two, so that only they differ.
+        ways: dict[str, Callable[[], tuple[float, float]]] = {
+            "the local runner": partial(_timed, set_up, each, 8),
+            "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster.address, workers=1),
+            "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster.address),
+        }
+        rounds = [
+            {way: work()[0] for way, work in ways.items()} for _ in range(1 if small else ROUNDS)
+        ]
+        for way in ways:
+            rate = median(each * tasks / one[way] for one in rounds)
+            faster = median(one["Ray, 1 worker"] / one[way] for one in rounds)
+            against = median(one[way] / one["the local runner"] for one in rounds)
+            rows.append((what, way, f"{rate:,.0f}", f"{faster:.2f}", f"{against:.2f}"))
     return rows
 
 
@@ -249,7 +252,5 @@ def one_of_two(attempts: int, place: str) -> None:
 
 
 if __name__ == "__main__":
-    small = "--small" in sys.argv
-    if "--code" not in sys.argv:
-        print(markdown(JUDGE_HEADER, on_ray(50 if small else 400)), end="\n\n")
-    print(markdown(CODE_HEADER, code_on_ray(small)))
+    judge, code = ray_tables("--small" in sys.argv)
+    print(markdown(JUDGE_HEADER, judge), markdown(CODE_HEADER, code), sep="\n\n")
