@@ -4,7 +4,8 @@
     python benchmarks/dashboard.py --write    and keeps it in docs/benchmarks.md
 
 One store holds 1,000 runs and a million attempts, the others a single run of a million: many tasks
-with few attempts each, and few tasks with many. The server is the real one, asked over loopback.
+with few attempts each, and few tasks with many. A fourth is written to meanwhile, ten times a
+second. The server is the real one, asked over loopback.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +28,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from measuring import machine, markdown, write_section
+from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.store import open_store
+from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.suites.base import Judgement, Task
 
 LIMIT_MS, LIMIT_MB = 300, 300
 ASKED = 60
@@ -150,6 +154,70 @@ def _p95(seconds: list[float]) -> float:
     return 1000 * sorted(seconds)[int(0.95 * (len(seconds) - 1))]
 
 
+@contextmanager
+def writing(path: str, tasks: int = 200, attempts: int = 40) -> Iterator[str]:
+    """A run of which half is there, and that goes on with a commit every 100 ms; its id."""
+    run = RunRecord("writer", Protocol(suite="made up"), [Task(f"t{i}", "?") for i in range(tasks)])
+    everything = [(task.id, number) for number in range(1, attempts + 1) for task in run.tasks]
+    half, over = len(everything) // 2, threading.Event()
+    draw = random.Random(2)
+
+    def write(store: Store, part: list[tuple[str, int]]) -> None:
+        store.claim(run.id, part)
+        verdicts = [Judgement(Verdict(int(draw.random() < 0.6))) for _ in part]
+        store.finish(
+            run.id,
+            [
+                AttemptRecord(*place, one, seconds=1.0)
+                for place, one in zip(part, verdicts, strict=True)
+            ],
+        )
+
+    def keep() -> None:
+        with open_store(path) as store:
+            for at in range(half, len(everything), 5):
+                if over.wait(0.1):
+                    return
+                write(store, everything[at : at + 5])
+
+    with open_store(path) as store:
+        store.begin(run, attempts)
+        write(store, everything[:half])
+    thread = threading.Thread(target=keep)
+    thread.start()
+    yield run.id
+    over.set()
+    thread.join()
+
+
+def beside_a_writer() -> list[tuple[str, ...]]:
+    """The page of a run while its attempts finish."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/s.db"
+        build(path, Shape("", 200, 125, 8))
+        with writing(path) as run, served(path) as (address, pid):
+            asking = Asking(address)
+            for name, page in (
+                ("a run", f"/runs/{run}"),
+                ("its live part", f"/runs/{run}?part=live"),
+            ):
+                first, again = asking.seconds(page), []
+                for _ in range(ASKED):
+                    again.append(asking.seconds(page))
+                    time.sleep(0.03)
+                found.append((name, first, sorted(again)[ASKED // 2], _p95(again)))
+            asking.close()
+            peak = f"{_peak_mb(pid):.0f} MB"
+    return [
+        (
+            *("200 runs and one being made, 8,000 attempts", name, f"{1000 * first:.0f} ms"),
+            *(f"{1000 * middle:.0f} ms", f"**{p95:.0f} ms**", peak),
+        )
+        for name, first, middle, p95 in found
+    ]
+
+
 def measure() -> str:
     """All rows of the table."""
     rows = []
@@ -158,6 +226,7 @@ def measure() -> str:
             ids = build(f"{folder}/s.db", shape)
             with served(f"{folder}/s.db") as (address, pid):
                 rows += _asked(shape, ids, address, pid)
+    rows += beside_a_writer()
     limits = f"Wanted: at most {LIMIT_MS} ms and {LIMIT_MB} MB."
     header = ("store", "page", "first", "p50", "p95", "server's peak memory")
     return f"{machine()}. {limits}\n\n" + markdown(header, rows)

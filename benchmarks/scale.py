@@ -11,9 +11,7 @@ Needs PostgreSQL on this machine (the programs, not a running server) and the ex
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,37 +30,11 @@ from passhat.suites.base import Judgement, Task
 sys.path.insert(0, str(ROOT / "tools"))
 
 from postgres_cluster import Cluster
-from ray_cluster import RayCluster
+from scale_ray import CODE_HEADER, JUDGE_HEADER, code_on_ray, on_ray
 
 GROUP = 500
 TALK = [{"role": who, "text": "Please change my order, it was wrong. " * 12} for who in "ab"]
 """About 900 characters, 300 bytes once packed."""
-
-SPIN = """
-import time
-from passhat.suites.base import Judgement, Task, Turn, fingerprint
-
-class Episode:
-    def open(self):
-        return Turn("?")
-    def reply(self, answer):
-        return None
-    def judge(self):
-        end = time.thread_time() + 0.05
-        while time.thread_time() < end:
-            sum(range(500))
-        return Judgement.passed()
-
-class Suite:
-    name = "spin"
-    tasks = [Task(f"t{i}", "?") for i in range(50)]
-    fingerprint = judge_fingerprint = fingerprint("spin")
-    def episode(self, task, seed):
-        return Episode()
-
-async def answer(prompt):
-    return "yes"
-"""
 
 
 # -- storing -------------------------------------------------------------------------------------
@@ -133,115 +105,6 @@ def _server() -> Iterator[Cluster]:
         yield server
     finally:
         server.stop()
-
-
-# -- Ray -----------------------------------------------------------------------------------------
-
-
-def on_ray(attempts: int) -> list[tuple[str, ...]]:
-    """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "spin.py").write_text(SPIN)
-        os.chdir(folder)
-        sys.path.insert(0, folder)
-        cluster = RayCluster(processors=2)
-        try:
-            os.environ |= cluster.environment
-            local = _timed(attempts, 8, None)
-            two_local = _two_runners(attempts)
-            one, _ = _timed(attempts, 1, cluster.address)
-            two, start = _timed(attempts, 2, cluster.address)
-            many, _ = _timed(attempts, 8, cluster.address)
-        finally:
-            os.chdir(ROOT)
-            cluster.stop()
-    ways = [
-        ("local runner, one process", local[0], 1),
-        ("two local runners on one store", two_local, 2),
-        ("Ray, 1 worker", one, 1),
-        ("**Ray, 2 workers**", two, 2),
-        ("Ray, 2 workers, 8 attempts at once", many, 2),
-    ]
-    table: list[tuple[str, ...]] = [
-        (
-            *(way, f"{spent:.2f}", f"{1e3 * (processes * spent / attempts - 0.05):+.1f} ms"),
-            f"{one / spent:.2f}",
-            f"{spent / two_local:.2f}",
-        )
-        for way, spent, processes in ways
-    ]
-    return [*table, ("starting two workers", f"{start:.2f}", "", "", "")]
-
-
-def _timed(attempts: int, jobs: int, address: str | None) -> tuple[float, float]:
-    """Seconds for all attempts, and for starting whoever makes them."""
-    from passhat.agents import load_agent
-    from passhat.runner.on_ray import OnRay
-    from passhat.runner.planning import plan_run
-    from passhat.runner.running import Stop, run_attempts
-    from passhat.runner.set_up import SetUp
-    from passhat.suites import load_suite
-
-    suite, agent = "python:spin:Suite", "python:spin:answer"
-    plan = plan_run(load_suite(suite), load_agent(agent), attempts=attempts // 50, jobs=jobs)
-
-    def nobody(_record: object, _progress: object) -> None:
-        return
-
-    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
-        before = time.perf_counter()
-        if address is None:
-            asyncio.run(run_attempts(plan, store, Stop(), nobody))
-            return time.perf_counter() - before, 0.0
-        with OnRay(plan, SetUp(suite, agent), address=address) as engine:
-            start = time.perf_counter()
-            asyncio.run(run_attempts(plan, store, Stop(), nobody, engine.work))
-            return time.perf_counter() - start, start - before
-
-
-def _two_runners(attempts: int) -> float:
-    """Two processes of the local runner share a store: the most that two processors can do."""
-    program = (
-        "import scale, sys, time; scale.TWO(int(sys.argv[1]), sys.argv[2]); print(time.monotonic())"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}{os.pathsep}."}
-        command = [sys.executable, "-c", program, str(attempts), f"{folder}/s.db"]
-        both = [
-            subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-            for _ in range(2)
-        ]
-        for process in both:  # both have loaded everything
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        start = time.monotonic()
-        ends = []
-        for process in both:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in both:
-            said, _ = process.communicate()
-            assert process.returncode == 0
-            ends.append(float(said))
-    return max(ends) - start
-
-
-def TWO(attempts: int, place: str) -> None:  # noqa: N802 - called by name in another process
-    """One of the two runners: says when it is ready, and waits for the word."""
-    from passhat.agents import load_agent
-    from passhat.runner.planning import plan_run
-    from passhat.runner.running import Stop, run_attempts
-    from passhat.suites import load_suite
-
-    agent = load_agent("python:spin:answer")
-    plan = plan_run(load_suite("python:spin:Suite"), agent, attempts=attempts // 50, jobs=2)
-    with open_store(place) as store:
-        print("ready", flush=True)
-        sys.stdin.readline()
-        asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
 
 
 # -- reports -------------------------------------------------------------------------------------
@@ -322,7 +185,7 @@ def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[s
 def measure(small: bool) -> str:
     part = 20 if small else 1
     stored = storing(100_000 // part)
-    ray = on_ray(400 if not small else 50)
+    ray, code = on_ray(400 if not small else 50), code_on_ray(small)
     large = reports([10**5, 10**6, 10**7] if not small else [10**5, 3 * 10**6])
     return "\n\n".join(
         [
@@ -332,16 +195,10 @@ def measure(small: bool) -> str:
                 stored,
             ),
             markdown(
-                (
-                    *(
-                        "a judge of 50 ms on 2 processors",
-                        "seconds",
-                        "a process spends beyond 50 ms",
-                    ),
-                    *("times faster than 1 worker", "time against two local runners"),
-                ),
+                JUDGE_HEADER,
                 ray,
             ),
+            markdown(CODE_HEADER, code),
             markdown(("report on", "attempts", "seconds", "megabytes at most", "growth"), large),
         ]
     )

@@ -348,3 +348,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marked = metafunc.definition.get_closest_marker("also_on_ray")
         places = ["sqlite", "postgres", *([ON_RAY] if marked else [])]
         metafunc.parametrize("store_place", places, indirect=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep groups of tests together.
+
+    pytest-xdist 3.8 writes the group behind a test's ``_nodeid``, which pytest 9.2 does not read
+    any more: without this, every process would start a cluster and a browser of its own.
+    """
+    for item in items if getattr(config.option, "loadgroup", False) else ():
+        written = getattr(item, "_nodeid", item.nodeid)
+        if written != item.nodeid:
+            item._id = type(item._id).parse(written)

@@ -52,8 +52,14 @@ class RayCluster:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            # Its workers may import what stands beside this.
-            env={**os.environ, **self.environment, "PYTHONPATH": str(Path(__file__).parent)},
+            env={
+                **os.environ,
+                **self.environment,
+                # Its workers may import what stands beside this.
+                "PYTHONPATH": str(Path(__file__).parent),
+                # A busy machine takes longer than Ray's 30 s to answer the first client.
+                "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": f"{_START_SECONDS:g}",
+            },
         )
         try:
             for port in (first, second):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -71,6 +72,22 @@ def test_a_storm_of_429_is_waited_out_off_the_agents_clock(
     assert ended_as() == {(1, ""): 20}
     assert server.refused == 2
     assert "2 retries" in ended.err
+
+
+@pytest.mark.usefixtures("questions", "way")
+def test_all_who_make_attempts_share_one_rate(passhat: Passhat, serve: Serve, answer: Any) -> None:
+    """Four calls at once and four more per second; two rates would make eight of them at once."""
+    times: list[float] = []
+
+    def script(_body: Body) -> Answer:
+        times.append(time.monotonic())
+        return answer("yes")  # type: ignore[no-any-return]
+
+    with serve(script) as (url, _):
+        command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "2", "--jobs", "8")
+        assert passhat(*command, "--rate", "4/s").code == 0
+    assert len(times) == 10
+    assert times[-1] - times[0] > 1.2
 
 
 @pytest.mark.usefixtures("questions")

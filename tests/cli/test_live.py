@@ -82,6 +82,17 @@ def test_cost_tokens_and_retries_are_shown_where_they_are_known(
     assert "tokens" not in free.line()
 
 
+def test_a_run_that_was_stopped_says_once_what_it_used(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Display("x", 2, terminal=False, clock=clock) as display:
+        progress = feed(display, clock, 2, 20, cost=0.25, tokens=100)
+        progress.count(AttemptRecord("t", 3, FAILED))
+    assert capsys.readouterr().err.splitlines() == [
+        "3 of 20 attempts: 2 passed, 1 failed, 0 missing, 200 tokens, "
+        "cost $0.5 (not known for 1 attempt)"
+    ]
+
+
 def test_a_line_for_every_attempt(capsys: pytest.CaptureFixture[str]) -> None:
     assert attempt_line(AttemptRecord("t", 3, FAILED, seconds=2.5, steps=30, retries=2)) == (
         "✗ t#3 failed, reward 0, 30 steps, 2.5 s, 2 retries, "

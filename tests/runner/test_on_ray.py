@@ -9,16 +9,23 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from passhat.cli.exits import ExitCode
 from passhat.errors import InvalidValue
 from passhat.outcomes import Verdict
 from passhat.runner.on_ray import OnRay
+from passhat.runner.set_up import SetUp
 from passhat.store import open_store
 from postgres_cluster import Cluster
 from ray_cluster import RayCluster
+
+Passhat = Callable[..., Any]
 
 pytestmark = pytest.mark.xdist_group("ray")
 """One cluster for all of them, whichever process runs them."""
@@ -153,21 +160,47 @@ def test_an_attempt_that_workers_die_of_ends_as_missing(
         assert (ended.why, "worker died" in ended.detail) == ("infrastructure", True)
 
 
+@pytest.mark.usefixtures("on_ray")
 def test_what_workers_cannot_load_is_told_before_anything_is_claimed(
-    folder: Path, ray_cluster: RayCluster
+    passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PLANNED_HERE", "1")
     (folder / "here_only.py").write_text(
-        "import os\nassert os.environ.get('RAY_ADDRESS'), 'only where it was planned'\n"
+        "import os\nassert os.environ.get('PLANNED_HERE'), 'only where it was planned'\n"
         "def agent(prompt):\n    return 'yes'\n"
     )
-    process = start(
-        *(folder, ray_cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl"),
-        *("-a", "python:here_only:agent", "-n", "1", "--jobs", "1"),
-    )
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert "a worker cannot load" in said
-    assert "Traceback" not in said
+    ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:here_only:agent", "-n", "1")
+    sys.modules.pop("here_only")
+    assert ended.code == 2
+    assert "a worker cannot load" in ended.err
+    assert "Traceback" not in ended.err
+    with open_store() as store:
+        assert store.runs() == []
+
+
+def test_a_suite_that_runs_itself_is_refused() -> None:
+    itself: Any = SimpleNamespace(suite=SimpleNamespace(name="theirs", harness="inspect"))
+    with pytest.raises(InvalidValue, match="theirs makes its attempts by itself"):
+        OnRay(itself, SetUp("inspect:x", "inspect:y"))
+
+
+def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
+    folder: Path, ray_cluster: RayCluster
+) -> None:
+    (folder / "noting.py").write_text(AGENT)
+    command = ("--on", "ray", "-s", "jsonl:tasks.jsonl", "-a", "python:noting:agent", "-n", "400")
+    process = start(folder, ray_cluster, *command, "--jobs", "1")
+    _wait_for_notes(folder / "notes", 5, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.STOPPED, said
+    assert "finishing what is in flight" in said
+    assert "the same command goes on" in said
+    begun = (folder / "notes").read_text().splitlines()
+    with open_store(str(folder / ".passhat" / "passhat.db")) as store:
+        (run,) = store.runs()
+        assert (run.attempts, run.status) == (len(begun), "stopped")
+        assert len(store.made(run.id)) == run.attempts
 
 
 def test_where_to_run_is_read_from_the_option() -> None:

@@ -51,7 +51,7 @@ class Display:
         self._clock = clock
         self._began = self._written = clock()
         self._seconds, self._cost = Spread(), Spread()
-        self._tokens = 0.0
+        self._last = ""
         self._progress: Progress | None = None
         self._live: Live | None = None
         self._note = ""
@@ -75,16 +75,15 @@ class Display:
         live, self._live = self._live, None
         if live is not None:
             live.stop()
-            if self._progress is not None:
-                self._ended = True
-                click.echo(self.line(), err=True)
+        self._ended = True
+        if self._progress is not None and self.line() != self._last:
+            click.echo(self.line(), err=True)  # also what was used by a run that was stopped
 
     def seen(self, record: AttemptRecord, progress: Progress) -> None:
         """Take note of a finished attempt."""
         self._progress = progress
         self._seconds.add(record.seconds)
         self._cost.add(record.cost)
-        self._tokens += record.tokens or 0.0
         if self._verbose:
             self.say(attempt_line(record))
         if self._terminal:
@@ -92,7 +91,8 @@ class Display:
         now = self._clock()
         if progress.done == progress.total or now - self._written > _PLAIN_SECONDS:
             self._written = now
-            click.echo(self.line(), err=True)
+            self._last = self.line()
+            click.echo(self._last, err=True)
 
     def say(self, text: str) -> None:
         """A line that stays, above the bar where there is one."""
@@ -127,15 +127,16 @@ class Display:
             parts.append(f"{now.retries:,} retries")
         if now.leaks:
             parts.append(f"{counted(now.leaks, 'leak')} between attempts")
-        if self._tokens:
-            parts.append(f"{self._tokens:,.0f} tokens")
+        if now.tokens:
+            parts.append(f"{now.tokens:,.0f} tokens")
         left = now.total - now.done
-        if self._cost.count:
-            spent = f"cost {money(self._cost.total)}"
+        if now.costed:
+            spent = f"cost {money(now.cost)}"
+            if now.costed < now.done:
+                spent += f" (not known for {counted(now.done - now.costed, 'attempt')})"
             more = sum_of(left, self._cost)
             if more is not None and left and not self._ended:
-                whole = money_range(self._cost.total + more.low, self._cost.total + more.high)
-                spent += f", {whole} in all"
+                spent += f", {money_range(now.cost + more.low, now.cost + more.high)} in all"
             parts.append(spent)
         if (
             left

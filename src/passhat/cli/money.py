@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from passhat.agents import Agent
     from passhat.agents.prices import PriceTable
-    from passhat.runner import Progress, RunPlan
+    from passhat.runner import RunPlan
     from passhat.runner.budget import Budget
     from passhat.runner.spending import Spending
     from passhat.store import Store
@@ -72,29 +72,16 @@ class Money:
 
         return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)
 
-    def say_spent(self, progress: Progress) -> None:
-        """What was used, if anybody counted."""
-        if not progress.tokens and not progress.retries:
-            return
-        parts = []
-        if progress.tokens:
-            parts.append(f"{progress.tokens:,.0f} tokens")
-        if progress.costed:
-            missing = progress.done - progress.costed
-            rest = f" (not known for {missing:,} attempts)" if missing else ""
-            parts.append(f"{_dollars(progress.cost)}{rest}")
-        if progress.retries:
-            parts.append(f"{progress.retries:,} retries")
-        click.echo(f"used: {', '.join(parts)}", err=True)
-
     def say_capped(self, budget: Budget, left: int) -> None:
         """How far the cap reached, and what the rest would take."""
+        from passhat.report.durations import money
+
         expected, spent = budget.expected(left), budget.spent
         about = "about" if budget.made else "up to"
         if self.budget is not None:
-            used, cap = _dollars(spent.cost), _dollars(self.budget)
-            rest, option = f"{about} {_dollars(expected.cost)}", "--budget"
-            need = _dollars(budget.need.cost)
+            used, cap = money(spent.cost), money(self.budget)
+            rest, option = f"{about} {money(expected.cost)}", "--budget"
+            need = money(budget.need.cost)
         else:
             used, cap = f"{spent.tokens:,.0f} tokens", f"{self.max_tokens:,}"
             rest, option = f"{about} {expected.tokens:,.0f} tokens", "--max-tokens"
@@ -117,10 +104,6 @@ class Money:
                 "MODEL?max_output_tokens=500",
                 err=True,
             )
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:,.4f}"
 
 
 def money_options(function: Callable[..., Any]) -> Callable[..., Any]:

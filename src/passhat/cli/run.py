@@ -167,7 +167,6 @@ def command(
             progress, stopped = _run(plan, store, work, verbose=verbose)
         _report(plan, store, verbose=verbose)
     left = progress.total - progress.done
-    money.say_spent(progress)
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
         return ExitCode.OK

@@ -20,8 +20,11 @@ __all__ = ["StoreReader", "run_from_store"]
 
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
-    *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "answer"),
+    *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),
+    "answer",
 )
+_KEPT = ("seed",)
+"""What is kept with an attempt, and counts for nothing."""
 
 
 class StoreReader:
@@ -49,11 +52,12 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         run = _as_run(store, stored, outcomes, (counted.counted_note(stored.attempts),))
         return replace(run, sums=sums)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
-    gatherer = AttemptGatherer(ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)]))
+    columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
+    gatherer = AttemptGatherer(columns, extras=_KEPT)
     parsed: dict[str, dict[str, str]] = {}
     for rows in store.rows(stored.id):
-        columns: list[list[Any]] = [list(cells) for cells in zip(*rows, strict=True)]
-        task, number, verdict, *others, label = columns
+        cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+        task, number, verdict, *others, label = cells
         parsed |= {text: json.loads(text) for text in set(label) - parsed.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))

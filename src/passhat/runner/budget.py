@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 from passhat.agents.base import Meter, ProviderFault, Usage
@@ -239,12 +238,7 @@ class Account(Meter):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return
 
 
@@ -308,10 +302,5 @@ class _Capped(Account):
         super().forgo()
         self._pending = Sum()
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._budget.ended(self._reserved, self._spent)

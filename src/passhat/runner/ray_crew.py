@@ -318,6 +318,8 @@ def connection_lost(why: object) -> EngineUnavailable:
 
 
 def line_of(error: BaseException) -> str:
-    """The first line of what an error says."""
-    text = str(error).strip() or type(error).__name__
-    return text.splitlines()[0][:200]
+    """The beginning of what an error says; Ray's first line may only say that more follows."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].endswith(":"):
+        lines = [" ".join(lines[:2]), *lines[2:]]
+    return (lines or [type(error).__name__])[0][:200]

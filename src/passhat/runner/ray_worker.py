@@ -97,8 +97,8 @@ class RayWorker:
         self._wrong = ""
         try:
             self._loaded = self._load(job.set_up)
-        except PasshatError as error:
-            self._wrong = str(error)
+        except Exception as error:  # anything may be wrong with a user's module
+            self._wrong = _described(error)
             return
         self._tasks = {task.id: task for task in self._loaded.suite.tasks}
         canary = Canary(f"{job.run}/{job.seed}", job.tasks, job.attempts) if job.canary else None
@@ -117,8 +117,8 @@ class RayWorker:
         if not self._wrong:
             try:
                 return About.of(self._loaded.suite)
-            except PasshatError as error:
-                self._wrong = str(error)
+            except Exception as error:
+                self._wrong = _described(error)
         return About(version("passhat"), "", "", self._wrong)
 
     async def fetched(self) -> list[Question | News]:
@@ -172,3 +172,7 @@ class RayWorker:
             close = getattr(one, "close", None)
             if close is not None and inspect.isawaitable(closing := close()):
                 await closing
+
+
+def _described(error: Exception) -> str:
+    return str(error) if isinstance(error, PasshatError) else f"{type(error).__name__}: {error}"

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from passhat.errors import InvalidValue, PasshatError
@@ -62,12 +61,7 @@ class Store(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -291,11 +285,11 @@ class Store(ABC):
     def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
 
-        (task, number, verdict, why, seconds, steps, tokens, cost, answer, labels)
+        (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, labels)
         """
         yield from self._stream(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            "a.answer, t.labels "
+            "a.seed, a.answer, t.labels "
             "FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key "
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),

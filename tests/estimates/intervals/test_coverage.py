@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
+import reruns
 from coverage import METRICS, PRIORS, Prior, gaffke_ends, rerun_inputs, simulate
 from passhat.estimates.intervals.reruns import rerun_intervals
 
@@ -31,3 +32,11 @@ def test_coverage_of_both_questions(prior: Prior) -> None:
             for fit, truth in zip(found, truths, strict=True)
         ]
         assert np.mean(hits) > 0.85
+
+
+@pytest.mark.parametrize("name", ["Beta(2, 2)", "all tasks .6"])
+def test_coverage_of_reruns_for_delta_and_window(name: str) -> None:
+    # 100 suites: a true coverage of .95 falls below .87 once in a thousand.
+    for cell in reruns.study(name, 50, 4, 100):
+        assert cell.coverage > 0.87, str(cell)
+        assert 0 < cell.width < 0.3

@@ -50,6 +50,30 @@ def test_every_page_is_quiet_and_fits(
     assert own.external == []
 
 
+def test_colours_are_chosen_by_keyboard_and_remembered(browser_page: Open, view: str) -> None:
+    own = browser_page(f"{view}/plan", scheme="light")
+
+    def paper() -> str:
+        return str(own.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light, dark = "rgb(251, 251, 249)", "rgb(18, 21, 24)"
+    assert paper() == light
+    own.page.get_by_label("Colours").focus()
+    own.page.keyboard.press("d")  # the option that begins so
+    assert paper() == dark
+    own.page.goto(f"{view}/")
+    assert paper() == dark
+    assert own.page.get_by_label("Colours").input_value() == "dark"
+    own.page.emulate_media(media="print")
+    assert paper() == "rgb(255, 255, 255)"
+    own.page.emulate_media(media="screen", color_scheme="dark")
+    own.page.get_by_label("Colours").select_option("light")
+    assert paper() == light
+    own.page.get_by_label("Colours").select_option("as the system says")
+    assert paper() == dark
+    assert own.complaints == []
+
+
 def test_hostile_transcripts_are_text(browser_page: Open, view: str, stored: Stored) -> None:
     own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/011/1")
     shown = own.page.locator(".turn-user pre").first.inner_text()
@@ -145,7 +169,7 @@ def test_two_runs_are_chosen_and_compared(browser_page: Open, view: str) -> None
     assert own.page.locator(".lead .claim").first.inner_text()
     changed = own.page.locator(".beside tbody tr").count()
     own.page.get_by_role("link", name=f"All {TASKS} tasks").click()
-    assert own.page.locator(".beside tbody tr").count() == TASKS
+    expect(own.page.locator(".beside tbody tr")).to_have_count(TASKS)
     flips = own.page.locator(".flip-won, .flip-lost").count()
     assert flips == changed
     header = own.page.get_by_role("columnheader").all_inner_texts()

@@ -9,6 +9,7 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
+from passhat.estimates.intervals.in_a_row import MOST_ATTEMPTS, InARow
 from passhat.estimates.intervals.new_tasks import gaffke, gaffke_clusters
 from passhat.estimates.intervals.new_tasks_delta import SEED, gaffke_delta
 from passhat.estimates.intervals.reruns import AtLeast, Form, Gain, rerun_intervals
@@ -23,8 +24,10 @@ from passhat.estimates.metrics import (
     OrderedMetric,
     PassAt,
     PassHat,
+    Window,
 )
 from passhat.estimates.task_values import Completed
+from passhat.outcomes import Histogram
 
 __all__ = ["ABOUT", "Asked", "Interval", "intervals_of"]
 
@@ -118,20 +121,18 @@ def _for_reruns(view: Completed, points: Mapping[Metric, float], asked: Asked) -
     forms: dict[Metric, Form] = {
         metric: form
         for metric in points
-        if (form := _form(metric)) is not None and not (alone and isinstance(form, Gain))
+        if (form := _form(metric, view.histogram)) is not None
+        and not (alone and isinstance(form, Gain))
     }
     if not forms:
         return
     values = np.array([points[metric] for metric in forms])
     found = rerun_intervals(view.histogram, values, list(forms.values()), level=asked.level)
     for metric, interval in _named(list(forms), found, "hierarchical beta-binomial posterior"):
-        twin = (
-            f" of {_twin(metric)}, its unordered twin" if isinstance(metric, OrderedMetric) else ""
-        )
-        yield metric, Interval(interval.low, interval.high, interval.method + twin)
+        yield metric, Interval(interval.low, interval.high, interval.method + _told(metric))
 
 
-def _form(metric: Metric) -> Form | None:
+def _form(metric: Metric, cells: Histogram) -> Form | None:
     """The metric as a function of a task's success rate, where it is one."""
     if isinstance(metric, PassAt | FirstAny):
         return AtLeast(1, metric.k)
@@ -139,11 +140,22 @@ def _form(metric: Metric) -> Form | None:
         return AtLeast(metric.k, metric.k)
     if isinstance(metric, GPass):
         return AtLeast(metric.needed, metric.k)
+    if isinstance(metric, Window):
+        n = int(cells.n[0])  # the same on every task, or there would be no value
+        return InARow(metric.k, n) if n <= MOST_ATTEMPTS else None
     return Gain(metric.k) if isinstance(metric, Delta) and metric.k > 1 else None
 
 
-def _twin(metric: Metric) -> Metric:
-    return PassAt(metric.k) if isinstance(metric, FirstAny) else PassHat(metric.k)
+def _told(metric: Metric) -> str:
+    """What else is to be known of such an interval."""
+    if isinstance(metric, Delta):
+        return ", from 0 where the tasks may be all alike"
+    if isinstance(metric, Window):
+        return ", for as many attempts, independent given the task"
+    if not isinstance(metric, OrderedMetric):
+        return ""
+    twin = PassAt(metric.k) if isinstance(metric, FirstAny) else PassHat(metric.k)
+    return f" of {twin}, its unordered twin"
 
 
 def _named(metrics: Sequence[Metric], found: Intervals, how: str) -> _Found:

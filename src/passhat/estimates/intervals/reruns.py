@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, betaln, expit, gammaln
+from scipy.special import betaincinv, betaln, expit, gammaincc, gammaln
 
 from passhat._arrays import FloatArray, IntArray
 from passhat.errors import InvalidValue
+from passhat.estimates.intervals.in_a_row import InARow, in_a_row
 from passhat.estimates.intervals.shared import Intervals, Sides, containing, tail_probability
 from passhat.outcomes import Histogram
 
@@ -68,7 +69,7 @@ class Gain:
         return float((self.k - 1) * self.k ** (-self.k / (self.k - 1)))
 
 
-Form = AtLeast | Gain
+Form = AtLeast | Gain | InARow
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def rerun_intervals(
               V\bar g = E_\theta V[\bar g \mid \theta] + V_\theta E[\bar g \mid \theta],
 
     all in closed form, since g is a polynomial. The interval is that of the Beta distribution with
-    these two moments on the metric's range.
+    these two moments on the metric's range. That of delta^k begins at 0 where a test does not tell
+    the tasks apart.
 
     Parameters
     ----------
@@ -105,8 +107,8 @@ def rerun_intervals(
         How many tasks had c passes out of n attempts; n may differ between tasks.
     points : array
         The unbiased estimates of the metrics, (M,).
-    forms : sequence of AtLeast and Gain
-        The metrics as functions of the success rate; one pass over the grid serves all.
+    forms : sequence of AtLeast, Gain and InARow
+        The metrics as functions of the success rate; one posterior serves all.
     level : float
         Posterior probability of the interval.
     sides : {"two", "lower", "upper"}
@@ -128,7 +130,24 @@ def rerun_intervals(
     lows, highs = _beta_ends(means / tops, variances / tops**2, tail)
     lows = np.zeros_like(lows) if sides == "upper" else tops * lows
     highs = tops.copy() if sides == "lower" else tops * highs
+    if any(isinstance(form, Gain) for form in forms) and _may_be_alike(cells, tail):
+        # No posterior of ours puts weight on tasks that are exactly alike, where delta^k is 0.
+        lows = np.where([isinstance(form, Gain) for form in forms], 0.0, lows)
     return containing(points, lows, highs)
+
+
+def _may_be_alike(cells: Histogram, tail: float) -> bool:
+    """Whether the passes are no more uneven than those of tasks with one success rate.
+
+    Pearson's dispersion test: the sum over tasks of (c - n q)^2 / (n q (1 - q)), q the share of
+    passes, against the chi-square distribution with one degree of freedom less than tasks.
+    """
+    passed, made = int(cells.c @ cells.tasks), int(cells.n @ cells.tasks)
+    if passed in (0, made):
+        return True
+    share = passed / made
+    spread = (cells.c - cells.n * share) ** 2 / (cells.n * share * (1 - share))
+    return float(gammaincc((cells.size - 1) / 2, float(spread @ cells.tasks) / 2)) > tail
 
 
 def _posterior(cells: Histogram) -> _Posterior:
@@ -206,6 +225,11 @@ def _moments(posterior: _Posterior, cells: Histogram, form: Form) -> tuple[float
     """Posterior mean and variance of the metric over these tasks (law of total variance)."""
     if isinstance(form, Gain):
         mean, variance = _gain_at_nodes(posterior, cells, form)
+    elif isinstance(form, InARow):
+        first, second = in_a_row(posterior.a, posterior.b, cells.c, form)
+        share = cells.tasks / cells.size
+        mean = first @ share
+        variance = np.maximum(second - first**2, 0.0) @ share / cells.size
     else:
         mean, variance = _at_least_at_nodes(posterior, cells, form)
     overall = float(posterior.weights @ mean)

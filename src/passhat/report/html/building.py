@@ -93,6 +93,7 @@ def html_report(
         command=options.command,
         style=own_file("style.css"),
         script=own_file("script.js"),
+        scheme=own_file("scheme.js"),
         report_json=script_json(_embedded(report, found, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )

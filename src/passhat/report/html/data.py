@@ -79,7 +79,7 @@ def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
             if not np.isnan(column).all()
         }
         seeds = attempts.extras.get("seed")
-        if seeds is not None:
+        if seeds is not None and any(seeds.values):
             data["seeds"] = [seeds[row] for row in rows]
     return data
 

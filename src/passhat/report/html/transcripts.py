@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from passhat.errors import PasshatError
 from passhat.outcomes import Run
-from passhat.store import open_store
+from passhat.store import Store, is_address, open_store
 
 __all__ = ["SMALL", "Transcripts", "transcripts_of"]
 
@@ -44,9 +44,10 @@ class Transcripts:
 
 def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
-    if not _is_store(run.source):
+    opened = _opened(run.source, wanted=bool(wanted))
+    if opened is None:
         return Transcripts()
-    with open_store(run.source, must_exist=True) as store:
+    with opened as store:
         try:
             stored = store.find(run.name.rsplit(" ", 1)[-1])
         except PasshatError:  # a run with that name was made by somebody else
@@ -68,6 +69,19 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     if wanted is None and found.size > SMALL:
         return Transcripts(numbers, left_out=True)
     return found
+
+
+def _opened(source: str, *, wanted: bool) -> Store | None:
+    """The store that a run was read from, where it is one."""
+    if not (is_address(source) or _is_store(source)):
+        return None
+    try:
+        return open_store(source, must_exist=True, read_only=True)
+    except PasshatError:
+        # A password that stood in the address is not known any more.
+        if wanted or not is_address(source):
+            raise
+        return None
 
 
 def _is_store(source: str) -> bool:

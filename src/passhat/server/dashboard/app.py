@@ -128,9 +128,9 @@ def make_app(
 
 def _routes(site: Site, ending: Ending) -> list[BaseRoute]:
     static = StaticFiles(directory=str(files("passhat.server.dashboard").joinpath("static")))
-    look = files("passhat.report.html").joinpath("style.css").read_text(encoding="utf-8")
     found: list[BaseRoute] = [
-        Route("/static/report.css", lambda _request: Response(look, media_type="text/css")),
+        _of_the_report("/static/report.css", "style.css", "text/css"),
+        _of_the_report("/static/scheme.js", "scheme.js", "text/javascript"),
         Mount("/static", static),
         Route("/", _page(site, runs)),
         Route("/start", partial(_start, site), methods=["POST"]),
@@ -140,6 +140,12 @@ def _routes(site: Site, ending: Ending) -> list[BaseRoute]:
     for path, view in _PAGES:
         found += [Route(f"{path}.{{form:form}}", _page(site, view)), Route(path, _page(site, view))]
     return found
+
+
+def _of_the_report(path: str, name: str, kind: str) -> Route:
+    """A file that the HTML report has, too."""
+    text = files("passhat.report.html").joinpath(name).read_text(encoding="utf-8")
+    return Route(path, lambda _request: Response(text, media_type=kind))
 
 
 def _page(site: Site, view: View) -> Callable[[Request], object]:

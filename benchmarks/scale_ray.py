@@ -1,0 +1,255 @@
+"""What Ray costs and brings: a judge that needs a processor, and suites of programs in sandboxes.
+
+python benchmarks/scale_ray.py            prints both tables; `scale.py` writes them down
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from measuring import ROOT, markdown
+from passhat.runner.on_ray import OnRay
+from passhat.runner.planning import plan_run
+from passhat.runner.running import Stop, run_attempts
+from passhat.runner.set_up import SetUp
+from passhat.store import open_store
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from ray_cluster import RayCluster
+
+__all__ = ["CODE_HEADER", "JUDGE_HEADER", "code_on_ray", "on_ray"]
+
+JUDGE_HEADER = (
+    *("a judge of 50 ms on 2 processors", "seconds", "a process spends beyond 50 ms"),
+    *("times faster than 1 worker", "time against two local runners"),
+)
+CODE_HEADER = (
+    *("programs judged in sandboxes on 2 processors", "by", "attempts per second"),
+    *("times faster than 1 worker", "time against the local runner"),
+)
+ROUNDS = 3
+SECONDS_EACH = 4.0
+"""About how long one measurement takes."""
+TASKS = 20
+
+SPIN = """
+import time
+from passhat.suites.base import Judgement, Task, Turn, fingerprint
+
+class Episode:
+    def open(self):
+        return Turn("?")
+    def reply(self, answer):
+        return None
+    def judge(self):
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            sum(range(500))
+        return Judgement.passed()
+
+class Suite:
+    name = "spin"
+    tasks = [Task(f"t{i}", "?") for i in range(50)]
+    fingerprint = judge_fingerprint = fingerprint("spin")
+    def episode(self, task, seed):
+        return Episode()
+
+async def answer(prompt):
+    return "yes"
+"""
+
+PROGRAMS = """
+ANSWER = '''    found = []
+    for n in range(2, limit):
+        if all(n % d for d in range(2, int(n ** 0.5) + 1)):
+            found.append(n)
+    return len(found)
+'''
+
+def write(prompt):
+    return ANSWER
+"""
+PRIMES = 20_000
+"""Finding the primes up to here takes a program some 30 to 50 ms."""
+
+
+@contextmanager
+def _in_folder() -> Iterator[RayCluster]:
+    """A cluster of two workers, and a folder with agents and suites."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "spin.py").write_text(SPIN)
+        (Path(folder) / "programs.py").write_text(PROGRAMS)
+        (Path(folder) / "primes.jsonl").write_text("\n".join(_primes()))
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        cluster = RayCluster(processors=2)
+        try:
+            os.environ |= cluster.environment
+            yield cluster
+        finally:
+            os.chdir(ROOT)
+            sys.path.remove(folder)
+            cluster.stop()
+
+
+def _primes() -> Iterator[str]:
+    known = [n for n in range(2, PRIMES) if all(n % d for d in range(2, int(n**0.5) + 1))]
+    for number in range(TASKS):
+        limit = PRIMES - 10 * number
+        count = sum(n < limit for n in known)
+        yield json.dumps(
+            {
+                "task_id": f"primes/{number}",
+                "prompt": f'def primes(limit):\n    """How many are below, as {limit}?"""\n',
+                "entry_point": "primes",
+                "test": f"def check(primes):\n    assert primes({limit}) == {count}",
+            }
+        )
+
+
+def on_ray(attempts: int) -> list[tuple[str, ...]]:
+    """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
+    spin = SetUp("python:spin:Suite", "python:spin:answer")
+    with _in_folder() as cluster:
+        local, _ = _timed(spin, attempts // 50, 8)
+        two_local = _two_runners(attempts)
+        one, _ = _timed(spin, attempts // 50, 1, cluster.address)
+        two, start = _timed(spin, attempts // 50, 2, cluster.address)
+        many, _ = _timed(spin, attempts // 50, 8, cluster.address)
+    ways = [
+        ("local runner, one process", local, 1),
+        ("two local runners on one store", two_local, 2),
+        ("Ray, 1 worker", one, 1),
+        ("**Ray, 2 workers**", two, 2),
+        ("Ray, 2 workers, 8 attempts at once", many, 2),
+    ]
+    table: list[tuple[str, ...]] = [
+        (
+            *(way, f"{spent:.2f}", f"{1e3 * (processes * spent / attempts - 0.05):+.1f} ms"),
+            f"{one / spent:.2f}",
+            f"{spent / two_local:.2f}",
+        )
+        for way, spent, processes in ways
+    ]
+    return [*table, ("starting two workers", f"{start:.2f}", "", "", "")]
+
+
+def code_on_ray(small: bool = False) -> list[tuple[str, ...]]:
+    """Suites of programs: ways in turn, several times; the ratios are medians over the rounds."""
+    suites = {
+        "programs that compute for 50 ms": SetUp("code:primes.jsonl", "python:programs:write"),
+        "`code:ordercode` by `demo:coder`": SetUp("code:ordercode", "demo:coder"),
+    }
+    rows: list[tuple[str, ...]] = []
+    with _in_folder() as cluster:
+        for what, set_up in suites.items():
+            tasks = len(set_up.loaded().suite.tasks)
+            first, _ = _timed(set_up, 1, 8)
+            each = 1 if small else max(1, round(SECONDS_EACH / first))
+            # The same attempts at once for one worker as for two, so that only they differ.
+            ways: dict[str, Callable[[], tuple[float, float]]] = {
+                "the local runner": partial(_timed, set_up, each, 8),
+                "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster.address, workers=1),
+                "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster.address),
+            }
+            rounds = [
+                {way: work()[0] for way, work in ways.items()}
+                for _ in range(1 if small else ROUNDS)
+            ]
+            for way in ways:
+                rate = median(each * tasks / one[way] for one in rounds)
+                faster = median(one["Ray, 1 worker"] / one[way] for one in rounds)
+                against = median(one[way] / one["the local runner"] for one in rounds)
+                rows.append((what, way, f"{rate:,.0f}", f"{faster:.2f}", f"{against:.2f}"))
+    return rows
+
+
+class _Few(OnRay):
+    """Some of the workers that the cluster has room for."""
+
+    most = 1
+
+    def _hired(self, count: int, job: object) -> list[object]:
+        return super()._hired(min(count, self.most), job)  # type: ignore[arg-type]
+
+
+def _timed(
+    set_up: SetUp, attempts: int, jobs: int, address: str | None = None, workers: int | None = None
+) -> tuple[float, float]:
+    """Seconds for so many attempts at all tasks, and for starting whoever makes them."""
+    loaded = set_up.loaded()
+    plan = plan_run(loaded.suite, loaded.agent, attempts=attempts, jobs=jobs)
+
+    def nobody(_record: object, _progress: object) -> None:
+        return
+
+    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
+        before = time.perf_counter()
+        if address is None:
+            asyncio.run(run_attempts(plan, store, Stop(), nobody))
+            return time.perf_counter() - before, 0.0
+        kind = OnRay if workers is None else _Few
+        with kind(plan, set_up, address=address) as engine:
+            start = time.perf_counter()
+            asyncio.run(run_attempts(plan, store, Stop(), nobody, engine.work))
+            return time.perf_counter() - start, start - before
+
+
+def _two_runners(attempts: int) -> float:
+    """Two processes of the local runner share a store: the most that two processors can do."""
+    program = (
+        "import scale_ray, sys, time; scale_ray.one_of_two(int(sys.argv[1]), sys.argv[2]); "
+        "print(time.monotonic())"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}{os.pathsep}."}
+        command = [sys.executable, "-c", program, str(attempts), f"{folder}/s.db"]
+        both = [
+            subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(2)
+        ]
+        for process in both:  # both have loaded everything
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        start = time.monotonic()
+        ends = []
+        for process in both:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in both:
+            said, _ = process.communicate()
+            assert process.returncode == 0
+            ends.append(float(said))
+    return max(ends) - start
+
+
+def one_of_two(attempts: int, place: str) -> None:
+    """One of the two runners: says when it is ready, and waits for the word."""
+    loaded = SetUp("python:spin:Suite", "python:spin:answer").loaded()
+    plan = plan_run(loaded.suite, loaded.agent, attempts=attempts // 50, jobs=2)
+    with open_store(place) as store:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
+
+
+if __name__ == "__main__":
+    small = "--small" in sys.argv
+    if "--code" not in sys.argv:
+        print(markdown(JUDGE_HEADER, on_ray(50 if small else 400)), end="\n\n")
+    print(markdown(CODE_HEADER, code_on_ray(small)))
