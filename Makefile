@@ -8,6 +8,7 @@ help:
 	@echo "make test    the whole test suite"
 	@echo "make lint    ruff, mypy --strict and import-linter"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
+	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
 	@echo "make docs    write the generated parts of the documentation again"
 	@echo "make screenshots   photograph the demo's HTML report for README and docs"
 	@echo "make clean   remove the virtual environment and caches"

@@ -36,7 +36,7 @@ def counted_note(attempts: int) -> str:
     return (
         f"{said} (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their "
         "order, the spread of what attempts took, and notes on identical answers are left out; "
-        "--one-by-one reads them all, with about 200 bytes of memory for each"
+        "--one-by-one reads them all, whatever memory that takes"
     )
 
 

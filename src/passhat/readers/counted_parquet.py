@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passhat._arrays import IntArray
 from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.outcomes import Outcomes, Sums, Verdict
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CountedParquet"]
 
-_MEMORY = "160MB"
+_MEMORY = "120MB"
 _BLOCK = 5_000
 _MOST_REWARDS = 1_000
 """Different rewards; a table with more than that is read one by one."""
-_TASKS_AT_ONCE = 350_000
+_TASKS_AT_ONCE = 200_000
 """Tasks that are counted in one pass over the table."""
 _MEASURES = {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
 
@@ -118,7 +118,7 @@ class CountedParquet:
         )
         parts = self._parts(database, where, values)
         names = PackedNames()
-        numbers: list[IntArray] = []
+        numbers = array("q")
         slices: dict[str, list[str]] = {name: [] for name in labels}
         same: dict[str, str] = {}
         for part in range(parts):
@@ -135,12 +135,12 @@ class CountedParquet:
                 for row in block:
                     self._refuse_broken(row, labels, trials)
                 names.extend(row[0] for row in block)
-                numbers.append(np.array([(*row[1:4], row[5]) for row in block], np.int64))
+                numbers.extend(number for row in block for number in (*row[1:4], row[5]))
                 for place, kept in enumerate(slices.values()):
                     kept.extend(
                         same.setdefault(row[6 + 2 * place], row[6 + 2 * place]) for row in block
                     )
-        n, c, m, first = np.concatenate(numbers).T
+        n, c, m, first = np.frombuffer(numbers, np.int64).reshape(-1, 4).T
         order = np.argsort(first)
         return Outcomes.from_counts(
             n[order],
