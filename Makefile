@@ -19,7 +19,8 @@ demo:
 
 test:
 	@tools/setup dev
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	# One thread each: the tests run side by side already.
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint:
 	@tools/setup dev
