@@ -17,9 +17,9 @@ demo:
 	@tools/setup run
 	@$(BIN)/passhat demo
 
+# One thread each: the tests run side by side already.
 test:
 	@tools/setup dev
-	# One thread each: the tests run side by side already.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint:
