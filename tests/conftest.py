@@ -286,31 +286,68 @@ def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "store" / "passhat.db")
 
 
-@pytest.fixture(scope="session")
-def ray_cluster() -> Iterator[RayCluster]:
+class _Ray:
+    """One cluster, and this process's connection to it, for all tests of the group ``ray``.
+
+    Not fixtures of the session: when the group is over they end, and not hundreds of tests later.
+    """
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._cluster: RayCluster | None = None
+        self._workers: list[Any] = []
+
+    def cluster(self) -> RayCluster:
+        if self._cluster is None:
+            self._cluster = RayCluster()
+            self._open.callback(self._cluster.stop)
+        return self._cluster
+
+    def workers(self) -> list[Any]:
+        if not self._workers:
+            cluster = self.cluster()
+            patch = self._open.enter_context(pytest.MonkeyPatch.context())
+            for name, value in cluster.environment.items():
+                patch.setenv(name, value)
+            import ray  # reads the environment, once
+
+            from kept_workers import kept_workers
+
+            ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+            self._open.callback(ray.shutdown)
+            self._workers = kept_workers(ray, 2)
+        return self._workers
+
+    def end(self) -> None:
+        self._open.close()
+        self._cluster, self._workers = None, []
+
+
+_RAY = _Ray()
+
+
+@pytest.fixture
+def ray_cluster() -> RayCluster:
     """A real Ray cluster of two workers, one for all tests; they are in the group ``ray``."""
-    cluster = RayCluster()
-    try:
-        yield cluster
-    finally:
-        cluster.stop()
+    return _RAY.cluster()
 
 
-@pytest.fixture(scope="session")
-def ray_workers(ray_cluster: RayCluster) -> Iterator[list[Any]]:
+@pytest.fixture
+def ray_workers() -> list[Any]:
     """This process connected to the cluster, with two workers that go from run to run."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ray_cluster.environment.items():
-            patch.setenv(name, value)
-        import ray  # reads the environment, once
+    return _RAY.workers()
 
-        from kept_workers import kept_workers
 
-        ray.init(ray_cluster.address, log_to_driver=False, logging_level=logging.ERROR)
-        try:
-            yield kept_workers(ray, 2)
-        finally:
-            ray.shutdown()
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Behind the last test of the group, the cluster ends."""
+    if _on_ray(item) and not (nextitem is not None and _on_ray(nextitem)):
+        _RAY.end()
+
+
+def _on_ray(item: pytest.Item) -> bool:
+    group = item.get_closest_marker("xdist_group")
+    return group is not None and group.args == ("ray",)
 
 
 @pytest.fixture

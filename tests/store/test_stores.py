@@ -118,7 +118,7 @@ def test_the_database_counts_what_the_rows_say(store: Store) -> None:
         RUN.id, [made(*one, verdict) for one, verdict in zip(ALL[:11], verdicts[:11], strict=True)]
     )
     found = store.counts(RUN.id)
-    assert found.tasks == ["t0", "t1", "t2", "t3"]
+    assert list(found.tasks) == ["t0", "t1", "t2", "t3"]
     counted = [list(found.n), list(found.c), list(found.m)]
     assert counted == [
         [2, 3, 2, 1],
