@@ -92,8 +92,8 @@ def test_a_turn_that_differs_is_not_regradable(
 def test_an_answer_without_its_secret_is_not_judged(
     passhat: Passhat, folder: Path, judge: Callable[[str], None]
 ) -> None:
-    (folder / "leaky.py").write_text("def agent(p):\n    return 'sk-abcdefghijklmnopqrst'\n")
-    run = run_of(passhat, "python:leaky:agent")
+    (folder / "tells_key.py").write_text("def agent(p):\n    return 'sk-abcdefghijklmnopqrst'\n")
+    run = run_of(passhat, "python:tells_key:agent")
     judge("[redacted]")
     ended = passhat("regrade", run)
     assert ended.code == 4
