@@ -268,6 +268,15 @@ def postgres_server(
 
 
 @pytest.fixture
+def own_postgres(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
+    """A server for this test alone, which may be killed."""
+    one = Cluster()
+    one.start()
+    yield one
+    one.stop()
+
+
+@pytest.fixture
 def postgres_address(postgres_server: Cluster) -> str:
     """The address of a new, empty database."""
     return postgres_server.make_database(f"t{secrets.token_hex(6)}")

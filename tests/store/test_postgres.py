@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
@@ -19,15 +17,6 @@ from postgres_cluster import Cluster
 
 RUN = RunRecord("agent", Protocol(suite="suite"), [Task("a", "?"), Task("b", "?")])
 DONE = [AttemptRecord("a", 1, Judgement(Verdict.PASSED))]
-
-
-@pytest.fixture
-def cluster(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
-    """A server for this test alone, which may be killed."""
-    one = Cluster()
-    one.start()
-    yield one
-    one.stop()
 
 
 def _elsewhere(address: str, owner: str, seconds_ago: float | None) -> None:
@@ -58,8 +47,8 @@ def test_a_runner_on_another_machine_is_gone_when_it_gave_no_sign(
         assert store.release(RUN.id) == freed
 
 
-def test_nobody_is_gone_because_the_server_was_away(cluster: Cluster) -> None:
-    address = cluster.make_database("team")
+def test_nobody_is_gone_because_the_server_was_away(own_postgres: Cluster) -> None:
+    address = own_postgres.make_database("team")
     with PostgresStore(address, gone_after=30.0) as store:
         store.begin(RUN, 1)
         store.claim(RUN.id, [("a", 1)])
@@ -68,14 +57,14 @@ def test_nobody_is_gone_because_the_server_was_away(cluster: Cluster) -> None:
         assert store.release(RUN.id) == 0
 
 
-def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
-    address = cluster.make_database("team")
+def test_a_store_comes_back_with_its_server(own_postgres: Cluster) -> None:
+    address = own_postgres.make_database("team")
     with open_store(address) as store, open_reading(address) as reading:
         store.begin(RUN, 2)
         store.claim(RUN.id, [("a", 1)])
         store.changes(0)
         reading.wait(0)
-        cluster.kill()
+        own_postgres.kill()
         for question in (reading.heads, reading.change, lambda: reading.wait(5)):
             with pytest.raises(StoreUnavailable, match="cannot be reached"):
                 question()
@@ -85,7 +74,7 @@ def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
             store.finish(RUN.id, DONE)
         with pytest.raises(StoreUnavailable):
             store.changes(5)
-        cluster.start()
+        own_postgres.start()
         (head,) = reading.heads()
         assert reading.wait(0) is True  # what came meanwhile is unknown
         assert not head.last
@@ -93,8 +82,8 @@ def test_a_store_comes_back_with_its_server(cluster: Cluster) -> None:
         assert store.changes(0) is True
         assert reading.wait(30) is True
         assert reading.heads()[0].last
-        cluster.kill()
-        cluster.start()
+        own_postgres.kill()
+        own_postgres.start()
         assert reading.heads()[0].last  # the broken connection is not even noticed
         with pytest.raises(StoreUnavailable):
             store.runs()

@@ -97,7 +97,7 @@ def fit(
         drop_short=drop_short,
     )
     if html is not None:
-        from passhat.report.html.temperature_page import fit_page
+        from passhat.report.html.temperature_fit import fit_page
 
         write_text(html, fit_page(found, runs, missing=missing, command=this_command()))
     if as_json_text:

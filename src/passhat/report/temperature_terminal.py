@@ -103,18 +103,7 @@ def _agent(agent: AgentFit) -> Iterator[RenderableType]:
     yield plain(agent.advice, "italic")
     ks = _some_ks(agent.ks)
     yield plain_table(("T", *(f"pass@{k}" for k in ks)), _cell_rows(agent, ks), left=())
-    curve = [best for best in agent.best if best.between is not None]
-    if curve:
-        rows = (
-            (
-                str(best.k),
-                f"{best.tried:g}",
-                f"{best.between:.3g}",
-                f"{best.low:.3g} to {best.high:.3g}",
-                "at the edge of what was tried" if best.edge else "",
-            )
-            for best in curve
-        )
+    if rows := agent.best_rows():
         yield plain_table(("k", "best tried", "T*", "interval", ""), rows, left=(4,))
     entries = [("Changes", str(change)) for change in agent.changes]
     if agent.exponent is not None:

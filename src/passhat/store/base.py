@@ -246,13 +246,13 @@ class Store(ABC):
         """Tasks with several answers, and those where every attempt gave the same one."""
         return counting.alike(self._db, self._key(run))
 
-    def used(self, run: str, *, priced: bool) -> counting.Usage:
+    def used(self, run: str, *, priced: bool) -> counting.RunUsage:
         """Tokens and money of the finished attempts; nothing for a run that is not there.
 
         ``priced`` is whether an attempt without a cost counts as one whose use is not known.
         """
         key = self._found_key(run)
-        return counting.Usage() if key is None else counting.used(self._db, key, priced=priced)
+        return counting.RunUsage() if key is None else counting.used(self._db, key, priced=priced)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""

@@ -18,7 +18,7 @@ from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.records import Made
 
-__all__ = ["Counts", "Usage", "alike", "counts", "made", "measure_sums", "used"]
+__all__ = ["Counts", "RunUsage", "alike", "counts", "made", "measure_sums", "used"]
 
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
@@ -72,7 +72,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class RunUsage:
     """What attempts used: sums and the largest, and how many that was; ``unknown`` are apart."""
 
     tokens: float = 0.0
@@ -83,7 +83,7 @@ class Usage:
     unknown: int = 0
 
 
-def used(database: Database, run: int, *, priced: bool) -> Usage:
+def used(database: Database, run: int, *, priced: bool) -> RunUsage:
     """Add up tokens and money. An attempt that used nothing is not counted as made."""
     known = f"tokens IS NOT NULL{' AND cost IS NOT NULL' if priced else ''}"
     row = database.execute(
@@ -98,7 +98,7 @@ def used(database: Database, run: int, *, priced: bool) -> Usage:
         (run,),
     ).fetchall()
     tokens, cost, most_tokens, most_cost = map(float, row[:4])
-    return Usage(tokens, cost, most_tokens, most_cost, int(row[4]), int(unknown))
+    return RunUsage(tokens, cost, most_tokens, most_cost, int(row[4]), int(unknown))
 
 
 def counts(stream: Stream, run: int) -> Counts:

@@ -144,6 +144,23 @@ class AgentFit:
         wanted = (k, temperature)
         return next((cell for cell in self.cells if (cell.k, cell.temperature) == wanted), None)
 
+    def best_rows(self) -> list[tuple[str, str, str, str, str]]:
+        """k, the best tried, T*, its interval, and a word where it lies at the edge.
+
+        As every table shows them; a k without a T* has no row.
+        """
+        return [
+            (
+                str(best.k),
+                f"{best.tried:g}",
+                f"{best.between:.3g}",
+                f"{best.low:.3g} to {best.high:.3g}",
+                "at the edge of what was tried" if best.edge else "",
+            )
+            for best in self.best
+            if best.between is not None
+        ]
+
     def __str__(self) -> str:
         rungs = ", ".join(f"{t:g}" for t in self.temperatures)
         lines = [f"{self.agent}: {counted(self.tasks, 'task')}, T = {rungs}", f"  {self.advice}"]

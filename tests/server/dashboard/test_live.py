@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 from tests.server.dashboard.conftest import SECRET, served
 
@@ -38,15 +37,6 @@ def coin(prompt, seed, task):
 """
 
 
-@pytest.fixture
-def cluster(needs_postgres: None) -> Iterator[Cluster]:  # noqa: ARG001
-    """A server for this test alone, which may be killed."""
-    one = Cluster()
-    one.start()
-    yield one
-    one.stop()
-
-
 @contextmanager
 def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
     """``passhat run``, the same command several times at once."""
@@ -69,13 +59,13 @@ def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
 
 
 def test_two_runners_two_dashboards_and_a_server_that_restarts(
-    browser_page: Open, serving: Callable[..., str], tmp_path: Path, cluster: Cluster
+    browser_page: Open, serving: Callable[..., str], tmp_path: Path, own_postgres: Cluster
 ) -> None:
     """Numbers move on both pages without a reload, before the restart and after it."""
     (tmp_path / "tossing.py").write_text(AGENT)
     lines = [{"id": f"t{i}", "prompt": "?", "answer": "yes"} for i in range(ALL // 3)]
     (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    store = cluster.make_database("team").replace("@", f":{SECRET}@", 1)
+    store = own_postgres.make_database("team").replace("@", f":{SECRET}@", 1)
     open_store(store).close()
     other = serving(lambda _url: make_app(store, Access()))
     with served(store) as address:
@@ -88,9 +78,9 @@ def test_two_runners_two_dashboards_and_a_server_that_restarts(
             for one in (own, second):
                 _in_the_middle(one)
             loads = [_loads(one) for one in (own, second)]
-            cluster.kill()
+            own_postgres.kill()
             assert own.page.request.get(own.page.url).status == 503
-            cluster.start()
+            own_postgres.start()
             (tmp_path / "go").touch()
             for one in (own, second):
                 _at_the_end(one)

@@ -114,20 +114,8 @@ def _best(fit: TemperatureFit) -> Figure | None:
                 height=_TALL,
             )
         ),
-        ("agent", "k", "best tried", "T*", "interval", "at the edge"),
-        tuple(
-            (
-                agent.agent,
-                str(one.k),
-                f"{one.tried:g}",
-                f"{one.between:.3g}",
-                f"{one.low:.3g} to {one.high:.3g}",
-                "yes" if one.edge else "",
-            )
-            for agent in curves
-            for one in agent.best
-            if one.between is not None
-        ),
+        ("agent", "k", "best tried", "T*", "interval", ""),
+        tuple((agent.agent, *row) for agent in curves for row in agent.best_rows()),
     )
 
 

@@ -110,21 +110,11 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
         tuple(rows),
         (),
     )
-    curve = [one for one in agent.best if one.between is not None]
-    if curve:
+    if best := agent.best_rows():
         yield Table(
             f"{agent.agent}: the best temperature for each k",
             ("k", "best tried", "T*", "interval", ""),
-            tuple(
-                (
-                    str(one.k),
-                    f"{one.tried:g}",
-                    f"{one.between:.3g}",
-                    f"{one.low:.3g} to {one.high:.3g}",
-                    "at the edge of what was tried" if one.edge else "",
-                )
-                for one in curve
-            ),
+            tuple(best),
             (4,),
         )
 
