@@ -78,6 +78,10 @@ class RayCluster:
             for port in (first, second):
                 self._wait_for(port)
         except BaseException:
+            # It may have ended without ending what it started.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
             self.stop()
             raise
 
@@ -91,9 +95,14 @@ class RayCluster:
         self._process.wait()
 
     def stop(self) -> None:
-        """End it and everything it started."""
-        stop(self._process.pid, self._folder)
-        self._process.wait()
+        """Ask the head to end, which ends what it started; then see that it has."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for(self, port: int) -> None:
         end = time.monotonic() + _START_SECONDS
@@ -102,21 +111,6 @@ class RayCluster:
                 return
             time.sleep(0.1)
         raise RuntimeError("Ray did not start")
-
-
-def stop(pid: int, folder: str) -> None:
-    """Ask the head to end, which ends its processes; then see that it has."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + _STOP_SECONDS
-        while time.monotonic() < end and Path(f"/proc/{pid}").exists():
-            with suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    break
-            time.sleep(0.05)
-        else:
-            os.killpg(pid, signal.SIGKILL)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_port() -> int:

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.xdist_group("ray")
 """One cluster for all of them, whichever process runs them."""
 
 MAIN = "import sys; from passhat.cli import main; sys.exit(main())"
-IMPATIENT = f"from passhat.runner import ray_crew; ray_crew._HEAD_SECONDS = 1.0; {MAIN}"
+IMPATIENT = f"from passhat.runner import ray_crew; ray_crew._HEAD_SECONDS = 3.0; {MAIN}"
 """Misses the head of a cluster sooner than after ten seconds."""
 
 AGENT = """
