@@ -17,10 +17,11 @@ demo:
 	@tools/setup run
 	@$(BIN)/passhat demo
 
-# One thread each: the tests run side by side already.
+# One thread each: the tests run side by side already. Compiled modules are kept even where the
+# environment says otherwise: the tests start hundreds of interpreters.
 test:
 	@tools/setup dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint:
 	@tools/setup dev

@@ -20,7 +20,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.main import COMMANDS, cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
+PASSHAT = [sys.executable, "-m", "passhat"]
 
 Passhat = Callable[..., Any]
 

@@ -1,0 +1,9 @@
+"""``python -m passhat`` is the command ``passhat``."""
+
+from __future__ import annotations
+
+import sys
+
+from passhat.cli import main
+
+sys.exit(main(sys.argv[1:]))
