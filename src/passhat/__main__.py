@@ -6,4 +6,5 @@ import sys
 
 from passhat.cli import main
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
