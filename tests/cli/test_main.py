@@ -38,7 +38,7 @@ def test_help_loads_neither_numpy_nor_scipy_nor_rich(command: list[str]) -> None
         "import sys; from passhat.cli import main; "
         f"main({[*command, '--help']}); "
         "print(len(sys.modules), sorted(m for m in sys.modules if m.split('.')[0] in "
-        "('numpy', 'scipy', 'rich', 'msgspec', 'duckdb', 'altair')), file=sys.stderr)"
+        "('numpy', 'scipy', 'rich', 'msgspec', 'duckdb', 'vl_convert')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     count, heavy = done.stderr.split(" ", 1)

@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,17 +62,15 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _made(tmp_path_factory.mktemp("html"), "two", text, "compare")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page that `passhat demo` ends with, of attempts with conversations."""
+    """The page that `passhat demo` ends with, of attempts with conversations.
+
+    It is made before anything else here: once the browser is there, its event loop runs in this
+    thread, and the demo could not have one of its own.
+    """
     store = tmp_path_factory.mktemp("demo") / "demo.db"
-    # In a process of its own: the browser's event loop is running in this one.
-    code = "import sys; from passhat.cli import main; sys.exit(main())"
-    subprocess.run(
-        [sys.executable, "-c", code, "demo", "-n", "4", "--store", str(store)],
-        check=True,
-        capture_output=True,
-    )
+    assert main(["demo", "-n", "4", "--store", str(store)]) == 0
     return store.with_suffix(".html")
 
 
