@@ -17,11 +17,10 @@ demo:
 	@tools/setup run
 	@$(BIN)/passhat demo
 
-# One thread each: the tests run side by side already. Compiled modules are kept even where the
-# environment says otherwise: the tests start hundreds of interpreters.
+# One thread each: the tests run side by side already.
 test:
 	@tools/setup dev
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint:
 	@tools/setup dev

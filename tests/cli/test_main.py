@@ -39,7 +39,7 @@ for command in {commands}:
     sys.stdout.flush()
     if os.fork() == 0:  # nothing that one command loads is there for the next
         main([*command, "--help"])
-        heavy = {{"numpy", "scipy", "rich", "msgspec", "duckdb", "altair"}} & set(sys.modules)
+        heavy = {{"numpy", "scipy", "rich", "msgspec", "duckdb", "vl_convert"}} & set(sys.modules)
         print(" ".join(command), len(sys.modules), *heavy, sep=",", file=sys.stderr)
         os._exit(0)
     os.wait()
