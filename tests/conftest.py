@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import logging
+import os
 import secrets
 import shutil
 import subprocess
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 # The machines that run this are shared and noisy: an example is never too slow to be right.
 settings.register_profile("passhat", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("passhat")
+
+# Tests start hundreds of processes. Where bytecode is not kept (many containers say so), each of
+# them would compile all that it imports, a second or three.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def shared(name: str) -> Path | None:
@@ -177,8 +183,10 @@ def browser() -> Iterator[Browser]:
     Not of the session: while Playwright is up its event loop runs in this thread, and tests of
     other modules that call ``asyncio.run`` could not.
     """
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    # As long as a click waits: the machine may be busy with everybody else's tests.
+    expect.set_options(timeout=30_000)
     found = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip(f"no Chromium is installed ({', '.join(_BROWSERS)})")

@@ -147,7 +147,7 @@ def _residuals(b: Factored, cost: FloatArray, here: _Point) -> _Off:
 
 
 def _largest(values: FloatArray) -> float:
-    return float(np.abs(values).max())
+    return float(np.maximum.reduce(np.abs(values)))
 
 
 def _step(b: Factored, counts: FloatArray, here: _Point, off: _Off) -> _Point:
@@ -173,22 +173,38 @@ def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, F
     k = (b.right * q) @ b.right.T
     a = (b.left.T * w) @ b.left
     system = k @ a
-    system[np.diag_indices_from(system)] += 1
+    system.ravel()[:: len(system) + 1] += 1
+    solve = _solver(system)
     cq = b.right @ q
-    unit = -w * (b.left @ np.linalg.solve(system, cq))
+    unit = -w * (b.left @ solve(cq))
     schur = float(q.sum() + cq @ (unit @ b.left))
 
     def direction(to_gs: FloatArray, to_vy: FloatArray) -> _Point:
         t = (to_vy + here.v * primal) / here.y
         base = (to_gs - here.g * dual) / here.s
         known = b.right @ base + k @ (t @ b.left)
-        v = t - w * (b.left @ np.linalg.solve(system, known))
+        v = t - w * (b.left @ solve(known))
         lam = (float(total[0]) - float(base.sum()) - float(cq @ (v @ b.left))) / schur
         v = v + lam * unit
         s = dual - b.priced(v) - lam
         return _Point((to_gs - here.g * s) / here.s, s, (to_vy - here.y * v) / here.v, v, lam)
 
     return direction
+
+
+def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """system x = known for several known; factored once, since a step asks three times."""
+    from scipy.linalg.lapack import dgetrf, dgetrs
+
+    factors, pivots, wrong = dgetrf(system)
+    if wrong:
+        raise np.linalg.LinAlgError("singular")
+
+    def solve(known: FloatArray) -> FloatArray:
+        found: FloatArray = dgetrs(factors, pivots, known)[0]
+        return found
+
+    return solve
 
 
 def _lengths(here: _Point, step: _Point, inside: float) -> tuple[float, float]:
@@ -199,5 +215,5 @@ def _lengths(here: _Point, step: _Point, inside: float) -> tuple[float, float]:
 
 
 def _room(value: FloatArray, step: FloatArray) -> float:
-    steepest = float((step / value).min())
+    steepest = float(np.minimum.reduce(step / value))
     return -1 / steepest if steepest < 0 else 2.0

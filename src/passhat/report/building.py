@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ReportOptions", "build_report"]
 
 _CURVE_POINTS = 32
+_ABOUT = ("new tasks", "re-runs")
 _DOTS = {Verdict.PASSED: "●", Verdict.FAILED: "○", Verdict.MISSING: "·"}
 
 
@@ -65,12 +66,21 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
     weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)
+    ks = [point.k for point in curve]
+    known = _about_new_tasks(run.outcomes, words, ks, options)
     return RunReport(
         run=run,
         protocol=replace(run.protocol, missing=options.missing),
-        estimates=_estimates(run.outcomes, words, options),
+        estimates=(
+            *(known[word] for word in words),
+            *_estimates(run.outcomes, words, options, "re-runs"),
+        ),
         slices={
-            value: _estimates(part, _metrics(part, options), options)
+            value: tuple(
+                found
+                for about in _ABOUT
+                for found in _estimates(part, _metrics(part, options), options, about)
+            )
             for value, part in slices.items()
         },
         slice_label=options.by,
@@ -85,37 +95,50 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
             *code_notes(run, weak),
         ),
         weak_tests=weak,
-        details=_details(run, words, curve, options) if options.with_details else None,
+        details=_details(run, words, ks, known, options) if options.with_details else None,
     )
 
 
+def _about_new_tasks(
+    outcomes: Outcomes, words: list[str], ks: list[int], options: ReportOptions
+) -> dict[str, Estimate]:
+    """What is reported and what is drawn, in one pass: most of it is the same."""
+    drawn: list[str] = []
+    if options.with_details:
+        from passhat.report.curves import curve_words
+
+        drawn = curve_words(ks)
+    asked = list(dict.fromkeys([*words, *drawn]))
+    found = _estimates(outcomes, asked, options, "new tasks")
+    return dict(zip(asked, found, strict=True))
+
+
 def _details(
-    run: Run, words: list[str], curve: tuple[CurvePoint, ...], options: ReportOptions
+    run: Run,
+    words: list[str],
+    ks: list[int],
+    known: dict[str, Estimate],
+    options: ReportOptions,
 ) -> Details:
     from passhat.report.curves import Asked
     from passhat.report.details import build_details
 
     asked = Asked(options.missing, options.level, options.cluster, options.drop_short)
-    ks = [point.k for point in curve]
-    return build_details(run, words, ks, asked, with_forecasts=options.with_forecasts)
+    return build_details(run, words, ks, known, asked, with_forecasts=options.with_forecasts)
 
 
 def _estimates(
-    outcomes: Outcomes, words: list[str], options: ReportOptions
+    outcomes: Outcomes, words: list[str], options: ReportOptions, about: str
 ) -> tuple[Estimate, ...]:
-    """Every metric about new tasks, then every metric about re-runs, each under its own name."""
-    return tuple(
-        found
-        for about in ("new tasks", "re-runs")
-        for found in estimate_all(
-            outcomes,
-            words,
-            about=about,
-            missing=options.missing,
-            level=options.level,
-            drop_short=options.drop_short,
-            cluster=options.cluster,
-        )
+    """Every metric about new tasks, or about re-runs."""
+    return estimate_all(
+        outcomes,
+        words,
+        about=about,
+        missing=options.missing,
+        level=options.level,
+        drop_short=options.drop_short,
+        cluster=options.cluster,
     )
 
 

@@ -7,14 +7,13 @@ Every chart has a title and a description for people who do not see it. Nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import altair as alt
+from passhat.report.vega_lite import Row, Spec, constant, field, layered, marks
 
 __all__ = ["Axis", "Figure", "line_chart", "page", "svg"]
 
@@ -23,8 +22,6 @@ DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 3))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 WIDTH, HEIGHT = 400, 270
 _MARGIN = 1.25
-
-Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class Figure:
     title: str
     sentence: str
     description: str
-    chart: alt.LayerChart
+    chart: Spec
 
 
 def line_chart(
@@ -58,7 +55,7 @@ def line_chart(
     filled: str | None = None,
     points: bool = True,
     rules: Sequence[Row] = (),
-) -> alt.LayerChart:
+) -> Spec:
     """Lines over x, one for each value of ``series``.
 
     Parameters
@@ -72,61 +69,43 @@ def line_chart(
     rules : sequence of rows
         Vertical lines, each with an x and a value of ``series``.
     """
-    import altair as alt
 
-    def scale(values: Sequence[Any]) -> alt.Scale:
-        return alt.Scale(domain=list(order), range=list(values)[: len(order)])
+    def told_apart(values: Sequence[Any], **more: object) -> Spec:
+        scale = {"domain": list(order), "range": list(values)[: len(order)]}
+        return field(f"{series}:N", scale=scale, **more)
 
-    where: dict[str, Any] = {"x": _channel(alt.X, x, rows), "y": _channel(alt.Y, y, rows)}
-    legend = alt.Legend(title=series, symbolSize=90, symbolStrokeWidth=1.8)
-    colour = alt.Color(f"{series}:N", scale=scale(COLOURS), legend=legend)
-    dash = alt.StrokeDash(f"{series}:N", scale=scale(DASHES), legend=legend)
-    shape = alt.Shape(f"{series}:N", scale=scale(SHAPES), legend=legend)
-    base = alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
-    layers = [
-        base.mark_line(strokeWidth=1.8, clip=True).encode(**where, color=colour, strokeDash=dash)
-    ]
+    where = {"x": _channel(x, rows), "y": _channel(y, rows)}
+    legend = {"title": series, "symbolSize": 90, "symbolStrokeWidth": 1.8}
+    colour = told_apart(COLOURS, legend=legend)
+    dash = told_apart(DASHES, legend=legend)
+    line = {"strokeWidth": 1.8, "clip": True}
+    layers = [marks(rows, "line", line, **where, color=colour, strokeDash=dash)]
     if points:
-        fill = (
-            colour
-            if filled is None
-            else alt.condition(
-                f"datum['{filled}']",
-                alt.Color(f"{series}:N", scale=scale(COLOURS)),
-                alt.value("none"),
-            )
-        )
-        marks = base.mark_point(size=34, strokeWidth=1.3, clip=True)
-        layers.append(
-            marks.encode(
-                **where,
-                stroke=alt.Stroke(f"{series}:N", scale=scale(COLOURS), legend=None),
-                fill=fill,
-                shape=shape,
-            )
-        )
+        test = {"test": f"datum['{filled}']", **told_apart(COLOURS)}
+        fill = colour if filled is None else {"condition": test, **constant("none")}
+        channels = {
+            **where,
+            "stroke": told_apart(COLOURS, legend=None),
+            "fill": fill,
+            "shape": told_apart(SHAPES, legend=legend),
+        }
+        point = {"size": 34, "strokeWidth": 1.3, "clip": True}
+        layers.append(marks(rows, "point", point, **channels))
     if rules:
-        marks = alt.Chart(alt.InlineData(values=[dict(row) for row in rules])).mark_rule(
-            strokeDash=[2, 3], opacity=0.7
-        )
-        layers.append(marks.encode(x=where["x"], color=colour))
-    drawn: alt.LayerChart = alt.LayerChart(layer=layers, width=WIDTH, height=HEIGHT)
-    return drawn
+        dotted = {"strokeDash": [2, 3], "opacity": 0.7}
+        layers.append(marks(rules, "rule", dotted, x=where["x"], color=colour))
+    return layered(layers, width=WIDTH, height=HEIGHT)
 
 
-def _channel(kind: Any, axis: Axis, rows: Sequence[Row]) -> Any:
-    import altair as alt
-
-    scale: dict[str, Any] = {"zero": False, "nice": True}
-    ticks: dict[str, Any] = {"tickCount": 6, "labelOverlap": True}
+def _channel(axis: Axis, rows: Sequence[Row]) -> Spec:
+    scale: Spec = {"zero": False, "nice": True}
+    ticks: Spec = {"tickCount": 6, "labelOverlap": True}
     if axis.log:
         scale, more = _decades([float(str(row[axis.field])) for row in rows])
         ticks |= more
     if axis.low is not None and axis.high is not None:
         scale |= {"domain": [axis.low, axis.high], "nice": False}
-    return kind(
-        f"{axis.field}:Q", title=axis.title, scale=alt.Scale(**scale), axis=alt.Axis(**ticks)
-    )
+    return field(f"{axis.field}:Q", title=axis.title, scale=scale, axis=ticks)
 
 
 def _decades(numbers: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -141,12 +120,11 @@ def _decades(numbers: Sequence[float]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"type": "log", "domain": [low, high], "nice": False}, ticks
 
 
-def svg(chart: alt.LayerChart, *, title: str, description: str, name: str) -> str:
+def svg(chart: Spec, *, title: str, description: str, name: str) -> str:
     """The chart as an SVG element whose colours are the page's variables."""
     import vl_convert
 
-    specification = chart.configure(**_look()).to_dict()
-    drawn = vl_convert.vegalite_to_svg(specification)
+    drawn = vl_convert.vegalite_to_svg({**chart, "config": _look()})
     head = (
         f'<title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>'

@@ -10,7 +10,7 @@ from passhat.estimates import Estimate, estimate_all, metric
 from passhat.forecasts import Forecast, forecast_curve
 from passhat.outcomes import Outcomes
 
-__all__ = ["Asked", "Curves", "build_curves", "k_of"]
+__all__ = ["Asked", "Curves", "build_curves", "curve_words", "k_of"]
 
 _FAR_AT, _FAR_HAT = 10, 4
 """How many times n a forecast reaches: what one good attempt needs, what a streak allows."""
@@ -65,13 +65,28 @@ class Curves:
         }
 
 
+_FAMILIES = (("pass^", 1), ("pass@", 1), ("delta^", 2))
+
+
+def curve_words(ks: Sequence[int]) -> list[str]:
+    """The metrics that the curves over these k are made of."""
+    return [f"{family}{k}" for family, first in _FAMILIES for k in ks if k >= first]
+
+
 def build_curves(
-    outcomes: Outcomes, ks: Sequence[int], asked: Asked, *, with_forecasts: bool = True
+    outcomes: Outcomes,
+    ks: Sequence[int],
+    known: Mapping[str, Estimate],
+    asked: Asked,
+    *,
+    with_forecasts: bool = True,
 ) -> Curves:
-    """Every curve over these k; without two of them there is only the forecast."""
+    """Every curve over these k; without two of them there is only the forecast.
+
+    ``known`` holds the estimates of `curve_words` about new tasks.
+    """
     hats, ats, deltas = (
-        asked.estimates(outcomes, [f"{family}{k}" for k in ks if k >= first])
-        for family, first in (("pass^", 1), ("pass@", 1), ("delta^", 2))
+        tuple(known[f"{family}{k}"] for k in ks if k >= first) for family, first in _FAMILIES
     )
     if not with_forecasts:
         return Curves(hats, ats, deltas)

@@ -78,12 +78,21 @@ class Details:
 
 
 def build_details(
-    run: Run, words: Sequence[str], ks: Sequence[int], asked: Asked, *, with_forecasts: bool = True
+    run: Run,
+    words: Sequence[str],
+    ks: Sequence[int],
+    known: Mapping[str, Estimate],
+    asked: Asked,
+    *,
+    with_forecasts: bool = True,
 ) -> Details:
-    """Everything above for one run; ``words`` are the metrics its report is about."""
+    """Everything above for one run; ``words`` are the metrics its report is about.
+
+    ``known`` holds the estimates about new tasks, those of the curves over ``ks`` among them.
+    """
     demanding = _demanding(words)
     return Details(
-        build_curves(run.outcomes, ks, asked, with_forecasts=with_forecasts),
+        build_curves(run.outcomes, ks, known, asked, with_forecasts=with_forecasts),
         measures_of(run.taken, asked.level),
         _policies(run.outcomes, words, asked),
         _plan(run, demanding, asked.level),

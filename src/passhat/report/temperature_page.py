@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from passhat.report.charts import Axis, Figure, Row, line_chart, page
+from passhat.report.charts import Axis, Figure, line_chart, page
+from passhat.report.vega_lite import Row
 from passhat.temperature import (
     Point,
     Study,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import altair
 import pytest
+from jsonschema import Draft7Validator
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
 from passhat.report.building import ReportOptions, build_report
 from passhat.report.changes import task_changes
 from passhat.report.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.report.figures.article import SHAPES_OF_DIFFICULTY
+from passhat.report.figures.base import specification
 from passhat.report.figures.lines import spread_labels
 
 Passhat = Callable[..., Any]
@@ -28,10 +32,25 @@ def material() -> Material:
     return Material(report, found, task_changes(runs[0], runs[1], "pass^1"))
 
 
+@pytest.fixture(scope="module")
+def vega_lite() -> Any:
+    """What the chart engine's language allows; the engine itself passes over a wrong word."""
+    return Draft7Validator(altair.load_schema())
+
+
+def test_a_misspelled_word_would_be_noticed(vega_lite: Any) -> None:
+    good = {"mark": {"type": "bar", "aria": False}, "data": {"values": []}, "encoding": {}}
+    assert vega_lite.is_valid(good)
+    assert not vega_lite.is_valid(good | {"mark": {"type": "bar", "ariaa": False}})
+
+
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "heatmap"])
-def test_every_figure_has_words_numbers_and_a_named_picture(name: str, material: Material) -> None:
+def test_every_figure_has_words_numbers_and_a_named_picture(
+    name: str, material: Material, vega_lite: Any
+) -> None:
     figure = make_figure(name, material)
     assert figure is not None
+    assert vega_lite.is_valid(json.loads(json.dumps(specification(figure))))
     assert figure.sentence.endswith(".")
     assert figure.rows
     assert all(len(row) == len(figure.header) for row in figure.rows)

@@ -6,14 +6,13 @@ import csv
 import io
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from passhat.cli import main
 from passhat.readers import counted
@@ -66,17 +65,15 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _made(tmp_path_factory.mktemp("html"), "two", text, "compare")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page that `passhat demo` ends with, of attempts with conversations."""
+    """The page that `passhat demo` ends with, of attempts with conversations.
+
+    It is made before anything else here: once the browser is there, its event loop runs in this
+    thread, and the demo could not have one of its own.
+    """
     store = tmp_path_factory.mktemp("demo") / "demo.db"
-    # In a process of its own: the browser's event loop is running in this one.
-    code = "import sys; from passhat.cli import main; sys.exit(main())"
-    subprocess.run(
-        [sys.executable, "-c", code, "demo", "-n", "4", "--store", str(store)],
-        check=True,
-        capture_output=True,
-    )
+    assert main(["demo", "-n", "4", "--store", str(store)]) == 0
     return store.with_suffix(".html")
 
 
@@ -163,6 +160,45 @@ def test_values_on_hover_equal_the_json(browser_page: Page, one: Path) -> None:
         assert own.page.inner_text("#tip") in expected
     own.page.mouse.move(2, 2)
     own.page.wait_for_selector("#tip", state="hidden")
+
+
+def test_a_fit_of_temperatures_says_values_changes_colours_and_saves_its_data(
+    browser_page: Page, tmp_path: Path
+) -> None:
+    rows = "".join(
+        f"a,t{task},{heat},4,{min(4, task * round(2 + heat) % 6)}\n"
+        for heat in (0.2, 0.8, 1.6)
+        for task in range(20)
+    )
+    fit = _made(tmp_path, "fit", f"model,task,temperature,n,c\n{rows}", "temperature", "fit")
+    own = browser_page(fit.as_uri())
+    found = json.loads(re.findall(r'id="fit-data">(.*?)</script>', fit.read_text("utf-8"))[0])
+    expected = [
+        f"T = {cell['temperature']:g}: pass@{cell['k']} = {cell['value']:.3f} "
+        f"[{cell['low']:.3f}, {cell['high']:.3f}]"
+        for cell in found["agents"][0]["cells"]
+    ]
+    marks = own.page.locator("#figure-temperature-1 [data-tip]")
+    assert sorted(mark.get_attribute("data-tip") for mark in marks.all()) == sorted(expected)
+    for mark in (marks.first, own.page.locator("#figure-heatmap [data-tip]").last):
+        # A neighbour may lie closer to the middle of what the mark covers.
+        mark.hover(force=True)
+        expect(own.page.locator("#tip")).to_be_visible()
+        said = own.page.locator("#tip").inner_text().removeprefix("k = 4, ")
+        assert said in expected
+    own.page.mouse.move(2, 2)
+    expect(own.page.locator("#tip")).to_be_hidden()
+    light = own.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    own.page.select_option("#scheme", "dark")
+    dark = own.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    own.page.reload()
+    assert own.page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    with own.page.expect_download() as saved:
+        own.page.click("#save")
+    assert saved.value.suggested_filename == "temperature.json"
+    assert json.loads(saved.value.path().read_text("utf-8")) == found
+    assert (own.complaints, own.external) == ([], [])
 
 
 @pytest.mark.parametrize(

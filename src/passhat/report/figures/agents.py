@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passhat._display import counted, number
 from passhat.comparison.claims import points
 from passhat.estimates import Estimate, metric
 from passhat.report.changes import TaskChange
-from passhat.report.figures.base import (
-    COLOURS,
-    MOST_RUNS,
-    SHAPES,
-    WIDTH,
-    Figure,
-    Row,
-    chart_of,
-    joined,
-    labels_of,
-)
+from passhat.report.figures.base import COLOURS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
+from passhat.report.vega_lite import Row, Spec, constant, field, layered, marks, stacked
 from passhat.report.view import RunReport
 
 __all__ = ["flips", "forest", "headline_words"]
@@ -74,7 +64,7 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
             if one is not None
         )
         + ".",
-        joined(panels),
+        stacked(panels),
         ("run", *(cell for word in words for cell in (word, "interval"))),
         tuple(
             (
@@ -100,9 +90,7 @@ def _value(found: Estimate | None) -> float:
 
 def _forest_panel(
     word: str, labels: Sequence[str], found: Sequence[Estimate | None], *, last: bool
-) -> Any:
-    import altair as alt
-
+) -> Spec:
     rows: list[Row] = [
         {
             "run": label,
@@ -114,36 +102,26 @@ def _forest_panel(
         for label, one in zip(labels, found, strict=True)
         if one is not None
     ]
-    base = chart_of(rows)
-    axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".0%", grid=True, labels=last)
-    scale = alt.Scale(domain=[0, 1], nice=False)
-    y = alt.Y("run:N", sort=list(labels), title=None, axis=alt.Axis(labelLimit=170))
+    ticks = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".0%", "grid": True, "labels": last}
+    along: Spec = {"scale": {"domain": [0, 1], "nice": False}, "axis": ticks, "title": None}
+    y = field("run:N", sort=list(labels), title=None, axis={"labelLimit": 170})
     many = len(labels) > MOST_RUNS
     colours = ["var(--c1)"] * len(labels) if many else list(COLOURS[: len(labels)])
     shapes = ["circle"] * len(labels) if many else list(SHAPES[: len(labels)])
-    colour = alt.Color("run:N", scale=alt.Scale(domain=list(labels), range=colours), legend=None)
-    shape = alt.Shape("run:N", scale=alt.Scale(domain=list(labels), range=shapes), legend=None)
-    rules = base.mark_rule(strokeWidth=2.5, aria=False).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis, title=None), x2="high:Q", y=y, color=colour
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("value:Q", scale=scale, axis=axis, title=None),
-        y=y,
-        color=colour,
-        shape=shape,
-        description="tip:N",
-    )
-    return alt.LayerChart(
-        layer=[rules, dots], title=word, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows)
-    )
+    colour = field("run:N", scale={"domain": list(labels), "range": colours}, legend=None)
+    shape = field("run:N", scale={"domain": list(labels), "range": shapes}, legend=None)
+    line: Spec = {"strokeWidth": 2.5, "aria": False}
+    rules = marks(rows, "rule", line, x=field("low:Q", **along), x2="high:Q", y=y, color=colour)
+    dot: Spec = {"filled": True, "size": 90, "opacity": 1}
+    at = field("value:Q", **along)
+    dots = marks(rows, "point", dot, x=at, y=y, color=colour, shape=shape, description="tip:N")
+    return layered([rules, dots], title=word, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
 def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> Figure | None:
     """The change on every task, the largest gain first; a mark where the task flipped."""
     if not changes:
         return None
-    import altair as alt
-
     rows: list[Row] = [
         {
             "rank": rank,
@@ -156,44 +134,6 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         }
         for rank, one in enumerate(changes, 1)
     ]
-    few = len(rows) <= _MOST_BARS
-    x = alt.X(
-        "rank:Q",
-        title="tasks, the largest gain first",
-        scale=alt.Scale(domain=[0.4, len(rows) + 0.6], nice=False),
-        axis=alt.Axis(tickMinStep=1, grid=False, format=",d", tickCount=6),
-    )
-    y = alt.Y(
-        "change:Q",
-        title="change in points",
-        scale=alt.Scale(domain=[-112, 112], nice=False),
-        axis=alt.Axis(
-            values=[-100, -50, 0, 50, 100],
-            labelExpr="datum.value > 0 ? '+' + datum.value : datum.value",
-        ),
-    )
-    colour = alt.Color(
-        "side:N",
-        scale=alt.Scale(domain=["better", "worse"], range=["var(--c1)", "var(--c2)"]),
-        legend=None,
-    )
-    base = chart_of(rows)
-    zero = chart_of([{"change": 0}]).mark_rule(color="var(--ink)", opacity=0.6, aria=False)
-    if few:
-        bars = base.mark_bar(width=max(1.5, 0.72 * WIDTH / len(rows)))
-        layers = [zero.encode(y=y), bars.encode(x=x, y=y, color=colour, description="tip:N")]
-        marked = chart_of([row for row in rows if row["flip"]])
-        shape = alt.Shape(
-            "flip:N",
-            scale=alt.Scale(domain=["won", "lost"], range=["triangle-up", "triangle-down"]),
-            legend=None,
-        )
-        marks = marked.mark_point(filled=True, size=40, opacity=1, aria=False)
-        above = alt.Y("beyond:Q", title="change in points")
-        layers.append(marks.encode(x=x, y=above, shape=shape, color=alt.value("var(--ink)")))
-    else:
-        steps = base.mark_area(interpolate="step", opacity=0.85, aria=False)
-        layers = [zero.encode(y=y), steps.encode(x=x, y=y, color=colour)]
     won, lost = (sum(one.flip == way for one in changes) for way in ("won", "lost"))
     up, down = sum(one.change > 0 for one in changes), sum(one.change < 0 for one in changes)
     return Figure(
@@ -204,13 +144,51 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         f"passing, {lost:,} the other way.",
         f"Bars of the change in {word} from {names[0]} to {names[1]}, one for each task, sorted "
         "from the largest gain to the largest loss. Triangles mark tasks that flipped.",
-        alt.LayerChart(layer=layers, width=WIDTH + 60, height=230),
+        layered(_flip_layers(rows), width=WIDTH + 60, height=230),
         ("task", names[0], names[1], "change in points", "flip"),
         tuple(
             (one.task, number(one.a), number(one.b), points(one.change), one.flip)
             for one in _extremes(changes)
         ),
     )
+
+
+def _flip_layers(rows: Sequence[Row]) -> list[Spec]:
+    """A line at zero, a bar for every task, and a triangle where it flipped."""
+    x = field(
+        "rank:Q",
+        title="tasks, the largest gain first",
+        scale={"domain": [0.4, len(rows) + 0.6], "nice": False},
+        axis={"tickMinStep": 1, "grid": False, "format": ",d", "tickCount": 6},
+    )
+    y = field(
+        "change:Q",
+        title="change in points",
+        scale={"domain": [-112, 112], "nice": False},
+        axis={
+            "values": [-100, -50, 0, 50, 100],
+            "labelExpr": "datum.value > 0 ? '+' + datum.value : datum.value",
+        },
+    )
+    sides = {"domain": ["better", "worse"], "range": ["var(--c1)", "var(--c2)"]}
+    colour = field("side:N", scale=sides, legend=None)
+    line = {"color": "var(--ink)", "opacity": 0.6, "aria": False}
+    zero = marks([{"change": 0}], "rule", line, y=y)
+    if len(rows) > _MOST_BARS:
+        steps = {"interpolate": "step", "opacity": 0.85, "aria": False}
+        return [zero, marks(rows, "area", steps, x=x, y=y, color=colour)]
+    bar = {"width": max(1.5, 0.72 * WIDTH / len(rows))}
+    ways = {"domain": ["won", "lost"], "range": ["triangle-up", "triangle-down"]}
+    triangles = marks(
+        [row for row in rows if row["flip"]],
+        "point",
+        {"filled": True, "size": 40, "opacity": 1, "aria": False},
+        x=x,
+        y=field("beyond:Q", title="change in points"),
+        shape=field("flip:N", scale=ways, legend=None),
+        color=constant("var(--ink)"),
+    )
+    return [zero, marks(rows, "bar", bar, x=x, y=y, color=colour, description="tip:N"), triangles]
 
 
 def _extremes(changes: Sequence[TaskChange]) -> list[TaskChange]:

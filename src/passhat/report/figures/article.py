@@ -6,8 +6,9 @@ from types import MappingProxyType
 
 from passhat._display import number
 from passhat.estimates import exact
-from passhat.report.figures.base import Figure, Row, joined
+from passhat.report.figures.base import Figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
+from passhat.report.vega_lite import Row, stacked
 
 __all__ = ["SHAPES_OF_DIFFICULTY", "article_delta", "article_sweep"]
 
@@ -43,7 +44,7 @@ def article_sweep() -> Figure:
         "Two panels of lines over k from 1 to 16 for suites of six tasks with an average success "
         "rate of one half: homogeneous, no skew, negative skew and positive skew. The order of the "
         "four is not the same in the two panels.",
-        joined(panels),
+        stacked(panels),
         ("suite", "metric", "value"),
         tuple(table),
     )

@@ -7,15 +7,13 @@ replaced by Okabe and Ito's. Series differ in colour, in dash and in the shape o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from passhat.report.vega_lite import Spec, field
 from passhat.report.view import RunReport
-
-if TYPE_CHECKING:
-    import altair as alt
 
 __all__ = [
     "COLOURS",
@@ -25,10 +23,7 @@ __all__ = [
     "SHAPES",
     "WIDTH",
     "Figure",
-    "Row",
-    "chart_of",
     "coloured",
-    "joined",
     "labels_of",
     "page_svg",
     "specification",
@@ -54,8 +49,6 @@ _ON_PAPER = {
 }
 _LONGEST_LABEL = 26
 
-Row = Mapping[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -65,31 +58,15 @@ class Figure:
     title: str
     sentence: str
     description: str
-    chart: Any
+    chart: Spec
     header: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def chart_of(rows: Sequence[Row]) -> alt.Chart:
-    """A chart over these rows."""
-    import altair as alt
-
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
-
-
-def coloured(series: Sequence[str], field: str = "series") -> Any:
+def coloured(series: Sequence[str]) -> Spec:
     """The colour channel over named series; labels stand in the chart, so there is no legend."""
-    import altair as alt
-
-    scale = alt.Scale(domain=list(series), range=list(COLOURS[: len(series)]))
-    return alt.Color(f"{field}:N", scale=scale, legend=None)
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """Panels one above the other; a single one as it is."""
-    import altair as alt
-
-    return parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=26)
+    scale = {"domain": list(series), "range": list(COLOURS[: len(series)])}
+    return field("series:N", scale=scale, legend=None)
 
 
 def labels_of(runs: Sequence[RunReport]) -> list[str]:
@@ -104,17 +81,17 @@ def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
 
 
-def specification(figure: Figure, *, paper: bool = False) -> dict[str, Any]:
+def specification(figure: Figure, *, paper: bool = False) -> Spec:
     """The chart as Vega-Lite, with the look that all charts share."""
     import json
 
-    found: dict[str, Any] = figure.chart.configure(**_look()).to_dict()
+    found = {**figure.chart, "config": _look()}
     if not paper:
         return found
     text = json.dumps(found)
     for variable, colour in _ON_PAPER.items():
         text = text.replace(variable, colour)
-    on_paper: dict[str, Any] = json.loads(text)
+    on_paper: Spec = json.loads(text)
     return on_paper
 
 

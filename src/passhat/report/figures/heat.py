@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
 from passhat.outcomes import Run
-from passhat.report.figures.base import MOST_RUNS, Figure, Row, chart_of, joined
+from passhat.report.figures.base import MOST_RUNS, Figure
+from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
 
 if TYPE_CHECKING:
     from passhat.temperature import TemperatureFit
@@ -35,8 +36,6 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
     agents = [found for found in fit.agents if len(found.temperatures) > 1]
     if not agents:
         return None
-    import altair as alt
-
     panels = []
     for found in agents[:MOST_RUNS]:
         rows: list[Row] = [
@@ -50,40 +49,26 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
             }
             for cell in found.cells
         ]
-        x = alt.X("k:N", sort=None, title="k", axis=alt.Axis(labelAngle=0))
+        x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
         heats_down = [f"{heat:g}" for heat in reversed(found.temperatures)]
-        y = alt.Y("T:N", sort=heats_down, title="temperature")
-        base = chart_of(rows)
-        scheme = alt.Scale(scheme="cividis", domain=[0, 1])
+        y = field("T:N", sort=heats_down, title="temperature")
+        colour = field("value:Q", scale={"scheme": "cividis", "domain": [0, 1]}, legend=None)
+        cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2}
+        ink = {"condition": {"test": "datum.value > 0.55", "value": "#111"}, "value": "#fff"}
+        words: Spec = {"fontSize": 12, "aria": False}
         layers = [
-            base.mark_rect(stroke="var(--paper)", strokeWidth=2).encode(
-                x=x,
-                y=y,
-                color=alt.Color("value:Q", scale=scheme, legend=None),
-                description="tip:N",
-            ),
-            base.mark_text(fontSize=12, aria=False).encode(
-                x=x,
-                y=y,
-                text="text:N",
-                color=alt.condition("datum.value > 0.55", alt.value("#111"), alt.value("#fff")),
-            ),
+            marks(rows, "rect", cell, x=x, y=y, color=colour, description="tip:N"),
+            marks(rows, "text", words, x=x, y=y, text="text:N", color=ink),
         ]
-        panels.append(
-            alt.LayerChart(
-                layer=layers,
-                title=found.agent,
-                width=max(120, 46 * len(found.ks)),
-                height=34 * len(found.temperatures),
-            )
-        )
+        width, height = max(120, 46 * len(found.ks)), 34 * len(found.temperatures)
+        panels.append(layered(layers, title=found.agent, width=width, height=height))
     return Figure(
         "heatmap",
         "pass@k by temperature",
         " ".join(f"{found.agent}: {found.advice}" for found in agents[:MOST_RUNS]),
         "A table of pass@k with k to the right and temperature upwards; brighter is higher. "
         + "; ".join(f"{found.agent}, {counted(found.tasks, 'task')}" for found in agents),
-        joined(panels),
+        stacked(panels),
         ("agent", "T", "k", "pass@k", "interval", "chance to be the best"),
         tuple(
             (

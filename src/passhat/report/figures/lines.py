@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passhat.report.figures.base import COLOURS, DASHES, HEIGHT, SHAPES, WIDTH, Row, chart_of
+from passhat.report.figures.base import COLOURS, DASHES, HEIGHT, SHAPES, WIDTH
+from passhat.report.vega_lite import Row, Spec, field, layered, marks
 
 __all__ = ["Panel", "Scale", "k_scale", "panel", "spread_labels"]
 
@@ -27,20 +28,19 @@ class Scale:
     ticks: tuple[float, ...] = ()
     form: str = ""
 
-    def channel(self, kind: Any, field: str) -> Any:
-        import altair as alt
-
-        scale: dict[str, Any] = {"domain": [self.low, self.high], "nice": False, "zero": False}
+    def channel(self, column: str, *, ruled: bool = True) -> Spec:
+        """A column along this axis, with a grid or without."""
+        scale: Spec = {"domain": [self.low, self.high], "nice": False, "zero": False}
         if self.log:
             scale |= {"type": "log", "base": 2}
-        axis: dict[str, Any] = {"labelOverlap": True, "grid": kind is not alt.X}
+        axis: Spec = {"labelOverlap": True, "grid": ruled}
         if self.ticks:
             axis["values"] = list(self.ticks)
         if self.form == "+d":
             axis["labelExpr"] = "datum.value > 0 ? '+' + datum.value : datum.value"
         elif self.form:
             axis["format"] = self.form
-        return kind(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+        return field(f"{column}:Q", title=self.title, scale=scale, axis=axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +74,42 @@ def k_scale(ks: Sequence[int]) -> Scale:
     )
 
 
-def panel(given: Panel) -> Any:
+def panel(given: Panel) -> Spec:
     """The layers of one panel: bands below, then lines, points and labels."""
-    import altair as alt
 
-    def scale(values: Sequence[Any]) -> alt.Scale:
-        return alt.Scale(domain=list(given.series), range=list(values)[: len(given.series)])
+    def told_apart(values: Sequence[Any]) -> Spec:
+        scale = {"domain": list(given.series), "range": list(values)[: len(given.series)]}
+        return field("series:N", scale=scale, legend=None)
 
-    colour = alt.Color("series:N", scale=scale(COLOURS), legend=None)
-    x, y = given.x.channel(alt.X, "x"), given.y.channel(alt.Y, "value")
+    colour = told_apart(COLOURS)
+    x, y = given.x.channel("x", ruled=False), given.y.channel("value")
     banded = [row for row in given.rows if row.get("low") is not None]
     drawn = [row for row in given.rows if row.get("value") is not None]
     layers = [_zero(given)] if given.zero else []
     if banded:
-        layers.append(
-            chart_of(banded)
-            .mark_area(opacity=0.16, aria=False, clip=True)
-            .encode(x=x, y=given.y.channel(alt.Y, "low"), y2="high:Q", color=colour)
-        )
+        look = {"opacity": 0.16, "aria": False, "clip": True}
+        low = given.y.channel("low")
+        layers.append(marks(banded, "area", look, x=x, y=low, y2="high:Q", color=colour))
     if drawn:
-        base = chart_of(drawn)
-        lines = base.mark_line(strokeWidth=2, aria=False, clip=True)
-        dash = alt.StrokeDash("series:N", scale=scale(DASHES), legend=None)
-        layers.append(lines.encode(x=x, y=y, color=colour, strokeDash=dash))
-        marks = base.mark_point(filled=True, size=48, opacity=1, clip=True)
-        shape = alt.Shape("series:N", scale=scale(SHAPES), legend=None)
-        layers.append(marks.encode(x=x, y=y, color=colour, shape=shape, description="tip:N"))
+        look = {"strokeWidth": 2, "aria": False, "clip": True}
+        dash = told_apart(DASHES)
+        layers.append(marks(drawn, "line", look, x=x, y=y, color=colour, strokeDash=dash))
+        look = {"filled": True, "size": 48, "opacity": 1, "clip": True}
+        shape = told_apart(SHAPES)
+        layers.append(
+            marks(drawn, "point", look, x=x, y=y, color=colour, shape=shape, description="tip:N")
+        )
     layers.append(_end_labels(given, x, colour))
-    title: dict[str, Any] = {"title": given.title} if given.title else {}
-    return alt.LayerChart(layer=layers, width=given.width, height=given.height, **title)
+    return layered(layers, width=given.width, height=given.height, title=given.title)
 
 
-def _zero(given: Panel) -> Any:
-    import altair as alt
-
-    marks = chart_of([{"value": 0}]).mark_rule(color="var(--ink)", opacity=0.6, aria=False)
-    return marks.encode(y=given.y.channel(alt.Y, "value"))
+def _zero(given: Panel) -> Spec:
+    look = {"color": "var(--ink)", "opacity": 0.6, "aria": False}
+    return marks([{"value": 0}], "rule", look, y=given.y.channel("value"))
 
 
-def _end_labels(given: Panel, x: Any, colour: Any) -> Any:
+def _end_labels(given: Panel, x: Spec, colour: Spec) -> Spec:
     """Every series by name, to the right of its last point, never on top of another."""
-    import altair as alt
-
     ends = []
     for name in given.series:
         own = [row for row in given.rows if row["series"] == name]
@@ -124,14 +118,13 @@ def _end_labels(given: Panel, x: Any, colour: Any) -> Any:
             ends.append((name, float(str(last["x"])), _height(last)))
     gap = _GAP / given.height * (given.y.high - given.y.low)
     places = spread_labels([end[2] for end in ends], gap, given.y.low, given.y.high)
-    rows = [
+    rows: list[Row] = [
         {"series": name, "x": at, "value": place, "label": (given.labels or {}).get(name, name)}
         for (name, at, _), place in zip(ends, places, strict=True)
     ]
-    marks = chart_of(rows).mark_text(align="left", dx=9, fontWeight="bold", aria=False)
-    return marks.encode(
-        x=x, y=given.y.channel(alt.Y, "value"), text=alt.Text("label:N"), color=colour
-    )
+    look = {"align": "left", "dx": 9, "fontWeight": "bold", "aria": False}
+    y = given.y.channel("value")
+    return marks(rows, "text", look, x=x, y=y, text="label:N", color=colour)
 
 
 def _height(row: Row) -> float:

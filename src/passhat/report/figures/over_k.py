@@ -10,8 +10,9 @@ from passhat.comparison.claims import points
 from passhat.estimates import Estimate
 from passhat.forecasts import Forecast
 from passhat.report.curves import Curves, k_of
-from passhat.report.figures.base import MOST_RUNS, Figure, Row, joined, labels_of
+from passhat.report.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
+from passhat.report.vega_lite import Row, stacked
 from passhat.report.view import RunReport
 
 __all__ = ["curves", "delta", "forecast", "lift"]
@@ -55,7 +56,7 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
     scale = k_scale([k_of(found) for _, own in known for found in own.pass_hat])
     if several:
         labels = [label for label, _ in known]
-        chart = joined(
+        chart = stacked(
             [
                 panel(Panel(own, labels, scale, _SHARE, title=_ASKS[family], height=_LOW))
                 for family, own in rows.items()
@@ -197,7 +198,7 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
             Panel(own, labels, _scale_of(own), _SHARE, title=_ASKS[family], height=_LOW)
             for family, own in rows.items()
         ]
-        chart = joined([panel(one) for one in panels])
+        chart = stacked([panel(one) for one in panels])
     else:
         both = [*rows["pass^k"], *rows["pass@k"]]
         chart = panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passhat.report.details import Width
-from passhat.report.figures.base import (
-    MOST_RUNS,
-    WIDTH,
-    Figure,
-    Row,
-    chart_of,
-    coloured,
-    joined,
-    labels_of,
-)
+from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, coloured, labels_of
 from passhat.report.figures.lines import Panel, Scale, panel
 from passhat.report.measures import Measure, Quantiles
+from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.report.view import RunReport
 
 __all__ = ["distributions", "failures", "figure_text", "width"]
@@ -75,8 +66,6 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
     ][:MOST_RUNS]
     if not shown:
         return None
-    import altair as alt
-
     counts = {
         label: {
             **run.run.failures_by_category,
@@ -102,25 +91,24 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
         for why in order
         for label in labels
     ]
-    y = alt.Y(
-        "why:N",
-        sort=[why.replace("_", " ") for why in order],
-        title=None,
-        axis=alt.Axis(labelLimit=190, labelColor="var(--ink)"),
-        scale=alt.Scale(paddingInner=0.3),
+    axis = {"format": ".0%", "tickCount": 5, "grid": True}
+    bars = marks(
+        rows,
+        "bar",
+        {"cornerRadiusEnd": 2},
+        x=field("share:Q", title="share of all attempts", axis=axis),
+        y=field(
+            "why:N",
+            sort=[why.replace("_", " ") for why in order],
+            title=None,
+            axis={"labelLimit": 190, "labelColor": "var(--ink)"},
+            scale={"paddingInner": 0.3},
+        ),
+        yOffset=field("series:N", sort=labels),
+        color=coloured(labels),
+        description="tip:N",
     )
-    axis = alt.Axis(format=".0%", tickCount=5, grid=True)
-    bars = (
-        chart_of(rows)
-        .mark_bar(cornerRadiusEnd=2)
-        .encode(
-            x=alt.X("share:Q", title="share of all attempts", axis=axis),
-            y=y,
-            yOffset=alt.YOffset("series:N", sort=labels),
-            color=coloured(labels),
-            description="tip:N",
-        )
-    )
+    height = max(60, _ROW_HEIGHT * len(order) * _thick(labels))
     lead = order[0]
     return Figure(
         "failures",
@@ -133,9 +121,7 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
         + ".",
         "Bars of the share of attempts that failed by category, and of those without a verdict by "
         "reason. " + "; ".join(str(row["tip"]) for row in rows) + ".",
-        bars.properties(
-            width=WIDTH - 60, height=max(60, _ROW_HEIGHT * len(order) * _thick(labels))
-        ),
+        {**bars, "width": WIDTH - 60, "height": height},
         ("run", "category", "attempts", "share"),
         tuple(
             (
@@ -190,15 +176,13 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
         "For attempts that passed and that failed: a thin line from the 5th to the 95th "
         "percentile, a thick one over the middle half, a point at the median. On average per "
         f"attempt, {means}.",
-        joined(panels),
+        stacked(panels),
         ("run", "measure", "attempts that", "count", "5%", "25%", "median", "75%", "95%"),
         tuple(table),
     )
 
 
-def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequence[str]) -> Any:
-    import altair as alt
-
+def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequence[str]) -> Spec:
     several = len(labels) > 1
     rows: list[Row] = [
         {
@@ -212,29 +196,24 @@ def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequ
         for label, one in found
         for part in one.spread
     ]
-    axis = alt.Axis(labelLimit=180, labelColor="var(--ink)")
-    y = alt.Y("row:N", sort=[str(row["row"]) for row in rows], title=None, axis=axis)
+    axis = {"labelLimit": 180, "labelColor": "var(--ink)"}
+    y = field("row:N", sort=[str(row["row"]) for row in rows], title=None, axis=axis)
+    form = "~s" if _large(found) else "~g"
 
-    def x(field: str) -> Any:
-        axis = alt.Axis(tickCount=5, grid=True, format="~s" if _large(found) else "~g")
-        return alt.X(f"{field}:Q", title=None, axis=axis, scale=alt.Scale(zero=True))
+    def x(column: str) -> Spec:
+        axis = {"tickCount": 5, "grid": True, "format": form}
+        return field(f"{column}:Q", title=None, axis=axis, scale={"zero": True})
 
-    base = chart_of(rows)
+    thin: Spec = {"strokeWidth": 1.5, "aria": False}
+    thick: Spec = {"height": 9, "opacity": 0.45, "aria": False}
+    dot: Spec = {"filled": True, "size": 60, "opacity": 1}
     colour = coloured(labels)
     layers = [
-        base.mark_rule(strokeWidth=1.5, aria=False).encode(
-            x=x("p5"), x2="p95:Q", y=y, color=colour
-        ),
-        base.mark_bar(height=9, opacity=0.45, aria=False).encode(
-            x=x("p25"), x2="p75:Q", y=y, color=colour
-        ),
-        base.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x("median"), y=y, color=colour, description="tip:N"
-        ),
+        marks(rows, "rule", thin, x=x("p5"), x2="p95:Q", y=y, color=colour),
+        marks(rows, "bar", thick, x=x("p25"), x2="p75:Q", y=y, color=colour),
+        marks(rows, "point", dot, x=x("median"), y=y, color=colour, description="tip:N"),
     ]
-    return alt.LayerChart(
-        layer=layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows)
-    )
+    return layered(layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
 def _large(found: Sequence[tuple[str, Measure]]) -> bool:

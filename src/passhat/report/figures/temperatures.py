@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
 from passhat._display import number
-from passhat.report.figures.base import MOST_RUNS, Figure, Row, chart_of, joined
+from passhat.report.figures.base import MOST_RUNS, Figure
 from passhat.report.figures.heat import heat_figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
+from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.temperature import AgentFit, RankingFlip, TemperatureFit
 
 __all__ = ["fit_figures"]
@@ -123,8 +124,6 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
     """Who leads at each (k, T), for pairs whose order flips."""
     if not flips:
         return None
-    import altair as alt
-
     panels = []
     for flip in flips:
         rows: list[Row] = [
@@ -140,29 +139,27 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
             for one in flip.leads
         ]
         heats = [f"{t:g}" for t in sorted({one.temperature for one in flip.leads}, reverse=True)]
-        x = alt.X("k:N", sort=None, title="k", axis=alt.Axis(labelAngle=0))
-        y = alt.Y("T:N", sort=heats, title="temperature")
+        x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
+        y = field("T:N", sort=heats, title="temperature")
         colours = ["var(--c1)", "var(--c2)", "var(--line)"]
-        scale = alt.Scale(domain=[flip.a, flip.b, ""], range=colours)
-        base = chart_of(rows)
+        scale = {"domain": [flip.a, flip.b, ""], "range": colours}
+        colour = field("leader:N", scale=scale, legend=None)
+        cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2, "opacity": 0.35}
+        words: Spec = {"fontSize": 12, "aria": False, "color": "var(--ink)"}
         layers = [
-            base.mark_rect(stroke="var(--paper)", strokeWidth=2, opacity=0.35).encode(
-                x=x, y=y, color=alt.Color("leader:N", scale=scale, legend=None), description="tip:N"
-            ),
-            base.mark_text(fontSize=12, aria=False, color="var(--ink)").encode(
-                x=x, y=y, text="text:N"
-            ),
+            marks(rows, "rect", cell, x=x, y=y, color=colour, description="tip:N"),
+            marks(rows, "text", words, x=x, y=y, text="text:N"),
         ]
         title = f"A {flip.a}   B {flip.b}"
         width, height = max(120, 56 * len({one.k for one in flip.leads})), 34 * len(heats)
-        panels.append(alt.LayerChart(layer=layers, title=title, width=width, height=height))
+        panels.append(layered(layers, title=title, width=width, height=height))
     return Figure(
         "leads",
         "Where the ranking flips",
         " ".join(f"{str(flip)[0].upper()}{str(flip)[1:]}." for flip in flips),
         "For each pair of agents a table with k to the right and temperature upwards: who leads "
         "there, A or B, and the chance of it.",
-        joined(panels),
+        stacked(panels),
         ("A", "B", "k", "T", "leader", "lead in points", "chance"),
         tuple(
             (

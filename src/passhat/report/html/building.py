@@ -20,7 +20,7 @@ from passhat.report.html.data import (
     shown_tasks,
     without_tasks,
 )
-from passhat.report.html.setting import own_file, template, versions
+from passhat.report.html.setting import template
 from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
 
@@ -79,7 +79,7 @@ def html_report(
     conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
     top = page.lead(report, found)
     return template("report.html.j2").render(
-        title=f"{top.title} · passhat",
+        title=top.title,
         lead=top,
         cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
         overview=tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
@@ -97,11 +97,7 @@ def html_report(
         agreement=_agreement(found),
         conversations=_conversations_text(conversations),
         left_out=_left_out_text(report),
-        versions=versions(),
         command=options.command,
-        style=own_file("style.css"),
-        script=own_file("script.js"),
-        scheme=own_file("scheme.js"),
         report_json=script_json(_embedded(report, found, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )

@@ -1,4 +1,4 @@
-"""What all pages are set with: templates, style, and the versions in the footer."""
+"""What all pages are set with: templates, style and scripts, and the versions in the footer."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"own_file": own_file, "versions": versions()}
     return environment.get_template(name)
 
 

@@ -11,7 +11,7 @@ from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
 from passhat.report.html.data import script_json
 from passhat.report.html.page import Table
-from passhat.report.html.setting import own_file, template, versions
+from passhat.report.html.setting import template
 from passhat.temperature import AgentFit, TemperatureFit
 
 __all__ = ["fit_page"]
@@ -83,9 +83,7 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
         protocols=[
             (one.agent, list(_protocol(one, runs, missing)), list(one.notes)) for one in agents
         ],
-        versions=versions(),
         command=command,
-        style=own_file("style.css"),
         data=script_json(fit.to_dict()),
     )
 
