@@ -35,7 +35,6 @@ from passhat.suites.base import Judgement, Task
 
 LIMIT_MS, LIMIT_MB = 300, 300
 ASKED = 60
-_PROGRAM = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def _attempts(
 def served(path: str) -> Iterator[tuple[str, int]]:
     """The server over a store: its address, and the id of its process."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, "view", "--store", path],
+        [sys.executable, "-m", "passhat", "view", "--store", path],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -43,9 +43,11 @@ class KeptWorker:
     async def hear(self, said: Sequence[Answer | News]) -> None:
         await self._inner.hear(said)
 
-    async def make(self, wanted: Sequence[tuple[str, int]]) -> Made:
-        made: Made = await self._inner.make(wanted)
-        return made
+    async def exchange(
+        self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
+    ) -> list[tuple[int, Made]]:
+        finished: list[tuple[int, Made]] = await self._inner.exchange(batches)
+        return finished
 
     async def close(self) -> None:
         await self._inner.close()

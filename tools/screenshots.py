@@ -45,11 +45,7 @@ def main() -> None:
     if found is None:
         sys.exit(f"no Chromium is installed ({', '.join(BROWSERS)})")
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-c",
-            "import sys; from passhat.cli import main; sys.exit(main())",
-        ]
+        command = [sys.executable, "-m", "passhat"]
         subprocess.run([*command, "demo", "--store", "demo.db"], cwd=folder, check=True)
         page = Path(folder) / "demo.html"
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -147,10 +147,9 @@ def test_on_a_real_terminal_with_ctrl_c(tmp_path: Path) -> None:
         "import time\ndef agent(prompt):\n    time.sleep(0.05)\n    return 'yes'\n"
     )
     master, slave = pty.openpty()
-    code = "import sys; from passhat.cli import main; sys.exit(main())"
     words = ["run", "-s", "jsonl:tasks.jsonl", "-a", "python:slow_agent:agent", "-n", "500"]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *words],
+        [sys.executable, "-m", "passhat", *words],
         cwd=tmp_path,
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
         stdout=subprocess.DEVNULL,

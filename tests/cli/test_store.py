@@ -177,3 +177,25 @@ def test_an_age_that_is_none_is_refused(passhat: Passhat, tmp_path: Path, age: s
     ended = passhat("store", "vacuum", "--store", place, "--transcripts-older-than", age)
     assert ended.code == 2
     assert "Traceback" not in ended.err
+
+
+def test_an_ordered_rule_knows_where_a_stored_attempt_is_absent(
+    passhat: Passhat, tmp_path: Path, store_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attempts 1 and 3 of two tasks are there: 2 is unknown, and 3 is not the second one."""
+    fill(store_place, range(4))
+    fill(store_place, range(4, 6), numbers=range(1, 4, 2))
+    monkeypatch.setenv("PASSHAT_STORE", store_place)
+    # Of attempts 1 to 3 the first failed, the second passed, the third is missing.
+    ended = passhat("gate", RUN.id, "first@2 >= 0.3", "first^1 <= 0.5", "--missing", "fail")
+    assert ended.code == 4
+    assert "first@2 is 0.667" in ended.out
+    assert "first^1 is 0.000" in ended.out
+    ended = passhat("gate", RUN.id, "first@2 >= base - 0.9", "--against", RUN.id, "--json")
+    assert json.loads(ended.out)["absent"] == 2
+    rows = [f"t{task},{trial},1\n" for task in range(6) for trial in range(3)]
+    (other := tmp_path / "other.csv").write_text("task,trial,success\n" + "".join(rows))
+    for command in (("report", RUN.id), ("compare", RUN.id, other)):
+        ended = passhat(*command, "--metric", "first@2")
+        assert ended.code == 0
+        assert "2 tasks with a gap in the numbers" in " ".join(ended.out.split())

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "writing-a-reader.md"
-CALL = "import sys; from passhat.cli import main; sys.exit(main())"
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,7 +35,7 @@ def test_the_reader_of_the_page(blocks: list[tuple[str, str, str]], tmp_path: Pa
     (shown,) = [body for _, _, body in blocks if body.startswith("$ passhat")]
     command, _, expected = shown.partition("\n")
     done = subprocess.run(
-        [sys.executable, "-c", CALL, *command.split()[2:]],
+        [sys.executable, "-m", "passhat", *command.split()[2:]],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,

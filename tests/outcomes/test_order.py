@@ -41,3 +41,20 @@ def test_take_keeps_each_task_whole(rows: list[list[int]], data: st.DataObject) 
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=6))
     taken = _order(rows).take(np.array(chosen))
     assert [list(map(int, taken.of(i))) for i in range(len(chosen))] == [rows[i] for i in chosen]
+
+
+def test_absent_attempts_stand_in_the_gaps_of_the_numbers() -> None:
+    order = Order(
+        np.array([1, 0, 1, 1, 0, 1], np.int8), np.array([0, 2, 3, 6]), np.array([0, 2, 1, 4, 9, 11])
+    )
+    filled = order.filled(4)
+    assert [filled.of(task) for task in range(3)] == [
+        (1, -1, 0, -1),
+        (-1, 1, -1, -1),
+        (1, 0, 1, -1),  # numbers beyond the plan do not count its attempts
+    ]
+    assert order.take(np.array([1])).filled(2).of(0) == (-1, 1)
+    assert (order.gaps_before(1), order.gaps_before(2), order.gaps_before()) == (2, 3, 3)
+    whole = _order([[1, 0], [1]])
+    assert whole.filled(3).of(1) == (1, -1, -1)
+    assert whole.gaps_before() == 0

@@ -181,6 +181,44 @@ def test_what_needs_attempts_reads_them(
     assert passhat(*ordered, "--one-by-one").code == 0
 
 
+def test_json_and_pages_of_counts_hold_the_same_numbers(
+    store_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+) -> None:
+    with open_store(store_place) as store:
+        source = fill(store, "agent", 0)
+    monkeypatch.setenv("PASSHAT_STORE", store_place)
+    ten_are_many(monkeypatch, most=1000)
+    monkeypatch.setattr(counted, "PAGE_ATTEMPTS", 10)
+
+    def said(*how: str) -> tuple[Any, Any, Any]:
+        page = tmp_path / "page.html"
+        ended = passhat("report", source, "--json", "--html", page, "--drop-short", *how)
+        (run,) = json.loads(ended.out.replace(", order known", ""))["runs"]
+        written = page.read_text("utf-8").replace(", order known", "")
+        embedded = [
+            json.loads(text) for text in re.findall(r'-data">(.*?)</script>', written, re.DOTALL)
+        ]
+        assert embedded[0]["report"]["runs"] == [run]
+        read = run.pop("reading")
+        return run, embedded[1], read
+
+    whole, single, _ = said("--one-by-one")
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "rows", None)  # no attempt is read
+        found, counts, read = said()
+    assert found == whole
+    assert found["measures"]["seconds"]["spread"]
+    assert "counted in the database" in read[-1]
+    assert counts["tasks"] == single["tasks"]
+    assert counts["labels"] == single["labels"]
+    assert counts["runs"][0]["counts"] == [
+        [marks.count("1"), marks.count("0"), marks.count("-")]
+        for marks in single["runs"][0]["marks"]
+    ]
+    # Whoever wants conversations gets single attempts.
+    assert "marks" in said("--with-transcripts")[1]["runs"][0]
+
+
 def table(folder: Path, rows: str) -> Path:
     path = folder / "table.parquet"
     duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
@@ -203,6 +241,8 @@ TABLES = {
     "blamed": "SELECT 't' || (i // 4) AS task, i % 4 AS trial, i % 2 AS success, "
     "CASE WHEN i % 4 = 0 THEN 'rate_limit' WHEN i % 2 = 0 THEN 'timeout' END AS failure "
     "FROM range(40) t(i)",
+    "many trials": "SELECT 't' || (i // 150) AS task, i % 150 AS trial, i % 3 = 0 AS success "
+    "FROM range(300) t(i)",
     "minus one": "SELECT 't' || (i // 4) AS task, (i % 3) - 1 AS success FROM range(40) t(i)",
 }
 

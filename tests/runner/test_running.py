@@ -22,7 +22,7 @@ from passhat.errors import ReadError
 from passhat.store import Store, open_store
 
 Passhat = Callable[..., Any]
-PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
+PASSHAT = [sys.executable, "-m", "passhat"]
 TASKS = ["run", "-s", "jsonl:tasks.jsonl"]
 
 

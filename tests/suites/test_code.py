@@ -111,7 +111,7 @@ def test_a_suite_that_tells_an_agent_nothing(folder: Path) -> None:
 def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(folder: Path) -> None:
     running = subprocess.Popen(
         [
-            *(sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"),
+            *(sys.executable, "-m", "passhat"),
             *("run", "-s", "code:tasks.jsonl", "-a", "python:coders:endless", "--task", "cap"),
             *("-n", "50", "--program-seconds", "600"),
         ],

@@ -15,6 +15,7 @@ from passhat.cli.options import (
     exit_code,
     html_options,
     look_at_order,
+    needs_of_page,
     reading_options,
     sources_argument,
     this_command,
@@ -88,7 +89,9 @@ def command(
     from passhat.report.comparison_terminal import render_comparison
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
-    needs = Needs(attempts=html is not None or look_at_order(words), answers=html is not None)
+    needs = Needs(attempts=look_at_order(words), answers=False)
+    if html is not None:
+        needs = needs_of_page(words, page=True, transcripts=transcripts)
     runs = _chosen(how.read(sources, labels=(by,), needs=needs), names)
     found: Comparison | Comparisons
     if len(runs) == 2:

@@ -30,6 +30,7 @@ __all__ = [
     "html_options",
     "look_at_order",
     "missing_option",
+    "needs_of_page",
     "reading_options",
     "source_options",
     "sources_argument",
@@ -218,6 +219,16 @@ def look_at_order(words: Iterable[str]) -> bool:
             if isinstance(metric(word), OrderedMetric):
                 return True
     return False
+
+
+def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None) -> Needs:
+    """What a report with details reads: a page shows single attempts unless they are very many."""
+    from passhat.readers import Needs
+    from passhat.readers.counted import PAGE_ATTEMPTS
+
+    ordered = look_at_order(words)
+    up_to = None if ordered or transcripts else PAGE_ATTEMPTS
+    return Needs(attempts=page or ordered, spread=True, attempts_up_to=up_to)
 
 
 def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:

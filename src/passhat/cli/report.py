@@ -11,6 +11,7 @@ from passhat.cli.options import (
     exit_code,
     html_options,
     look_at_order,
+    needs_of_page,
     reading_options,
     sources_argument,
     this_command,
@@ -74,7 +75,9 @@ def command(
     from passhat.report.terminal import render_report
 
     detailed = as_json_text or html is not None
-    needs = Needs(attempts=detailed or look_at_order(metrics), measures=False)
+    needs = Needs(attempts=look_at_order(metrics), measures=False)
+    if detailed:
+        needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
     runs = how.read(sources, labels=(by, cluster), needs=needs)
     options = ReportOptions(
         ks, metrics, missing, level, by, cluster, drop_short, with_tasks, detailed

@@ -74,7 +74,8 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
 def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     """Join the runs of several STOREs, such as those of shards, into the one of --store.
 
-    An attempt that two of them have in different forms is a conflict: then nothing is written.
+    An attempt that two of them have in different forms is a conflict: then nothing is written. A
+    merge that was broken off goes on where it stopped.
     """
     from contextlib import ExitStack
 
@@ -84,7 +85,7 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     with ExitStack() as opened:
         others = [opened.enter_context(open_store(one, must_exist=True)) for one in sources]
         store = opened.enter_context(open_store(store_path))
-        for done in merge_runs(others, store):
+        for done in merge_runs(others, store, _progress()):
             click.echo(_sentence(done))
         for run in store.runs():
             click.echo(
@@ -185,7 +186,7 @@ def _sentence(done: Copied) -> str:
 
 def _progress() -> Any:
     say = _now_and_then()
-    return lambda run, rows: say(f"{run}: {rows:,} attempts ...")
+    return lambda doing, run, attempts: say(f"{run}: {attempts:,} attempts {doing} ...")
 
 
 def _now_and_then() -> Callable[[str], None]:

@@ -20,6 +20,7 @@ from passhat.comparison.slices import SliceResult, slice_results
 from passhat.errors import InvalidValue
 from passhat.estimates import metric as parse
 from passhat.estimates.metrics import Metric
+from passhat.estimates.task_values import gap_notes
 from passhat.outcomes import MissingPolicy, Outcomes, Run
 from passhat.protocol import Alternative
 
@@ -282,6 +283,8 @@ def _notes(
             f"attempts without a verdict: {missing[0]:,} in {pairing.names[0]}, {missing[1]:,} in "
             f"{pairing.names[1]}; policy {terms.missing}"
         )
+    for name, side in zip(pairing.names, (pairing.a, pairing.b), strict=True):
+        notes += [f"{name}: {note}" for word in metrics for note in gap_notes(side, word)]
     return tuple(notes)
 
 

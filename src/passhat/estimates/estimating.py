@@ -14,7 +14,7 @@ from passhat.errors import PasshatError
 from passhat.estimates.estimate import Estimate
 from passhat.estimates.grammar import metric as parse
 from passhat.estimates.metrics import Delta, Metric
-from passhat.estimates.task_values import Completed
+from passhat.estimates.task_values import Completed, gap_notes
 from passhat.outcomes import Completion, MissingPolicy, Outcomes
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ def _as_estimate(
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
         notes.append("delta^k may lie outside both ends when only some missing attempts passed")
+    notes += gap_notes(view.outcomes, metric)
     return Estimate(
         metric=metric.name,
         value=made.value,

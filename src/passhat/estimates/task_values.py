@@ -16,7 +16,7 @@ from passhat.estimates.metrics import CountMetric, Metric, OrderedMetric
 from passhat.outcomes import Completion, Histogram, Outcomes
 from passhat.outcomes.order import Sequences
 
-__all__ = ["Completed", "TaskValues", "values_by_task"]
+__all__ = ["Completed", "TaskValues", "gap_notes", "values_by_task"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +115,19 @@ def values_by_task(
     average is enough, :class:`Completed` needs only the histogram.
     """
     return Completed(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
+
+
+def gap_notes(outcomes: Outcomes, metric: Metric) -> tuple[str, ...]:
+    """Say so where attempts that an ordered metric takes do not follow each other."""
+    if outcomes.order is None or not isinstance(metric, OrderedMetric):
+        return ()
+    tasks = outcomes.order.gaps_before(None if metric.needs_equal_n else metric.k)
+    if not tasks:
+        return ()
+    return (
+        f"{counted(tasks, 'task')} with a gap in the numbers of the attempts: {metric} takes those "
+        "that are there, in their order",
+    )
 
 
 def _too_few(

@@ -161,12 +161,10 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Outcomes, int, tuple[s
             f"{counted(absent, 'attempt')} of the {planned} planned per task are absent on "
             f"{counted(len(short), 'task')} ({named}) and count as missing",
         )
-        outcomes = Outcomes.from_counts(
-            outcomes.n,
-            outcomes.c,
-            outcomes.tasks,
-            missing=outcomes.missing + lacking,
-            labels=outcomes.labels,
+        outcomes = replace(
+            outcomes,
+            m=outcomes.missing + lacking,
+            order=None if outcomes.order is None else outcomes.order.filled(planned or 0),
         )
     if options.tasks is not None and options.tasks > len(outcomes):
         lost = options.tasks - len(outcomes)

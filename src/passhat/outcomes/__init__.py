@@ -4,7 +4,7 @@ from passhat.outcomes.attempts import Attempt, Attempts
 from passhat.outcomes.histogram import Histogram
 from passhat.outcomes.order import Order
 from passhat.outcomes.run import Run
-from passhat.outcomes.sums import MeasureSum, Sums
+from passhat.outcomes.sums import MeasureSum, Sums, Taken
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import (
@@ -29,6 +29,7 @@ __all__ = [
     "Outcomes",
     "Run",
     "Sums",
+    "Taken",
     "Tally",
     "Verdict",
 ]

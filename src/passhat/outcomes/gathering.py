@@ -173,12 +173,20 @@ class AttemptGatherer(_Rows):
         The reward from which an attempt passes; ``None`` is 1, and refuses rewards above it.
     extras : sequence of str
         Columns that are kept with each attempt as they are.
+    first_trial : int, optional
+        The number of a task's first attempt, where that is known; otherwise 0 or 1, as it stands
+        there.
     """
 
     def __init__(
-        self, columns: ColumnMap, pass_at: float | None = None, extras: Sequence[str] = ()
+        self,
+        columns: ColumnMap,
+        pass_at: float | None = None,
+        extras: Sequence[str] = (),
+        first_trial: int | None = None,
     ) -> None:
         super().__init__(columns)
+        self._first_trial = first_trial
         self._extras = {name: TextColumn() for name in extras}
         self._pass_at = pass_at
         self._reward_words = RewardWords()
@@ -225,10 +233,21 @@ class AttemptGatherer(_Rows):
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
             attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
             ordered = trials is not None and trials.ordered
-            outcomes = outcomes_of(attempts, ordered=ordered, labels=labels)
+            numbers = None
+            if trials is not None and ordered:
+                numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
+            outcomes = outcomes_of(attempts, ordered=ordered, labels=labels, numbers=numbers)
             notes = (*judged.notes, *blame_notes(_failure_words(attempts)))
             gathered.append(gathered_as(key, outcomes, attempts, notes))
         return gathered
+
+    def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
+        """Which attempt at its task each one is, from 0; ``None`` when that is its place."""
+        first = int(trial.min()) if self._first_trial is None else self._first_trial
+        places = np.arange(len(trial)) - np.repeat(starts[:-1], np.diff(starts))
+        if first not in (0, 1) or trial.min() < first or (trial - first == places).all():
+            return None
+        return trial - first
 
     def _attempts(
         self,
@@ -309,9 +328,13 @@ def _refuse_repeated(rows: IntArray, task: IntArray, names: tuple[str, ...]) -> 
 
 
 def outcomes_of(
-    attempts: Attempts, *, ordered: bool, labels: Mapping[str, tuple[str, ...]]
+    attempts: Attempts,
+    *,
+    ordered: bool,
+    labels: Mapping[str, tuple[str, ...]],
+    numbers: IntArray | None = None,
 ) -> Outcomes:
-    """Count the attempts of every task."""
+    """Count the attempts of every task; ``numbers`` are those of :class:`Order`."""
     per_task = np.diff(attempts.starts)
     task = np.repeat(np.arange(len(per_task)), per_task)
     passed = np.bincount(task[attempts.verdicts == Verdict.PASSED], minlength=len(per_task))
@@ -321,7 +344,7 @@ def outcomes_of(
         per_task - lost,
         passed,
         lost if lost.any() else None,
-        Order(attempts.verdicts, attempts.starts) if ordered else None,
+        Order(attempts.verdicts, attempts.starts, numbers) if ordered else None,
         MappingProxyType(dict(labels)),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from passhat._display import counted, html_table
 from passhat.outcomes.attempts import Attempts
-from passhat.outcomes.sums import MeasureSum, Sums
+from passhat.outcomes.sums import MeasureSum, Sums, Taken
 from passhat.outcomes.table import Outcomes
 from passhat.outcomes.tally import Loss, Tally
 from passhat.outcomes.words import MissingReason, Verdict
@@ -92,15 +92,23 @@ class Run:
             return {}
         return self.attempts.reasons(Verdict.FAILED)
 
+    @property
+    def taken(self) -> Attempts | Taken | None:
+        """What single attempts took, where that was read; ``None`` where it was not."""
+        if self.attempts is not None or self.sums is None:
+            return self.attempts
+        return self.sums.taken
+
     def measured(self, measure: str) -> MeasureSum | None:
         """Seconds, steps, tokens or cost over the attempts that recorded it; ``None`` if none."""
-        if self.attempts is None:
+        taken = self.taken
+        if taken is None:
             return None if self.sums is None else self.sums.measures.get(measure)
-        column = self.attempts.measures.get(measure)
+        column = taken.measures.get(measure)
         recorded = None if column is None else ~np.isnan(column)
         if column is None or recorded is None or not recorded.any():
             return None
-        passed = int((self.attempts.verdicts[recorded] == Verdict.PASSED).sum())
+        passed = int((taken.verdicts[recorded] == Verdict.PASSED).sum())
         return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
 
     def __str__(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from passhat._arrays import FloatArray, IntArray, VerdictArray
 from passhat.outcomes.words import Verdict, failure_category, missing_reason
 
-__all__ = ["MeasureSum", "Sums"]
+__all__ = ["MeasureSum", "Sums", "Taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,18 @@ class MeasureSum:
     recorded: int
     total: float
     passed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """What attempts took, task after task: numbers alone, a few bytes each.
+
+    ``starts``, ``verdicts`` and ``measures`` are those of :class:`~passhat.outcomes.Attempts`.
+    """
+
+    starts: IntArray
+    verdicts: VerdictArray
+    measures: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +44,14 @@ class Sums:
         Seconds, steps, tokens and cost, where they were recorded.
     alike : tuple of int, optional
         Tasks with several answers, and those where all attempts gave the identical one.
+    taken : Taken, optional
+        What single attempts took, where somebody asked how that is spread.
     """
 
     reasons: Mapping[Verdict, Mapping[str, int]]
     measures: Mapping[str, MeasureSum]
     alike: tuple[int, int] | None = None
+    taken: Taken | None = None
 
     def by_reason(self, verdict: Verdict) -> dict[str, int]:
         """Failure categories (or missing reasons) of the one vocabulary, most frequent first."""

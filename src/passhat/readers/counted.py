@@ -13,19 +13,31 @@ from passhat.outcomes import Outcomes, Sums
 from passhat.readers.registry import Needs
 from passhat.store import Store
 
-__all__ = ["FEW_ATTEMPTS", "MOST_ATTEMPTS", "counted_note", "is_counted", "outcomes_from"]
+__all__ = [
+    "FEW_ATTEMPTS",
+    "MOST_ATTEMPTS",
+    "PAGE_ATTEMPTS",
+    "counted_note",
+    "is_counted",
+    "outcomes_from",
+]
 
 FEW_ATTEMPTS = 20_000
 """A run up to here is always read: that costs a few megabytes."""
 MOST_ATTEMPTS = 1_000_000
 """A run of more is not read one by one unless somebody says so: that would cost a gigabyte."""
+PAGE_ATTEMPTS = 100_000
+"""A page shows the single attempts of a run up to here: each costs it 30 bytes, and a kilobyte of
+memory while it is made.
+"""
 
 
 def is_counted(attempts: int, needs: Needs) -> bool:
     """Whether so many attempts are counted where they lie."""
     if needs.one_by_one or attempts <= FEW_ATTEMPTS:
         return False
-    return not needs.attempts or attempts > MOST_ATTEMPTS
+    most = min(needs.attempts_up_to or MOST_ATTEMPTS, MOST_ATTEMPTS)
+    return not needs.attempts or attempts > most
 
 
 def counted_note(attempts: int) -> str:
@@ -46,10 +58,12 @@ def outcomes_from(store: Store, run: str, attempts: int, needs: Needs) -> tuple[
     outcomes = Outcomes.from_counts(
         found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)
     )
+    few_enough = attempts <= MOST_ATTEMPTS
     return outcomes, Sums(
         found.reasons,
         store.measure_sums(run) if needs.measures else {},
-        store.alike(run) if needs.answers and attempts <= MOST_ATTEMPTS else None,
+        store.alike(run) if needs.answers and few_enough else None,
+        store.taken(run) if needs.spread and few_enough else None,
     )
 
 

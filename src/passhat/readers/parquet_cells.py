@@ -29,8 +29,9 @@ def different(column: str, low: int, high: int) -> str | None:
         return f"bit_count(bitstring_agg({name}, {low}, {high})) + {nothing}"
     bit = f"CAST(1 AS BIGINT) << CAST(({name} - {low}) % {_BITS} AS INTEGER)"
     words = [
-        f"coalesce(bit_count(bit_or({bit}) "
-        f"FILTER (WHERE {name} BETWEEN {start} AND {start + _BITS - 1})), 0)"
+        # As a large number: DuckDB counts bits in a byte, and several of them do not fit.
+        f"coalesce(CAST(bit_count(bit_or({bit}) "
+        f"FILTER (WHERE {name} BETWEEN {start} AND {start + _BITS - 1})) AS BIGINT), 0)"
         for start in range(low, high + 1, _BITS)
     ]
     return " + ".join([*words, nothing])

@@ -26,8 +26,13 @@ class Needs:
     attempts : bool
         Single attempts: their order, and what each of them took. Beyond a million they are not
         read unless ``one_by_one`` says so.
+    attempts_up_to : int, optional
+        Only in runs of so many attempts, where that is less than a million.
     measures : bool
         Seconds, steps, tokens and cost of all attempts together.
+    spread : bool
+        How these are spread over attempts: the numbers of every attempt, and nothing else of it.
+        Beyond a million they are not read either.
     answers : bool
         Whether attempts at a task gave the identical answer.
     one_by_one : bool
@@ -38,6 +43,8 @@ class Needs:
     measures: bool = True
     answers: bool = True
     one_by_one: bool = False
+    attempts_up_to: int | None = None
+    spread: bool = False
 
 
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)

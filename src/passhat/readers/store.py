@@ -53,7 +53,7 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         return replace(run, sums=sums)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
-    gatherer = AttemptGatherer(columns, extras=_KEPT)
+    gatherer = AttemptGatherer(columns, extras=_KEPT, first_trial=1)
     parsed: dict[str, dict[str, str]] = {}
     for rows in store.rows(stored.id):
         cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]

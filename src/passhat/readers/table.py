@@ -66,7 +66,10 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     """Runs of a table with many attempts; ``None`` when it is to be read row by row."""
     columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
     count = rows.count()
-    if not counted_reading.is_counted(count, options.needs) or not columns.holds_attempts:
+    needs = options.needs
+    if needs.spread:  # what attempts took is read with them
+        needs = replace(needs, attempts=True, attempts_up_to=None)
+    if not counted_reading.is_counted(count, needs) or not columns.holds_attempts:
         return None
     answers = options.needs.answers and count <= counted_reading.MOST_ATTEMPTS
     needs = replace(options.needs, answers=answers)

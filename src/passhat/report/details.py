@@ -93,7 +93,7 @@ def build_details(
     demanding = _demanding(words)
     return Details(
         build_curves(run.outcomes, ks, known, asked, with_forecasts=with_forecasts),
-        measures_of(run.attempts, asked.level),
+        measures_of(run.taken, asked.level),
         _policies(run.outcomes, words, asked),
         _plan(run, demanding, asked.level),
         _widths(run.outcomes, demanding, asked.level),

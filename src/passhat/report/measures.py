@@ -9,7 +9,7 @@ import numpy as np
 
 from passhat._arrays import BoolArray, FloatArray
 from passhat._display import counted
-from passhat.outcomes import Attempts, Verdict
+from passhat.outcomes import Attempts, Taken, Verdict
 
 __all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
 
@@ -82,7 +82,7 @@ class Measure:
         }
 
 
-def measures_of(attempts: Attempts | None, level: float) -> tuple[Measure, ...]:
+def measures_of(attempts: Attempts | Taken | None, level: float) -> tuple[Measure, ...]:
     """Every measure that was recorded, cost first."""
     if attempts is None:
         return ()
@@ -94,7 +94,7 @@ def measures_of(attempts: Attempts | None, level: float) -> tuple[Measure, ...]:
     return tuple(found)
 
 
-def _measure(name: str, column: FloatArray, attempts: Attempts, level: float) -> Measure:
+def _measure(name: str, column: FloatArray, attempts: Attempts | Taken, level: float) -> Measure:
     known = ~np.isnan(column)
     passed = known & (attempts.verdicts == Verdict.PASSED)
     used, solved = float(column[known].sum()), int(passed.sum())
@@ -121,13 +121,17 @@ def _quantiles(word: str, values: FloatArray) -> Quantiles:
 
 
 def _ratio_interval(
-    column: FloatArray, known: BoolArray, passed: BoolArray, attempts: Attempts, level: float
+    column: FloatArray,
+    known: BoolArray,
+    passed: BoolArray,
+    attempts: Attempts | Taken,
+    level: float,
 ) -> tuple[float | None, float | None]:
     """For the ratio of two sums over tasks; tasks, not attempts, are what varies freely."""
     from scipy.special import stdtrit
 
-    task = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
-    size = len(attempts.tasks)
+    size = len(attempts.starts) - 1
+    task = np.repeat(np.arange(size), np.diff(attempts.starts))
     used = np.bincount(task[known], column[known], size)
     solved = np.bincount(task[passed], minlength=size).astype(np.float64)
     if size < 2 or solved.sum() == 0 or used.sum() <= 0:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +17,7 @@ from passhat.runner.attempting import seed_of
 from passhat.runner.budget import Budget
 from passhat.runner.gatekeeping import Answer, Gatekeeper, News, Question, settle
 from passhat.runner.queues import Claims, Outbox, Wanted
+from passhat.runner.ray_post import Post, result_of
 from passhat.runner.ray_worker import Made
 from passhat.runner.running import RunPlan
 from passhat.store import AttemptRecord
@@ -32,7 +31,8 @@ _HEAD_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
 _DEATHS = 3
 """An attempt during which its worker died so often is not tried again."""
-_QUICK_SECONDS, _SLOW_SECONDS = 0.1, 0.5
+_BATCH_SECONDS = 0.2
+"""About how long a batch takes: so much may have to be made again when a worker dies."""
 _LARGEST_BATCH = 64
 
 
@@ -44,6 +44,10 @@ class _Worker:
     busy: int = 0
     down: bool = False
     reviving: asyncio.Task[None] | None = field(default=None, repr=False)
+    post: Post = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.post = Post(self.actor)
 
 
 class RayCrew:
@@ -103,11 +107,13 @@ class RayCrew:
             reviving = [worker.reviving for worker in self._workers if worker.reviving]
             for task in (*listening, *reviving, *self._answering):
                 task.cancel()
+            for worker in self._workers:
+                worker.post.close()
 
     # -- attempts --------------------------------------------------------------------------------
 
     async def _slot(self, claims: Claims, outbox: Outbox) -> None:
-        """One batch after the other; batches grow while they are over quickly."""
+        """One batch after the other, each of as many attempts as fit into its time."""
         size = 1
         while True:
             batch: list[Wanted] = []
@@ -120,10 +126,8 @@ class RayCrew:
                 outbox.put(record)
             await outbox.room()
             spent = time.monotonic() - before
-            if spent < _QUICK_SECONDS:
-                size = min(2 * size, _LARGEST_BATCH)
-            elif spent > _SLOW_SECONDS:
-                size = max(1, size // 2)
+            fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
+            size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
 
     async def _made(self, batch: list[Wanted]) -> list[AttemptRecord]:
         """Whatever happens to workers, this returns what came of a batch."""
@@ -180,7 +184,7 @@ class RayCrew:
         worker = await self._free_worker()
         worker.busy += 1
         try:
-            made: Made = await _result(worker.actor.make.remote(batch))
+            made: Made = await worker.post.made(batch)
         except self._ray.exceptions.RayActorError:
             self._revive(worker)
             return None
@@ -224,7 +228,7 @@ class RayCrew:
         async def answer() -> None:
             while True:
                 try:
-                    await _result(worker.actor.about.remote())
+                    await result_of(worker.actor.about.remote())
                 except (self._ray.exceptions.RayError, ConnectionError):
                     await asyncio.sleep(_PAUSE_SECONDS)
                 else:
@@ -256,9 +260,9 @@ class RayCrew:
         while True:
             try:
                 if news:
-                    await _result(worker.actor.hear.remote(news))
+                    await result_of(worker.actor.hear.remote(news))
                     news = []
-                said = await _result(worker.actor.fetched.remote())
+                said = await result_of(worker.actor.fetched.remote())
             except (self._ray.exceptions.RayError, ConnectionError):
                 self._revive(worker)
                 while worker.down:
@@ -283,30 +287,6 @@ class RayCrew:
         task = asyncio.create_task(answer())
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
-
-
-async def _result(reference: Any) -> Any:
-    """What a call to a worker returns.
-
-    Whoever waits may be cancelled; Ray's own future must not be, it is still going to be set.
-    """
-    loop = asyncio.get_running_loop()
-    ours: asyncio.Future[Any] = loop.create_future()
-
-    def hand_over(theirs: Future[Any]) -> None:
-        if ours.done():
-            return
-        if (error := theirs.exception()) is not None:
-            ours.set_exception(error)
-        else:
-            ours.set_result(theirs.result())
-
-    def done(theirs: Future[Any]) -> None:
-        with suppress(RuntimeError):  # the run is over, and its loop closed
-            loop.call_soon_threadsafe(hand_over, theirs)
-
-    reference.future().add_done_callback(done)
-    return await ours
 
 
 def connection_lost(why: object) -> EngineUnavailable:

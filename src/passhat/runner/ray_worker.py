@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 
 from passhat.agents.base import AttemptInfo
@@ -28,6 +29,9 @@ from passhat.store.records import AttemptRecord
 from passhat.suites.base import Suite
 
 __all__ = ["About", "Job", "Made", "RayWorker"]
+
+_GATHER_SECONDS = 0.05
+"""What is finished waits so long, at most, for more to go along with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,53 @@ class Made:
     stopped: tuple[str, str | None] | None = None
 
 
+class _Tray:
+    """Batches that are being made, and finished ones until a call takes them along."""
+
+    def __init__(self) -> None:
+        self._making: set[asyncio.Task[Made]] = set()
+        self._finished: list[tuple[int, asyncio.Task[Made]]] = []
+        self._call: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def expect(self, ticket: int, making: asyncio.Task[Made]) -> None:
+        self._making.add(making)
+        making.add_done_callback(partial(self._take, ticket))
+
+    async def collected(self) -> list[tuple[int, Made]]:
+        """What is finished, once it is worth a call; nothing, when a newer call has come."""
+        self.close()
+        call = self._call = asyncio.get_running_loop().create_future()
+        self._look()
+        await call
+        if self._call is not call:
+            return []
+        self._call = None
+        finished, self._finished = self._finished, []
+        return [(ticket, made.result()) for ticket, made in finished]
+
+    def close(self) -> None:
+        """Let the open call return."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._call is not None and not self._call.done():
+            self._call.set_result(None)
+
+    def _take(self, ticket: int, made: asyncio.Task[Made]) -> None:
+        self._making.discard(made)
+        self._finished.append((ticket, made))
+        self._look()
+
+    def _look(self) -> None:
+        """One in four is left, so that there is work until the next come."""
+        if len(self._finished) >= max(1, 3 * len(self._making)):
+            self.close()
+        elif self._finished and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_GATHER_SECONDS, self.close)
+
+
 class RayWorker:
     """Makes attempts, several at a time; one of these per process."""
 
@@ -90,6 +141,7 @@ class RayWorker:
             sys.path.insert(0, "")  # python:MODULE may be a module of the user's folder
         self._job = job
         self._line = Line()
+        self._tray = _Tray()
         self._watch = Watch(job.limits)
         self._watching: asyncio.Task[None] | None = None
         # The secrets to be kept out of transcripts are those of this machine.
@@ -129,12 +181,20 @@ class RayWorker:
         """Answers to what it asked, and what other workers told."""
         self._line.hear(said)
 
-    async def make(self, wanted: Sequence[tuple[str, int]]) -> Made:
-        """Make some attempts, one after the other; under a cap, one."""
+    async def exchange(
+        self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
+    ) -> list[tuple[int, Made]]:
+        """Begin some batches, and return what is finished of all, soon after something is.
+
+        A batch is made one attempt after the other; under a cap it is one attempt. When a newer
+        call comes this one returns, with nothing: one that is open is enough.
+        """
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch.keep())
-        # A time limit cancels the task that it is about, which must be our own and not Ray's.
-        return await asyncio.create_task(self._make(wanted))
+        for ticket, wanted in batches:
+            # A time limit cancels the task that it is about, which must be our own and not Ray's.
+            self._tray.expect(ticket, asyncio.create_task(self._make(wanted)))
+        return await self._tray.collected()
 
     async def _make(self, wanted: Sequence[tuple[str, int]]) -> Made:
         clock = self._watch.clock()
@@ -164,6 +224,7 @@ class RayWorker:
     async def close(self) -> None:
         """End what suite and agent hold open, such as sandboxes."""
         self._line.close()
+        self._tray.close()
         if self._watching is not None:
             self._watching.cancel()
         if self._wrong:

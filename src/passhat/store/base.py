@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from passhat.errors import InvalidValue, PasshatError
-from passhat.outcomes import MeasureSum, Verdict
+from passhat.outcomes import MeasureSum, Taken, Verdict
 from passhat.protocol import Protocol
 from passhat.store import counting, judgements
 from passhat.store.database import Database
@@ -241,6 +241,10 @@ class Store(ABC):
     def measure_sums(self, run: str) -> dict[str, MeasureSum]:
         """Seconds, steps, tokens and cost of all attempts together, summed by the database."""
         return counting.measure_sums(self._db, self._key(run))
+
+    def taken(self, run: str) -> Taken:
+        """Seconds, steps, tokens and cost of every finished attempt, as numbers."""
+        return counting.taken(self._stream, self._key(run))
 
     def alike(self, run: str) -> tuple[int, int]:
         """Tasks with several answers, and those where every attempt gave the same one."""

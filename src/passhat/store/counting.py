@@ -14,15 +14,17 @@ from passhat._arrays import IntArray
 from passhat.outcomes import MeasureSum, Verdict
 from passhat.outcomes.attempts import MEASURES
 from passhat.outcomes.names import PackedNames
+from passhat.outcomes.sums import Taken
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.records import Made
 
-__all__ = ["Counts", "RunUsage", "alike", "counts", "made", "measure_sums", "used"]
+__all__ = ["Counts", "RunUsage", "alike", "counts", "made", "measure_sums", "taken", "used"]
 
 _FEW = 200
 """Up to so many tasks with gaps are asked for one by one."""
 _BLOCK = 10_000
+_NAN = float("nan")
 
 _TASKS = "SELECT key, task, labels FROM tasks WHERE run = ? ORDER BY position, key"
 # In the order of the index attempts_ended: one pass over it, no sorting, and never the table.
@@ -51,6 +53,12 @@ _ALIKE = (
     "SELECT count(*) AS made, count(nullif(answer, '')) AS known, min(answer) AS low, "
     "max(answer) AS high FROM attempts WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
     ") AS tasks_of_it WHERE made >= 2 AND known = made"
+)
+
+_JUDGED = "SELECT 1 FROM judgements WHERE run = ? LIMIT 1"
+_TAKEN = (
+    f"SELECT task, verdict, {', '.join(MEASURES)} FROM {{attempts}} "
+    "WHERE run = ? AND verdict IS NOT NULL ORDER BY task, number"
 )
 
 Stream = Callable[[str, Sequence[Any], int], Iterator[list[tuple[Any, ...]]]]
@@ -179,6 +187,45 @@ def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
         for place, name in enumerate(MEASURES)
         if summed[3 * place]
     }
+
+
+def taken(stream: Stream, run: int) -> Taken:
+    """What every finished attempt took, with the newest word on it; in the order of the tasks."""
+    keys, verdicts = array("q"), array("b")
+    columns = [array("d") for _ in MEASURES]
+    # The view costs a look-up each, and most runs have no later word.
+    judged = any(True for _ in stream(_JUDGED, (run,), 1))
+    asked = _TAKEN.format(attempts="judged" if judged else "attempts")
+    for block in stream(asked, (run,), _BLOCK):
+        task, verdict, *cells = zip(*block, strict=True)
+        keys.extend(task)
+        verdicts.extend(verdict)
+        for column, numbers in zip(columns, cells, strict=True):
+            column.extend(_NAN if number is None else number for number in numbers)
+    known = array("q")
+    for block in stream(
+        "SELECT key FROM tasks WHERE run = ? ORDER BY position, key", (run,), _BLOCK
+    ):
+        known.extend(key for (key,) in block)
+    # The place of each attempt's task in the order of the suite; -1 is a damage, not an attempt.
+    sorting = np.argsort(_array(known, np.int64))
+    places = np.searchsorted(_array(known, np.int64), _array(keys, np.int64), sorter=sorting)
+    places = np.minimum(places, len(known) - 1)
+    rank = np.where(_array(known, np.int64)[sorting[places]] == keys, sorting[places], -1)
+    rows = np.argsort(rank, kind="stable")[int((rank < 0).sum()) :]
+    _, starts = np.unique(rank[rows], return_index=True)
+    return Taken(
+        np.append(starts, len(rows)),
+        _array(verdicts, np.int8)[rows],
+        {
+            name: _array(column, np.float64)[rows]
+            for name, column in zip(MEASURES, columns, strict=True)
+        },
+    )
+
+
+def _array(numbers: array[Any], kind: type[Any]) -> Any:
+    return np.frombuffer(numbers, kind) if numbers else np.zeros(0, kind)
 
 
 def alike(database: Database, run: int) -> tuple[int, int]:

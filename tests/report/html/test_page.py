@@ -15,6 +15,8 @@ import pytest
 from playwright.sync_api import expect
 
 from passhat.cli import main
+from passhat.readers import counted
+from passhat.report.html import data as page_data
 
 # One process builds the reports and starts the browser, once.
 pytestmark = pytest.mark.xdist_group("page")
@@ -311,3 +313,31 @@ def test_many_runs_stand_in_a_table(browser_page: Page, tmp_path: Path) -> None:
     table = own.page.get_by_role("table", name="Every run, with intervals for new tasks")
     assert [row.split()[0] for row in table.locator("tbody tr").all_inner_texts()] == list("abcd")
     assert own.complaints == []
+
+
+def test_a_page_of_counts_says_what_it_leaves_out(
+    browser_page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    table, page = tmp_path / "t.parquet", tmp_path / "t.html"
+    duckdb.execute(
+        "COPY (SELECT 't' || (i // 150) AS task, i % 150 AS trial, CASE WHEN i % 7 = 0 THEN NULL "
+        f"ELSE i % 150 > i // 5 END AS success FROM range(750) t(i)) TO '{table}'"
+    )
+    for name in ("FEW_ATTEMPTS", "MOST_ATTEMPTS"):
+        monkeypatch.setattr(counted, name, 10)
+    monkeypatch.setattr(page_data, "MOST_TASKS", 3)
+    assert main(["report", str(table), "--html", str(page)]) == 0
+    own = browser_page(page.as_uri())
+    own.page.wait_for_selector(".task")
+    assert own.complaints == []
+    said = own.page.inner_text("#left-out")
+    assert "750 of t were counted" in said
+    assert "--one-by-one" in said
+    assert own.page.inner_text("#count") == "3 tasks"
+    own.page.locator(".task summary").first.click()
+    inside = own.page.inner_text(".task .inside")
+    numbers = [*map(int, re.findall(r"\d+", inside))]
+    assert sum(numbers) == 150
+    assert "single attempts are left out" in inside

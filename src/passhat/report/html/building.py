@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 import passhat
 from passhat.comparison import Comparison, Comparisons
+from passhat.outcomes import Run
 from passhat.report.changes import TaskChange
 from passhat.report.comparison_view import protocol_lines, ranking_lines
 from passhat.report.figures import Figure, Material, make_figure, page_svg
 from passhat.report.figures.base import MOST_RUNS, labels_of
 from passhat.report.html import page, tables
-from passhat.report.html.data import attempts_data, script_json, without_tasks
+from passhat.report.html.data import (
+    attempts_data,
+    is_counted,
+    script_json,
+    shown_tasks,
+    without_tasks,
+)
 from passhat.report.html.setting import template
 from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
@@ -89,6 +96,7 @@ def html_report(
         runs=report.runs,
         agreement=_agreement(found),
         conversations=_conversations_text(conversations),
+        left_out=_left_out_text(report),
         command=options.command,
         report_json=script_json(_embedded(report, found, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
@@ -127,6 +135,26 @@ def _agreement(found: Comparison | Comparisons | None) -> list[str]:
     if isinstance(found, Comparison):
         return [*protocol_lines(found), *found.notes]
     return ranking_lines(found) if isinstance(found, Comparisons) else []
+
+
+def _left_out_text(report: Report) -> str:
+    """What a page does not show of runs that were counted; nothing where it shows all."""
+    runs = [run.run for run in report.runs]
+    large = max((run for run in runs if is_counted(run)), key=_attempts, default=None)
+    if large is None:
+        return ""
+    total, shown = max(len(run.outcomes) for run in runs), len(shown_tasks(runs))
+    listed = (
+        f" Of {total:,} tasks the {shown:,} most unsettled are listed." if shown < total else ""
+    )
+    return (
+        f"Single attempts are left out: {_attempts(large):,} of {large.name} were counted in the "
+        f"database. --one-by-one puts them in, whatever that takes.{listed}"
+    )
+
+
+def _attempts(run: Run) -> int:
+    return run.outcomes.attempts
 
 
 def _conversations_text(found: Sequence[Transcripts]) -> str:

@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from passhat._arrays import FloatArray
 from passhat.outcomes import Attempts, Outcomes, Run, Verdict
+from passhat.outcomes.names import same_names
 from passhat.report.html.transcripts import Transcripts
 
-__all__ = ["attempts_data", "script_json"]
+__all__ = ["MOST_TASKS", "attempts_data", "is_counted", "script_json", "shown_tasks"]
+
+MOST_TASKS = 10_000
+"""Tasks that a page lists of a run that was counted."""
 
 _MARKS = {Verdict.PASSED: "1", Verdict.FAILED: "0", Verdict.MISSING: "-"}
 _DIGITS = 4
@@ -33,9 +38,10 @@ def attempts_data(
     """Tasks of all runs in one order, and for every run a string of marks per task.
 
     ``1`` passed, ``0`` failed, ``-`` missing; ``codes`` and ``measures`` run over all attempts of
-    a run in the same order. ``code`` 0 says nothing, others are places in ``words`` plus one.
+    a run in the same order. ``code`` 0 says nothing, others are places in ``words`` plus one. A run
+    whose attempts were counted has ``counts`` instead: passed, failed and missing of each task.
     """
-    tasks = list(dict.fromkeys(task for run in runs for task in run.outcomes.tasks))
+    tasks = shown_tasks(runs)
     texts: dict[str, int] = {}
     data: dict[str, object] = {
         "tasks": tasks,
@@ -54,19 +60,22 @@ def _labels(tasks: Sequence[str], runs: Sequence[Run]) -> list[str]:
     for run in runs:
         for values in run.outcomes.labels.values():
             for task, value in zip(run.outcomes.tasks, values, strict=True):
-                if value:
+                if value and task in found:
                     found[task][value] = None
     return [" · ".join(found[task]) for task in tasks] if any(found.values()) else []
 
 
 def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
-    place = {task: i for i, task in enumerate(run.outcomes.tasks)}
+    wanted = set(tasks)
+    place = {task: i for i, task in enumerate(run.outcomes.tasks) if task in wanted}
     data: dict[str, object] = {
         "name": run.name,
         "label": label,
         "ordered": run.outcomes.order is not None,
-        "marks": [_marks(run.outcomes, place[task]) if task in place else "" for task in tasks],
     }
+    if is_counted(run):
+        return data | {"counts": [_counts(run.outcomes, place.get(task)) for task in tasks]}
+    data["marks"] = [_marks(run.outcomes, place[task]) if task in place else "" for task in tasks]
     attempts = run.attempts
     if attempts is not None:
         rows = _rows(attempts, tasks)
@@ -82,6 +91,46 @@ def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
         if seeds is not None and any(seeds.values):
             data["seeds"] = [seeds[row] for row in rows]
     return data
+
+
+def is_counted(run: Run) -> bool:
+    """Whether the single attempts of a run were left where they lie."""
+    return run.attempts is None and run.sums is not None
+
+
+def shown_tasks(runs: Sequence[Run]) -> list[str]:
+    """All tasks; of very many in a run that was counted, the most unsettled ones.
+
+    Unsettled is as in a table of tasks: the variance of the success rate, of all runs together.
+    """
+    tasks = runs[0].outcomes.tasks
+    if all(same_names(run.outcomes.tasks, tasks) for run in runs[1:]):
+        if len(tasks) <= MOST_TASKS or not any(map(is_counted, runs)):
+            return list(tasks)
+        open_ = np.sum([_unsettled(run.outcomes) for run in runs], axis=0)
+        kept = np.sort(np.argsort(-open_, kind="stable")[:MOST_TASKS])
+        return [tasks[place] for place in kept.tolist()]
+    found: dict[str, float] = {}
+    for run in runs:
+        for task, value in zip(run.outcomes.tasks, _unsettled(run.outcomes).tolist(), strict=True):
+            found[task] = found.get(task, 0.0) + value
+    if len(found) <= MOST_TASKS or not any(map(is_counted, runs)):
+        return list(found)
+    least = sorted(found.values(), reverse=True)[MOST_TASKS - 1]
+    return [task for task, value in found.items() if value >= least][:MOST_TASKS]
+
+
+def _unsettled(outcomes: Outcomes) -> FloatArray:
+    a, b = outcomes.c + 0.5, outcomes.n - outcomes.c + 0.5
+    variance: FloatArray = a * b / ((a + b) ** 2 * (a + b + 1))
+    return variance
+
+
+def _counts(outcomes: Outcomes, index: int | None) -> list[int]:
+    if index is None:
+        return []
+    n, c = int(outcomes.n[index]), int(outcomes.c[index])
+    return [c, n - c, 0 if outcomes.m is None else int(outcomes.m[index])]
 
 
 def _conversations(

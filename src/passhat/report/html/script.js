@@ -18,11 +18,24 @@
   for (const run of data.runs) {
     run.starts = [];
     let at = 0;
-    for (const marks of run.marks) { run.starts.push(at); at += marks.length; }
+    for (const marks of run.marks || []) { run.starts.push(at); at += marks.length; }
   }
+  /* Of a run that was counted there are only numbers: passed, failed, missing. */
+  const MOST_DOTS = 100;
+  const tried = (run, i) => run.counts ? run.counts[i].length > 0 : run.marks[i] !== "";
+  const dotsOf = (run, i) => {
+    if (!run.counts) return run.marks[i];
+    const [passed, failed, missing] = run.counts[i];
+    return passed + failed + missing > MOST_DOTS
+      ? "" : "1".repeat(passed) + "0".repeat(failed) + "-".repeat(missing);
+  };
   const count = (marks, mark) => marks.split(mark).length - 1;
   const tasks = data.tasks.map((id, i) => {
     const sides = data.runs.map((run) => {
+      if (run.counts) {
+        const [passed, failed, missing] = tried(run, i) ? run.counts[i] : [0, 0, 0];
+        return { n: passed + failed, c: passed, missing };
+      }
       const marks = run.marks[i];
       const missing = count(marks, "-");
       return { n: marks.length - missing, c: count(marks, "1"), missing };
@@ -75,8 +88,8 @@
       const own = task.sides[side];
       const part = make("span", "", "side");
       if (several) part.append(make("i", run.label));
-      if (run.marks[task.i]) {
-        part.append(dots(run.marks[task.i]), make("b", `${own.c} of ${own.n}`));
+      if (tried(run, task.i)) {
+        part.append(dots(dotsOf(run, task.i)), make("b", `${own.c} of ${own.n}`));
       } else part.append(make("b", "not attempted"));
       sides.append(part);
     });
@@ -90,10 +103,17 @@
     if (node.children.length > 1) return;
     const inside = make("div", "", "inside");
     data.runs.forEach((run, side) => {
-      const marks = run.marks[task.i];
-      if (!marks) return;
+      if (!tried(run, task.i)) return;
       const part = make("div");
       if (several) part.append(make("h4", run.label));
+      if (run.counts) {
+        const own = task.sides[side];
+        part.append(make("p", `${own.c} passed, ${own.n - own.c} failed, ${own.missing} missing; `
+          + "single attempts are left out of this page"));
+        inside.append(part);
+        return;
+      }
+      const marks = run.marks[task.i];
       if (!run.ordered) part.append(make("h4", "the order of the attempts is not known"));
       for (let at = 0; at < marks.length; at += 1) part.append(attempt(run, side, task, at));
       inside.append(part);
@@ -208,6 +228,7 @@
     }
     const task = tasks[own.closest(".task").dataset.task];
     const side = [...own.closest(".sides").children].indexOf(own.closest(".side"));
+    if (data.runs[side].counts) return;
     const last = data.runs[side].marks[task.i].length - 1;
     event.preventDefault();
     location.hash = address(task.id, numberOf(data.runs[side], task.i, Math.min(at, last)), side);
@@ -250,8 +271,8 @@
   }
   addEventListener("hashchange", follow);
 
-  const first = tasks.find((t) => data.runs[0].marks[t.i]);
-  if (first) byId("example").textContent = `#${first.id}#1`;
+  const first = tasks.find((t) => tried(data.runs[0], t.i));
+  if (first) byId("example").textContent = data.runs[0].counts ? `#${first.id}` : `#${first.id}#1`;
   choose();
   follow();
 })();

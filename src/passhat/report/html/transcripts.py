@@ -44,6 +44,8 @@ class Transcripts:
 
 def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
+    if run.attempts is None and run.sums is not None:  # too many to be looked at one by one
+        return Transcripts(left_out=True)
     opened = _opened(run.source, wanted=bool(wanted))
     if opened is None:
         return Transcripts()
@@ -52,10 +54,7 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
             stored = store.find(run.name.rsplit(" ", 1)[-1])
         except PasshatError:  # a run with that name was made by somebody else
             return Transcripts()
-        numbers: dict[str, list[int]] = {}
-        for block in store.rows(stored.id):
-            for task, number, *_ in block:
-                numbers.setdefault(str(task), []).append(int(str(number)))
+        numbers = _numbers(store, stored.id)
         if wanted is False or (wanted is None and run.outcomes.attempts > _FEW):
             return Transcripts(numbers, left_out=True)
         bodies: dict[str, dict[int, Body]] = {}
@@ -69,6 +68,15 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     if wanted is None and found.size > SMALL:
         return Transcripts(numbers, left_out=True)
     return found
+
+
+def _numbers(store: Store, run: str) -> dict[str, list[int]]:
+    """The numbers of the finished attempts at every task."""
+    numbers: dict[str, list[int]] = {}
+    for block in store.rows(run):
+        for task, number, *_ in block:
+            numbers.setdefault(str(task), []).append(int(str(number)))
+    return numbers
 
 
 def _opened(source: str, *, wanted: bool) -> Store | None:
