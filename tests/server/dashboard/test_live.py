@@ -70,7 +70,7 @@ def test_two_runners_two_dashboards_and_a_server_that_restarts(
     other = serving(lambda _url: make_app(store, Access()))
     with served(store) as address:
         own = browser_page(address)
-        assert "No run is stored here yet" in own.page.inner_text("main")
+        expect(own.page.locator("main")).to_contain_text("No run is stored here yet")
         with _running(tmp_path, store, how_many=2):
             own.page.locator("[data-row] a").first.click(timeout=PATIENCE)  # it appears by itself
             own.page.wait_for_url("**/runs/*")
@@ -97,7 +97,7 @@ def _loads(own: Any) -> int:
 
 def _in_the_middle(own: Any) -> None:
     expect(own.page.locator("#battle tbody tr").first).to_be_visible(timeout=PATIENCE)
-    assert own.page.locator(".badge.in-progress").is_visible()
+    expect(own.page.locator(".badge.in-progress")).to_be_visible(timeout=PATIENCE)
     assert int(own.page.inner_text("#done")) < ALL
 
 
