@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from passhat._arrays import FloatArray
 from passhat.errors import InvalidValue
 from passhat.estimates.intervals.dirichlet_mean import lower_quantile
 from passhat.estimates.intervals.new_tasks import gaffke, gaffke_clusters
-from passhat.estimates.intervals.new_tasks_delta import gaffke_delta
+from passhat.estimates.intervals.new_tasks_delta import gaffke_delta, gaffke_delta_clusters
 from passhat.estimates.intervals.shared import Intervals
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)
@@ -124,3 +126,35 @@ def test_delta_is_sound_and_repeatable(suite: list[tuple[int, int]]) -> None:
     assert_sound(found, lowest=-(0.75**4))
     alone = gaffke_delta(rows[1], c / n, np.ones(len(c)), [4], draws=2000)
     np.testing.assert_allclose(alone.lows, found.lows[1:], atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(suites, st.randoms(use_true_random=False))
+def test_delta_over_clusters(suite: list[tuple[int, int]], random: Any) -> None:
+    n, c = columns(suite)
+    labels = np.array([random.randrange(4) for _ in suite])
+    rows = np.stack([pass_hat(n, c, k) for k in (2, 4)])
+    found = gaffke_delta_clusters(rows, c / n, labels, [2, 4], draws=2000)
+    assert_sound(found, lowest=-(0.75**4))
+    order = np.array(random.sample(range(len(suite)), len(suite)))
+    # Another order of tasks and other names of clusters.
+    moved = gaffke_delta_clusters(
+        rows[:, order], (c / n)[order], 9 - labels[order], [2, 4], draws=2000
+    )
+    assert_same(found, moved)
+
+
+def test_delta_over_clusters_of_one_task_is_delta() -> None:
+    rng = np.random.default_rng(11)
+    n, c = columns([(8, int(one)) for one in rng.binomial(8, rng.beta(0.5, 0.5, 40))])
+    powers, rates = pass_hat(n, c, 4), c / n
+    alone = gaffke_delta(powers, rates, np.ones(40), [4])
+    found = gaffke_delta_clusters(powers, rates, np.arange(40), [4])
+    # Both by draws: an end may differ by a few of its standard errors.
+    np.testing.assert_allclose(found.lows, alone.lows, atol=0.006)
+    np.testing.assert_allclose(found.highs, alone.highs, atol=0.006)
+    # Each task twice in a cluster of its own: the same means from the same 40 draws.
+    twice = gaffke_delta_clusters(
+        np.tile(powers, 2), np.tile(rates, 2), np.tile(np.arange(40), 2), [4]
+    )
+    np.testing.assert_allclose(twice.lows, found.lows, atol=1e-9)

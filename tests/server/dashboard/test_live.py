@@ -40,11 +40,10 @@ def coin(prompt, seed, task):
 @contextmanager
 def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
     """``passhat run``, the same command several times at once."""
-    program = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ("-a", "python:tossing:coin", "-s", "jsonl:tasks.jsonl", "-n", "3", "--jobs", "12")
     runs = [
         subprocess.Popen(
-            [sys.executable, "-c", program, "run", *arguments, "--store", store],
+            [sys.executable, "-m", "passhat", "run", *arguments, "--store", store],
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -70,7 +69,7 @@ def test_two_runners_two_dashboards_and_a_server_that_restarts(
     other = serving(lambda _url: make_app(store, Access()))
     with served(store) as address:
         own = browser_page(address)
-        assert "No run is stored here yet" in own.page.inner_text("main")
+        expect(own.page.locator("main")).to_contain_text("No run is stored here yet")
         with _running(tmp_path, store, how_many=2):
             own.page.locator("[data-row] a").first.click(timeout=PATIENCE)  # it appears by itself
             own.page.wait_for_url("**/runs/*")
@@ -97,7 +96,7 @@ def _loads(own: Any) -> int:
 
 def _in_the_middle(own: Any) -> None:
     expect(own.page.locator("#battle tbody tr").first).to_be_visible(timeout=PATIENCE)
-    assert own.page.locator(".badge.in-progress").is_visible()
+    expect(own.page.locator(".badge.in-progress")).to_be_visible(timeout=PATIENCE)
     assert int(own.page.inner_text("#done")) < ALL
 
 

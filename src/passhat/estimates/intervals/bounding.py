@@ -11,7 +11,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.estimates.intervals.in_a_row import MOST_ATTEMPTS, InARow
 from passhat.estimates.intervals.new_tasks import gaffke, gaffke_clusters
-from passhat.estimates.intervals.new_tasks_delta import SEED, gaffke_delta
+from passhat.estimates.intervals.new_tasks_delta import SEED, gaffke_delta, gaffke_delta_clusters
 from passhat.estimates.intervals.reruns import AtLeast, Form, Gain, rerun_intervals
 from passhat.estimates.intervals.shared import Intervals
 from passhat.estimates.metrics import (
@@ -76,6 +76,7 @@ def intervals_of(
 
 
 _DIGITS = 12
+_JOINT = "Gaffke's bound on joint draws of both means"
 _Found = Iterator[tuple[Metric, Interval]]
 
 
@@ -101,19 +102,33 @@ def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> 
             level=asked.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
-        seeded = f"seed {SEED}" if asked.rng is None else "the caller's generator"
-        yield from _named(gains, found, f"Gaffke's bound on joint draws of both means, {seeded}")
+        yield from _named(gains, found, f"{_JOINT}, {_seeded(asked)}")
 
 
 def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Found:
-    averages = [metric for metric in metrics if not isinstance(metric, Delta)]
-    if not averages:
-        return
     labels = view.outcomes.label(asked.cluster or "")
-    rows = np.stack([view.per_task(metric) for metric in averages])
-    found = gaffke_clusters(rows, np.array(labels), level=asked.level)
-    how = f"Gaffke's bound, weights per {asked.cluster} ({counted(len(set(labels)), 'cluster')})"
-    yield from _named(averages, found, how)
+    weighed = f"weights per {asked.cluster} ({counted(len(set(labels)), 'cluster')})"
+    averages = [metric for metric in metrics if not isinstance(metric, Delta)]
+    if averages:
+        rows = np.stack([view.per_task(metric) for metric in averages])
+        found = gaffke_clusters(rows, np.array(labels), level=asked.level)
+        yield from _named(averages, found, f"Gaffke's bound, {weighed}")
+    gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
+    if gains:
+        found = gaffke_delta_clusters(
+            np.stack([view.per_task(metric.parts[0]) for metric in gains]),
+            view.per_task(PassHat(1)),
+            np.array(labels),
+            [metric.k for metric in gains],
+            level=asked.level,
+            seed=SEED if asked.rng is None else asked.rng,
+        )
+        yield from _named(gains, found, f"{_JOINT}, {weighed}, {_seeded(asked)}")
+
+
+def _seeded(asked: Asked) -> str:
+    """Where the draws come from."""
+    return f"seed {SEED}" if asked.rng is None else "the caller's generator"
 
 
 def _for_reruns(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Found:

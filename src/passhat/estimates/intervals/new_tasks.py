@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat._arrays import FloatArray
-from passhat.errors import InvalidValue
 from passhat.estimates.intervals.dirichlet_mean import lower_quantile
 from passhat.estimates.intervals.shared import (
     Intervals,
     Sides,
+    clustered,
     containing,
     occupied,
     scaled,
@@ -117,21 +117,11 @@ def gaffke_clusters(
         As in `gaffke`.
     """
     tasks = scaled(values, lowest, highest)
-    labels, member, sizes = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
-    if member.shape != (tasks.shape[1],):
-        raise InvalidValue(
-            f"wanted one label for each of {tasks.shape[1]} tasks; got {member.shape}"
-        )
-    sums = np.stack([np.bincount(member, weights=row, minlength=labels.size) for row in tasks])
-    # The last bit of a sum of floats depends on the order of the tasks; the interval must not.
-    means = np.clip(np.round(sums / sizes, 12), 0.0, 1.0)
-    size = sizes.astype(np.float64)
-    typical = float((size**2).sum() / size.sum())
-    order = np.lexsort(np.vstack([size[None], means]))
-    means, size = means[:, order], size[order]
+    found = clustered(tasks, clusters)
+    means, size = found.means, found.sizes
     points = means @ size / size.sum()
-    shapes = np.ones(labels.size)
-    lows, highs = _ends(means, shapes, level, sides, unseen, sizes=size, unseen_size=typical)
+    shapes = np.ones(size.size)
+    lows, highs = _ends(means, shapes, level, sides, unseen, sizes=size, unseen_size=found.typical)
     return containing(*(lowest + (highest - lowest) * part for part in (points, lows, highs)))
 
 

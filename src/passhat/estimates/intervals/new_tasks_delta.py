@@ -6,6 +6,7 @@ See `new_tasks` for the bound and its papers; here it is applied to a function o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from passhat.estimates.intervals.new_tasks import UNSEEN
 from passhat.estimates.intervals.shared import (
     Intervals,
     Sides,
+    clustered,
     containing,
     occupied,
     scaled,
@@ -75,18 +77,85 @@ def gaffke_delta(
         Monte Carlo draws (fewer for larger suites unless said, since their ends vary less), and
         the seed or Generator they come from.
     """
+    cells, counts = occupied(_rows(powers, rates, ks), weights)
+    weighed = _Weighed(cells, counts, np.ones(counts.size), 1.0)
+    return _ends(weighed, ks, level, sides, unseen, draws, seed)
+
+
+def gaffke_delta_clusters(
+    powers: ArrayLike,
+    rates: ArrayLike,
+    clusters: ArrayLike,
+    ks: Sequence[int],
+    *,
+    level: float = 0.95,
+    sides: Sides = "two",
+    unseen: float = UNSEEN,
+    draws: int | None = None,
+    seed: int | np.random.Generator = SEED,
+) -> Intervals:
+    r"""The same when tasks of one cluster resemble each other.
+
+    As in `gaffke_clusters` the clusters carry the weights and the unseen one has the size a task
+    finds its cluster to have on average; :math:`\varepsilon` is its share of the tasks. What a
+    whole cluster shows is an average of points of the triangle and lies in it, so the worst places
+    are the same. With one task per cluster this is `gaffke_delta`.
+
+    Parameters
+    ----------
+    powers
+        pass^k of each task, (T,) or (M, T), one row for each of `ks`.
+    rates
+        pass^1 of each task, (T,).
+    clusters
+        The cluster label of each task, (T,).
+    ks, level, sides, unseen, draws, seed
+        As in `gaffke_delta`.
+    """
+    found = clustered(_rows(powers, rates, ks), clusters)
+    shapes = np.ones(found.sizes.size)
+    weighed = _Weighed(found.means, shapes, found.sizes, found.typical)
+    return _ends(weighed, ks, level, sides, unseen, draws, seed)
+
+
+def _rows(powers: ArrayLike, rates: ArrayLike, ks: Sequence[int]) -> FloatArray:
+    """pass^1 above pass^k for each k, checked."""
     rows = np.vstack([np.asarray(rates, dtype=np.float64), np.atleast_2d(powers)])
     if len(rows) != len(ks) + 1 or min(ks, default=0) < 2:
         raise InvalidValue(f"wanted one row of powers for each k >= 2; got ks={list(ks)}")
-    cells, counts = occupied(scaled(rows, 0.0, 1.0), weights)
+    return scaled(rows, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """Means of cells or clusters, the Gamma shapes of their weights, and tasks per weight."""
+
+    means: FloatArray
+    shapes: FloatArray
+    sizes: FloatArray
+    unseen_size: float
+
+
+def _ends(
+    given: _Weighed,
+    ks: Sequence[int],
+    level: float,
+    sides: Sides,
+    unseen: float,
+    draws: int | None,
+    seed: int | np.random.Generator,
+) -> Intervals:
+    """Both ends from joint draws, with the unseen task or cluster where it hurts most."""
     k = np.asarray(ks, dtype=np.float64)
-    means = cells @ counts / counts.sum()
+    tasks = given.shapes * given.sizes
+    means = given.means @ tasks / tasks.sum()
     points = means[1:] - means[0] ** k
     if draws is None:
-        draws = int(np.clip(20 * MOST_DRAWS / counts.sum(), FEWEST_DRAWS, MOST_DRAWS))
+        independent = given.shapes.sum()
+        draws = int(np.clip(20 * MOST_DRAWS / independent, FEWEST_DRAWS, MOST_DRAWS))
         # Thousands of cells mean thousands of tasks, whose ends hardly vary between draws.
-        draws = min(draws, max(1_000, _MOST_WEIGHTS // counts.size))
-    share, sampled = _joint_draws(cells, counts, unseen, draws, np.random.default_rng(seed))
+        draws = min(draws, max(1_000, _MOST_WEIGHTS // given.shapes.size))
+    share, sampled = _joint_draws(given, unseen, draws, np.random.default_rng(seed))
     power, rate = sampled[:, 1:], sampled[:, :1]  # already multiplied by (1 - share)
     tail = tail_probability(level, sides)
 
@@ -105,20 +174,20 @@ def gaffke_delta(
 
 
 def _joint_draws(
-    cells: FloatArray, counts: FloatArray, unseen: float, draws: int, rng: np.random.Generator
+    given: _Weighed, unseen: float, draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw the unseen task's share, (draws, 1), and the seen part of M means, (draws, M)."""
-    block = max(1, 2_000_000 // counts.size)
+    """Draw the unseen share of tasks, (draws, 1), and the seen part of M means, (draws, M)."""
+    block = max(1, 2_000_000 // given.shapes.size)
     # The unseen task decides the ends of small suites: evenly spread over its distribution, and
     # independent of the others, it costs less noise than a random draw.
     strata = gammaincinv(unseen, (np.arange(draws) + 0.5) / draws)
-    strata = rng.permutation(strata)
+    strata = rng.permutation(strata) * given.unseen_size
     shares, parts = [], []
     for start in range(0, draws, block):
         size = min(block, draws - start)
         extra = strata[start : start + size, None]
-        seen = rng.standard_gamma(counts, size=(size, counts.size))
+        seen = rng.standard_gamma(given.shapes, size=(size, given.shapes.size)) * given.sizes
         total = seen.sum(axis=1, keepdims=True) + extra
         shares.append(extra / total)
-        parts.append(seen @ cells.T / total)
+        parts.append(seen @ given.means.T / total)
     return np.concatenate(shares), np.concatenate(parts)

@@ -57,6 +57,33 @@ def scaled(values: ArrayLike, lowest: float, highest: float) -> FloatArray:
     return (rows - lowest) / (highest - lowest)
 
 
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Means of M metrics within each cluster, (M, G), how many tasks each has, and the unseen one.
+
+    ``typical`` is the size a task finds its cluster to have on average.
+    """
+
+    means: FloatArray
+    sizes: FloatArray
+    typical: float
+
+
+def clustered(tasks: FloatArray, labels: ArrayLike) -> Clusters:
+    """Values per task, (M, T), gathered by their labels; the order of tasks leaves no trace."""
+    names, member, sizes = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+    if member.shape != (tasks.shape[1],):
+        raise InvalidValue(
+            f"wanted one label for each of {tasks.shape[1]} tasks; got {member.shape}"
+        )
+    sums = np.stack([np.bincount(member, weights=row, minlength=names.size) for row in tasks])
+    # The last bit of a sum of floats depends on the order of the tasks; the interval must not.
+    means = np.clip(np.round(sums / sizes, 12), 0.0, 1.0)
+    size = sizes.astype(np.float64)
+    order = np.lexsort(np.vstack([size[None], means]))
+    return Clusters(means[:, order], size[order], float((size**2).sum() / size.sum()))
+
+
 def occupied(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """The cells that hold a task, and the number of tasks in each."""
     counts = np.asarray(weights, dtype=np.float64)

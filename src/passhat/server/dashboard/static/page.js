@@ -5,6 +5,16 @@
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
 
+  /* A list that looks again by itself leaves alone what somebody has begun with: also when the
+     question had to wait, and when its answer is there. */
+  const yields = (form, busy) => {
+    for (const moment of ["htmx:before:request", "htmx:before:swap"]) {
+      form.addEventListener(moment, (event) => {
+        if (event.detail.ctx.sourceEvent?.type === "refresh" && busy()) event.preventDefault();
+      });
+    }
+  };
+
   /* A run that goes on: the server says when, the page asks for what moved. */
   const live = one("[data-live]");
   if (live) {
@@ -21,19 +31,19 @@
       });
     });
     /* The list of tasks follows more slowly, as it is filtered, unless somebody has turned its pages. */
+    const turned = () => one("#tasks [rel=prev]");
     let later = 0;
     let last = 0;
     const tasks = () => {
       const wait = one("#tasks [data-row]") ? last + 2000 - Date.now() : 0;
       clearTimeout(later);
       later = setTimeout(() => {
-        if (one("#tasks [rel=prev]")) return;
+        if (turned()) return;
         last = Date.now();
-        const query = new URLSearchParams(new FormData(one("form.tools")));
-        query.set("part", "tasks");
-        htmx.ajax("GET", `?${query}`, { target: "#tasks", swap: "innerMorph" });
+        htmx.trigger("form.tools", "refresh");
       }, Math.max(0, wait));
     };
+    yields(one("form.tools"), turned);
     addEventListener("pagehide", () => source.close());
     /* The store or the dashboard is away for a moment: what is shown stays, and is asked for again. */
     for (const trouble of ["htmx:response:error", "htmx:error"]) {
@@ -46,10 +56,9 @@
   /* The list of runs looks again by itself, unless somebody is choosing from it. */
   const filters = one("#filters");
   if (filters) {
-    setInterval(() => {
-      const busy = document.hidden || one("#list input:checked") || one("#list [rel=prev]");
-      if (!busy) htmx.trigger("#filters", "refresh");
-    }, 3000);
+    const busy = () => document.hidden || one("#list input:checked") || one("#list [rel=prev]");
+    setInterval(() => { if (!busy()) htmx.trigger("#filters", "refresh"); }, 3000);
+    yields(filters, busy);
   }
 
   /* Lines. */

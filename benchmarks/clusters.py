@@ -1,0 +1,146 @@
+"""Do intervals for new tasks hold the truth when tasks come in clusters? Its truth is known.
+
+    python benchmarks/clusters.py                     # 200 repetitions, eight minutes of CPU
+    python benchmarks/clusters.py --repetitions 40    # a rough look
+    python benchmarks/clusters.py --markdown docs/benchmarks/clusters.md
+
+A task has the success rate of its cluster with the chance that "alike" gives, else one of its own;
+both come from the same prior (those of coverage.py), so that the truth is the prior's. Sizes of
+clusters are equal, or half of the clusters are nine times as large as the others. Beside the
+interval with clusters stands the one that does not know of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from coverage import PRIORS, Prior
+from measuring import machine, markdown
+from passhat import Outcomes, estimate_all
+
+CLUSTERS = (10, 30)
+SIZES = {"5 each": (5, 5), "1 or 9": (1, 9)}
+ALIKE = (0.5, 1.0)
+ATTEMPTS = 8
+WORDS = ("pass^4", "delta^2", "delta^4")
+WAYS = ("clusters", "ignored")
+ENDS = ("low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One metric in one design, with its clusters or without: how often it held, how wide."""
+
+    word: str
+    way: str
+    design: str
+    clusters: int
+    coverage: float
+    width: float
+
+    def __str__(self) -> str:
+        return f"{self.word}, {self.design}: {self.coverage:.3f}"
+
+
+def truth(word: str, prior: Prior) -> float:
+    """What the interval should hold."""
+    kind, k = word.split("^")
+    power = prior.moment(int(k))
+    return power - prior.moment(1) ** int(k) if kind == "delta" else power
+
+
+def study(
+    prior: Prior, clusters: int, sizes: str, alike: float, repetitions: int
+) -> Iterator[Cell]:
+    """Simulate one design from a seed of its own."""
+    seed = [404, PRIORS.index(prior), clusters, list(SIZES).index(sizes), round(10 * alike)]
+    rng = np.random.default_rng(seed)
+    member = np.repeat(np.arange(clusters), np.resize(SIZES[sizes], clusters))
+    labels = {"cluster": [str(one) for one in member]}
+    wanted = np.array([truth(word, prior) for word in WORDS])
+    hits = np.zeros((repetitions, len(WAYS), len(WORDS)))
+    widths = np.zeros_like(hits)
+    for at in range(repetitions):
+        shared = prior.draw(rng, (1, clusters))[0][member]
+        own = prior.draw(rng, (1, member.size))[0]
+        rates = np.where(rng.random(member.size) < alike, shared, own)
+        passes = rng.binomial(ATTEMPTS, rates)
+        outcomes = Outcomes.from_counts(ATTEMPTS, passes.tolist(), labels=labels)
+        for row, cluster in enumerate(("cluster", None)):
+            found = estimate_all(outcomes, WORDS, cluster=cluster)
+            lows, highs = (np.array([getattr(one, end) for one in found]) for end in ENDS)
+            hits[at, row] = (lows <= wanted) & (wanted <= highs)
+            widths[at, row] = highs - lows
+    design = f"{prior.name}, {clusters} clusters of {sizes}, alike {alike:g}"
+    for (row, way), (column, word) in product(enumerate(WAYS), enumerate(WORDS)):
+        hit, width = (float(kept[:, row, column].mean()) for kept in (hits, widths))
+        yield Cell(word, way, design, clusters, hit, width)
+
+
+def page(cells: list[Cell], repetitions: int) -> str:
+    """The study as Markdown."""
+    error = np.sqrt(0.95 * 0.05 / repetitions)
+    known = sorted((c for c in cells if c.way == WAYS[0]), key=lambda cell: cell.coverage)
+    parts = [
+        "# Intervals for tasks in clusters, measured",
+        "Made by `python benchmarks/clusters.py --markdown docs/benchmarks/clusters.md`. "
+        f"{len(PRIORS)} distributions of success rates x {' or '.join(map(str, CLUSTERS))} "
+        f"clusters x sizes {' and '.join(SIZES)} x tasks like their cluster with chance "
+        f"{' or '.join(f'{one:g}' for one in ALIKE)}, {ATTEMPTS} attempts, {repetitions:,} suites "
+        f"each, nominal 95%. Standard error of a cell at .95: {error:.3f}. {machine()}.",
+        markdown(
+            ("metric", "clusters", "mean coverage", "worst cell", "below .93", _widths()),
+            [_row(word, way, cells) for word in WORDS for way in WAYS],
+        ),
+        '"Ignored" is the interval of `passhat report` without `--cluster`.',
+        "Worst cells with clusters: " + "; ".join(map(str, known[:6])) + ".",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _widths() -> str:
+    return f"width at {' / '.join(map(str, CLUSTERS))} clusters"
+
+
+def _row(word: str, way: str, cells: list[Cell]) -> tuple[object, ...]:
+    own = [cell for cell in cells if (cell.word, cell.way) == (word, way)]
+    hit = np.array([cell.coverage for cell in own])
+    widths = [np.mean([cell.width for cell in own if cell.clusters == g]) for g in CLUSTERS]
+    return (
+        word,
+        way,
+        f"{hit.mean():.3f}",
+        f"{hit.min():.3f}",
+        f"{(hit < 0.93).sum()} of {len(hit)}",
+        " / ".join(f"{one:.3f}" for one in widths),
+    )
+
+
+def main() -> None:
+    """Run the study and print it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--markdown", type=Path)
+    options = parser.parse_args()
+    cells = [
+        cell
+        for prior in PRIORS
+        for clusters in CLUSTERS
+        for sizes in SIZES
+        for alike in ALIKE
+        for cell in study(prior, clusters, sizes, alike, options.repetitions)
+    ]
+    text = page(cells, options.repetitions)
+    if options.markdown:
+        options.markdown.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
