@@ -4,6 +4,7 @@
     python benchmarks/scale.py --write    and keeps them in docs/benchmarks.md
     python benchmarks/scale.py --small    a small part of it, to see that it works
     python benchmarks/scale.py --large    every command on a hundred million attempts instead
+    python benchmarks/scale.py --million  copies, merges, JSON and pages of a million instead
 
 Needs PostgreSQL on this machine (the programs, not a running server) and the extra [all].
 """
@@ -166,6 +167,40 @@ def measure_large(folder: str) -> str:
     )
 
 
+def measure_million(folder: str) -> str:
+    """Copies and merges of a million attempts, and reports that say more than the terminal's."""
+    rows: list[tuple[str, ...]] = []
+    with _server() as server:
+        for tasks, each in ((10_000, 100), (200_000, 5)):
+            place = f"{folder}/{tasks}.db"
+            write_store(place, tasks, each)
+            page = f"{folder}/page.html"
+            for name, words in {
+                "store copy, SQLite to SQLite": ("store", "copy", place, f"{folder}/copy.db"),
+                "store copy, SQLite to PostgreSQL": (
+                    *("store", "copy", place, server.make_database(f"copy{tasks}")),
+                ),
+                "store merge into SQLite": ("store", "merge", place, "--store", f"{place}-merged"),
+                "report": ("report", place),
+                "report --json": ("report", place, "--json"),
+                "report --html": ("report", place, "--html", page),
+            }.items():
+                found = measured(*words)
+                needed = f"{found.busy:.0f}", f"{found.seconds:.0f}", f"{found.megabytes:.0f}"
+                rows.append((name, f"{tasks:,} x {each}", *needed))
+                print(*rows[-1], file=sys.stderr, flush=True)
+            for path in Path(folder).iterdir():
+                path.unlink()
+    header = (
+        "command",
+        "tasks x attempts",
+        "processor seconds",
+        "on the clock",
+        "megabytes at most",
+    )
+    return f"{machine()}, {os.cpu_count()} processors.\n\n{markdown(header, sorted(rows))}"
+
+
 def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[str, ...]]:
     commands = {
         "report": ("report", one),
@@ -209,11 +244,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep the tables in the docs")
     parser.add_argument("--small", action="store_true", help="only to see that it works")
     parser.add_argument("--large", action="store_true", help="10^8 attempts: 25 GB, an hour")
+    parser.add_argument("--million", action="store_true", help="copies and pages: ten minutes")
     parser.add_argument("--folder", help="where the large runs are written")
     chosen = parser.parse_args()
-    if chosen.large:
+    if chosen.large or chosen.million:
+        asked = measure_large if chosen.large else measure_million
+        section = "scale-large" if chosen.large else "scale-million"
         with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-            section, text = "scale-large", measure_large(folder)
+            text = asked(folder)
     else:
         section, text = "scale", measure(chosen.small)
     print(text)

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -21,7 +22,7 @@ from statistics import median
 from measuring import ROOT, markdown
 from passhat.runner.on_ray import OnRay
 from passhat.runner.planning import plan_run
-from passhat.runner.running import Stop, run_attempts
+from passhat.runner.running import Progress, Stop, run_attempts
 from passhat.runner.set_up import SetUp
 from passhat.store import open_store
 
@@ -37,6 +38,7 @@ JUDGE_HEADER = (
 )
 CODE_HEADER = (
     *("programs judged in sandboxes on 2 processors", "by", "attempts per second"),
+    *("ms of a processor each", "processors busy"),
     *("times faster than 1 worker", "time against the local runner"),
 )
 ROUNDS = 3
@@ -128,11 +130,12 @@ def ray_tables(small: bool) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]
 def _judge_of_50_ms(attempts: int, cluster: RayCluster) -> list[tuple[str, ...]]:
     """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
     spin = SetUp("python:spin:Suite", "python:spin:answer")
-    local, _ = _timed(spin, attempts // 50, 8)
+    local = _timed(spin, attempts // 50, 8).seconds
     two_local = _two_runners(attempts)
-    one, _ = _timed(spin, attempts // 50, 1, cluster.address)
-    two, start = _timed(spin, attempts // 50, 2, cluster.address)
-    many, _ = _timed(spin, attempts // 50, 8, cluster.address)
+    one = _timed(spin, attempts // 50, 1, cluster).seconds
+    both = _timed(spin, attempts // 50, 2, cluster)
+    two, start = both.seconds, both.start
+    many = _timed(spin, attempts // 50, 8, cluster).seconds
     ways = [
         ("local runner, one process", local, 1),
         ("two local runners on one store", two_local, 2),
@@ -160,22 +163,33 @@ def _code(small: bool, cluster: RayCluster) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for what, set_up in suites.items():
         tasks = len(set_up.loaded().suite.tasks)
-        first, _ = _timed(set_up, 1, 8)
+        first = _timed(set_up, 1, 8).seconds
         each = 1 if small else max(1, round(SECONDS_EACH / first))
         # The same attempts at once for one worker as for two, so that only they differ.
-        ways: dict[str, Callable[[], tuple[float, float]]] = {
+        ways: dict[str, Callable[[], _Took]] = {
             "the local runner": partial(_timed, set_up, each, 8),
-            "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster.address, workers=1),
-            "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster.address),
+            "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster, workers=1),
+            "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster),
         }
         rounds = [
-            {way: work()[0] for way, work in ways.items()} for _ in range(1 if small else ROUNDS)
+            {way: work() for way, work in ways.items()} for _ in range(1 if small else ROUNDS)
         ]
         for way in ways:
-            rate = median(each * tasks / one[way] for one in rounds)
-            faster = median(one["Ray, 1 worker"] / one[way] for one in rounds)
-            against = median(one[way] / one["the local runner"] for one in rounds)
-            rows.append((what, way, f"{rate:,.0f}", f"{faster:.2f}", f"{against:.2f}"))
+            took = [one[way] for one in rounds]
+            rate = median(each * tasks / one.seconds for one in took)
+            spent = median(1e3 * one.processor / (each * tasks) for one in took)
+            # The highest: a shared machine takes processors away, and gives none.
+            busy = max(one.processor / one.seconds for one in took)
+            ones = [one["Ray, 1 worker"].seconds for one in rounds]
+            locals_ = [one["the local runner"].seconds for one in rounds]
+            faster = median(a / b.seconds for a, b in zip(ones, took, strict=True))
+            against = median(b.seconds / a for a, b in zip(locals_, took, strict=True))
+            rows.append(
+                (
+                    *(what, way, f"{rate:,.0f}", f"{spent:.1f}", f"{busy:.2f}"),
+                    *(f"{faster:.2f}", f"{against:.2f}"),
+                )
+            )
     return rows
 
 
@@ -188,26 +202,63 @@ class _Few(OnRay):
         return super()._hired(min(count, self.most), job)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class _Took:
+    """Seconds for all attempts, for starting whoever makes them, and of all processors."""
+
+    seconds: float
+    start: float
+    processor: float
+
+
 def _timed(
-    set_up: SetUp, attempts: int, jobs: int, address: str | None = None, workers: int | None = None
-) -> tuple[float, float]:
-    """Seconds for so many attempts at all tasks, and for starting whoever makes them."""
+    set_up: SetUp,
+    attempts: int,
+    jobs: int,
+    cluster: RayCluster | None = None,
+    workers: int | None = None,
+) -> _Took:
+    """Make so many attempts at all tasks, here or on the cluster."""
     loaded = set_up.loaded()
     plan = plan_run(loaded.suite, loaded.agent, attempts=attempts, jobs=jobs)
+    roots = (os.getpid(), *([cluster.pid] if cluster else []))
+    spent = 0.0
 
-    def nobody(_record: object, _progress: object) -> None:
-        return
+    def look(_record: object, progress: Progress) -> None:
+        nonlocal spent
+        if progress.done == progress.total:  # sandboxes are still there, with their children's time
+            spent = _processor_seconds(roots)
 
-    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store = stack.enter_context(open_store(f"{folder}/s.db"))
         before = time.perf_counter()
-        if address is None:
-            asyncio.run(run_attempts(plan, store, Stop(), nobody))
-            return time.perf_counter() - before, 0.0
-        kind = OnRay if workers is None else _Few
-        with kind(plan, set_up, address=address) as engine:
-            start = time.perf_counter()
-            asyncio.run(run_attempts(plan, store, Stop(), nobody, engine.work))
-            return time.perf_counter() - start, start - before
+        work = None
+        if cluster is not None:
+            kind = OnRay if workers is None else _Few
+            work = stack.enter_context(kind(plan, set_up, address=cluster.address)).work
+        start, used = time.perf_counter(), _processor_seconds(roots)
+        asyncio.run(run_attempts(plan, store, Stop(), look, work))
+        return _Took(time.perf_counter() - start, start - before, spent - used)
+
+
+def _processor_seconds(roots: tuple[int, ...]) -> float:
+    """What these processes and all below them have used, with those that have ended."""
+    below: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            one = int(path.parent.name)
+            below[one], ticks[one] = int(fields[1]), sum(map(int, fields[11:15]))
+
+    def is_ours(one: int) -> bool:
+        while one in below and one not in roots:
+            one = below[one]
+        return one in roots
+
+    used = sum(ticks[one] for one in ticks if is_ours(one))
+    return used / os.sysconf("SC_CLK_TCK")
 
 
 def _two_runners(attempts: int) -> float:

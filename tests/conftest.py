@@ -335,6 +335,13 @@ class _Ray:
             self._workers = kept_workers(ray, 2)
         return self._workers
 
+    def kill(self) -> None:
+        """Kill the cluster, but not this process, which Ray would end with it."""
+        cluster = self.cluster()
+        if "ray" in sys.modules:
+            sys.modules["ray"].shutdown()
+        cluster.kill()
+
     def end(self) -> None:
         self._open.close()
         self._cluster, self._workers = None, []
@@ -350,6 +357,12 @@ def ray_cluster() -> RayCluster:
 
 
 @pytest.fixture
+def kill_ray_cluster() -> Callable[[], None]:
+    """Ends the cluster for good: tests that ask for this come last in their group."""
+    return _RAY.kill
+
+
+@pytest.fixture
 def ray_workers() -> list[Any]:
     """This process connected to the cluster, with two workers that go from run to run."""
     return _RAY.workers()
@@ -358,13 +371,21 @@ def ray_workers() -> list[Any]:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Behind the last test of the group, the cluster ends."""
-    if _on_ray(item) and not (nextitem is not None and _on_ray(nextitem)):
+    grouped = hasattr(item.config, "workerinput")  # otherwise other tests stand between
+    if nextitem is None or (grouped and _on_ray(item) and not _on_ray(nextitem)):
         _RAY.end()
 
 
 def _on_ray(item: pytest.Item) -> bool:
     group = item.get_closest_marker("xdist_group")
     return group is not None and group.args == ("ray",)
+
+
+@pytest.fixture
+def workers_of_its_own(ray_workers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every ``passhat run`` of the test starts workers on the cluster, which may be killed."""
+    del ray_workers  # others than these, on the same connection
+    monkeypatch.setenv("PASSHAT_ON", "ray")
 
 
 @pytest.fixture
@@ -406,11 +427,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep groups of tests together.
+    """Keep groups of tests together, and what ends the cluster of the group ``ray`` behind it.
 
     pytest-xdist 3.8 writes the group behind a test's ``_nodeid``, which pytest 9.2 does not read
     any more: without this, every process would start a cluster and a browser of its own.
     """
+    items.sort(key=lambda item: "kill_ray_cluster" in getattr(item, "fixturenames", ()))
     for item in items if getattr(config.option, "loadgroup", False) else ():
         written = getattr(item, "_nodeid", item.nodeid)
         if written != item.nodeid:

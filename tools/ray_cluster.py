@@ -16,6 +16,8 @@ from pathlib import Path
 
 __all__ = ["RayCluster"]
 
+_TRIES = 3
+"""Ray gives up when its own start takes 30 s, as it may on a busy machine."""
 _START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
 _STORE_BYTES = 80_000_000
@@ -35,11 +37,21 @@ class RayCluster:
     """
 
     def __init__(self, processors: int = 2) -> None:
+        # A secret of its own: neither the user's, nor none at all.
+        self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        for left in reversed(range(_TRIES)):
+            try:
+                self._start(processors)
+            except RuntimeError:
+                if not left:
+                    raise
+            else:
+                return
+
+    def _start(self, processors: int) -> None:
         self._folder = tempfile.mkdtemp(prefix="passhat-ray-")
         first, second = _free_port(), _free_port()
         self.address, self.client = f"127.0.0.1:{first}", f"ray://127.0.0.1:{second}"
-        # A secret of its own: neither the user's, nor none at all.
-        self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         command = [
             *(str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"),
             *("--node-ip-address=127.0.0.1", f"--port={first}"),
@@ -59,12 +71,17 @@ class RayCluster:
                 "PYTHONPATH": str(Path(__file__).parent),
                 # A busy machine takes longer than Ray's 30 s to answer the first client.
                 "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": f"{_START_SECONDS:g}",
+                "RAY_gcs_server_port_wait_time_s": f"{_START_SECONDS:g}",
             },
         )
         try:
             for port in (first, second):
                 self._wait_for(port)
         except BaseException:
+            # It may have ended without ending what it started.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
             self.stop()
             raise
 
@@ -72,10 +89,20 @@ class RayCluster:
     def pid(self) -> int:
         return self._process.pid
 
-    def stop(self) -> None:
-        """End it and everything it started."""
-        stop(self._process.pid, self._folder)
+    def kill(self) -> None:
+        """As when the power fails: nobody says goodbye."""
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def stop(self) -> None:
+        """Ask the head to end, which ends what it started; then see that it has."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for(self, port: int) -> None:
         end = time.monotonic() + _START_SECONDS
@@ -84,21 +111,6 @@ class RayCluster:
                 return
             time.sleep(0.1)
         raise RuntimeError("Ray did not start")
-
-
-def stop(pid: int, folder: str) -> None:
-    """Ask the head to end, which ends its processes; then see that it has."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + _STOP_SECONDS
-        while time.monotonic() < end and Path(f"/proc/{pid}").exists():
-            with suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG)[0]:
-                    break
-            time.sleep(0.05)
-        else:
-            os.killpg(pid, signal.SIGKILL)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_port() -> int:

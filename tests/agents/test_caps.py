@@ -47,8 +47,8 @@ def stored() -> list[Any]:
 @pytest.mark.parametrize(
     ("way", "seed"),
     [
-        *(("local", seed) for seed in range(3)),
-        pytest.param("ray", 0, marks=pytest.mark.xdist_group("ray")),
+        *(("local", seed) for seed in range(2)),
+        pytest.param("ray", 2, marks=pytest.mark.xdist_group("ray")),
     ],
     indirect=["way"],
 )
@@ -58,7 +58,7 @@ def test_what_is_spent_never_passes_the_budget(
 ) -> None:
     cap = random.Random(seed).uniform(0.008, 0.015)
     with serve(dice(answer, seed)) as (url, server):
-        command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "30", "--jobs", "40")
+        command = (*TASKS, "-a", f"openai:{MODEL.format(url)}", "-n", "20", "--jobs", "40")
         ended = passhat(*command, "--budget", str(cap), "--max-steps", "2")
         spent = dollars(server.served)
         assert 0 < spent <= cap
@@ -69,14 +69,14 @@ def test_what_is_spent_never_passes_the_budget(
         # What was not made is not in the store, and what was made is there with its cost.
         rows = stored()
         assert sum(row[7] for row in rows) == pytest.approx(spent)
-        assert f"{150 - len(rows):,} attempts not made" in ended.err
+        assert f"{100 - len(rows):,} attempts not made" in ended.err
         # The same command spends nothing more: the cap is the run's, not the command's.
         again = passhat(*command, "--budget", str(cap), "--max-steps", "2")
         assert again.code == ExitCode.INCOMPLETE
         assert dollars(server.served) <= cap
         # A larger one goes on to the end.
         assert passhat(*command, "--budget", "1", "--max-steps", "2").code == ExitCode.OK
-    assert len(stored()) == 150
+    assert len(stored()) == 100
 
 
 @pytest.mark.usefixtures("questions", "way")

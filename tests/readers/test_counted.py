@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from passhat.cli.options import needs_of_page
 from passhat.errors import OrderUnknown, ReadError
 from passhat.estimates import estimate
 from passhat.outcomes import Outcomes, Run, Verdict
@@ -181,42 +182,54 @@ def test_what_needs_attempts_reads_them(
     assert passhat(*ordered, "--one-by-one").code == 0
 
 
-def test_json_and_pages_of_counts_hold_the_same_numbers(
-    store_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+def test_the_json_of_counts_holds_the_same_numbers(
+    store_place: str, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
 ) -> None:
     with open_store(store_place) as store:
         source = fill(store, "agent", 0)
     monkeypatch.setenv("PASSHAT_STORE", store_place)
     ten_are_many(monkeypatch, most=1000)
+
+    def said(*how: str) -> dict[str, Any]:
+        ended = passhat("report", source, "--json", "--drop-short", *how)
+        (run,) = json.loads(ended.out.replace(", order known", ""))["runs"]
+        return dict(run)
+
+    whole = said("--one-by-one")
+    monkeypatch.setattr(Store, "rows", None)  # no attempt is read
+    found = said()
+    assert "counted in the database" in found.pop("reading")[-1]
+    assert found["measures"]["seconds"]["spread"]
+    assert found == {name: value for name, value in whole.items() if name != "reading"}
+
+
+def test_a_page_of_counts_holds_the_same_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+) -> None:
+    with open_store(str(tmp_path / "s.db")) as store:
+        source = fill(store, "agent", 0)
+    monkeypatch.setenv("PASSHAT_STORE", str(tmp_path / "s.db"))
+    ten_are_many(monkeypatch, most=1000)
     monkeypatch.setattr(counted, "PAGE_ATTEMPTS", 10)
 
-    def said(*how: str) -> tuple[Any, Any, Any]:
+    def shown(*how: str) -> Any:
         page = tmp_path / "page.html"
-        ended = passhat("report", source, "--json", "--html", page, "--drop-short", *how)
-        (run,) = json.loads(ended.out.replace(", order known", ""))["runs"]
-        written = page.read_text("utf-8").replace(", order known", "")
-        embedded = [
-            json.loads(text) for text in re.findall(r'-data">(.*?)</script>', written, re.DOTALL)
-        ]
-        assert embedded[0]["report"]["runs"] == [run]
-        read = run.pop("reading")
-        return run, embedded[1], read
+        assert passhat("report", source, "--html", page, "--drop-short", *how).code == 0
+        embedded = re.search(r'id="attempts-data">(.*?)</script>', page.read_text("utf-8"))
+        assert embedded is not None
+        return json.loads(embedded[1])
 
-    whole, single, _ = said("--one-by-one")
-    with monkeypatch.context() as patched:
-        patched.setattr(Store, "rows", None)  # no attempt is read
-        found, counts, read = said()
-    assert found == whole
-    assert found["measures"]["seconds"]["spread"]
-    assert "counted in the database" in read[-1]
+    single, counts = shown("--one-by-one"), shown()
     assert counts["tasks"] == single["tasks"]
     assert counts["labels"] == single["labels"]
     assert counts["runs"][0]["counts"] == [
         [marks.count("1"), marks.count("0"), marks.count("-")]
         for marks in single["runs"][0]["marks"]
     ]
-    # Whoever wants conversations gets single attempts.
-    assert "marks" in said("--with-transcripts")[1]["runs"][0]
+    # Whoever wants conversations, or the order, gets single attempts.
+    assert needs_of_page((), page=True, transcripts=None).attempts_up_to == 10
+    assert needs_of_page((), page=True, transcripts=True).attempts_up_to is None
+    assert needs_of_page(("first@2",), page=True, transcripts=None).attempts_up_to is None
 
 
 def table(folder: Path, rows: str) -> Path:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +33,9 @@ Passhat = Callable[..., Any]
 pytestmark = pytest.mark.xdist_group("ray")
 """One cluster for all of them, whichever process runs them."""
 
-PASSHAT = [sys.executable, "-c", "import sys; from passhat.cli import main; sys.exit(main())"]
+MAIN = "import sys; from passhat.cli import main; sys.exit(main())"
+IMPATIENT = f"from passhat.runner import ray_crew; ray_crew._HEAD_SECONDS = 3.0; {MAIN}"
+"""Misses the head of a cluster sooner than after ten seconds."""
 
 AGENT = """
 import os, time
@@ -47,12 +52,24 @@ def agent(prompt, task, seed):
     time.sleep(0.03)
     return "yes"
 """
+NOTING = ("-s", "jsonl:tasks.jsonl", "-a", "python:noting:agent")
 
 
-def start(folder: Path, ray_cluster: RayCluster, *arguments: str) -> subprocess.Popen[str]:
+@pytest.fixture
+def notes(folder: Path) -> Path:
+    """Where an agent that takes 30 ms writes down every attempt that is begun."""
+    (folder / "noting.py").write_text(AGENT)
+    return folder / "notes"
+
+
+def write_tasks(folder: Path, *names: str) -> None:
+    lines = [{"id": name, "prompt": "yes?", "answer": "yes"} for name in names]
+    (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+def start(ray_cluster: RayCluster, *arguments: str, program: str = MAIN) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*PASSHAT, "run", *arguments],
-        cwd=folder,
+        [sys.executable, "-c", program, "run", *arguments],
         env={**os.environ, **ray_cluster.environment, "RAY_ADDRESS": ray_cluster.address},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -60,66 +77,82 @@ def start(folder: Path, ray_cluster: RayCluster, *arguments: str) -> subprocess.
     )
 
 
-def _wait_for_notes(notes: Path, count: int, process: subprocess.Popen[str]) -> list[str]:
+def begun(notes: Path) -> list[list[str]]:
+    """Process, task and seed of every attempt that was begun, as often as it was."""
+    lines = notes.read_text().splitlines(keepends=True) if notes.exists() else []
+    return [line.split() for line in lines if line.endswith("\n")]
+
+
+def wait_for(notes: Path, count: int, over: Callable[[], bool]) -> None:
     """Until so many attempts were begun: how long that takes depends on the machine."""
     end = time.monotonic() + 120
-    while not notes.exists() or len(notes.read_text().splitlines()) < count:
-        assert process.poll() is None, process.communicate()
+    while len(begun(notes)) < count:
+        assert not over(), f"it ended after {len(begun(notes))} attempts"
         assert time.monotonic() < end
         time.sleep(0.02)
-    return notes.read_text().splitlines()
 
 
-@pytest.mark.usefixtures("needs_postgres")
+def begun_again(notes: Path) -> int:
+    return sum(many - 1 for many in Counter(map(tuple, (one[1:] for one in begun(notes)))).values())
+
+
+@pytest.mark.usefixtures("workers_of_its_own")
 def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
-    folder: Path, ray_cluster: RayCluster
+    passhat: Passhat, folder: Path, notes: Path, own_postgres: Cluster
 ) -> None:
-    notes = folder / "notes"
-    (folder / "noting.py").write_text(AGENT)
-    lines = [{"id": f"t{i}", "prompt": "yes?", "answer": "yes"} for i in range(20)]
-    (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    server = Cluster()
-    server.start()
-    try:
-        place = server.make_database("team")
-        process = start(
-            *(folder, ray_cluster, "--on", "ray", "-s", "jsonl:tasks.jsonl", "--store", place),
-            *("-a", "python:noting:agent", "-n", "15", "--jobs", "4"),
-        )
-        begun = _wait_for_notes(notes, 60, process)
-        os.kill(int(begun[-1].split()[0]), signal.SIGKILL)
-        _wait_for_notes(notes, 120, process)
-        server.kill()
-        server.start()
-        _, said = process.communicate(timeout=180)
-        with open_store(place) as store:
-            (run,) = store.runs()
-            made = store.made(run.id)
-    finally:
-        server.stop()
-    assert process.returncode == 0, said
-    assert "2 Ray workers" in said
-    assert (run.status, run.attempts, run.passed) == ("complete", 300, 300)
-    assert len(made) == 300
-    begun = notes.read_text().splitlines()
-    assert len({line.split()[0] for line in begun}) >= 2
-    times = Counter(tuple(line.split()[1:]) for line in begun)
-    assert len(times) == 300
+    write_tasks(folder, *(f"t{i}" for i in range(20)))
+    place = own_postgres.make_database("team")
+    over = threading.Event()
+
+    def kill() -> None:
+        wait_for(notes, 60, over.is_set)
+        os.kill(int(begun(notes)[-1][0]), signal.SIGKILL)
+        wait_for(notes, 120, over.is_set)
+        own_postgres.kill()
+        own_postgres.start()
+
+    with ThreadPoolExecutor() as beside:
+        killing = beside.submit(kill)
+        ended = passhat("run", *NOTING, "--store", place, "-n", "15", "--jobs", "4")
+        over.set()
+        killing.result()
+    assert ended.code == 0, ended.err
+    assert "2 Ray workers" in ended.err
+    with open_store(place) as store:
+        (run,) = store.runs()
+        assert (run.status, run.attempts, run.passed) == ("complete", 300, 300)
+        assert len(store.made(run.id)) == 300
+    assert len({one[0] for one in begun(notes)}) >= 2
+    assert len({(task, seed) for _, task, seed in begun(notes)}) == 300
     # Begun twice is only what was in flight on the worker that died: four slots, small batches.
-    assert sum(count - 1 for count in times.values()) <= 4 * 8
+    assert begun_again(notes) <= 4 * 8
+
+
+@pytest.mark.usefixtures("workers_of_its_own")
+def test_an_attempt_that_workers_die_of_ends_as_missing_and_no_other(
+    passhat: Passhat, folder: Path, notes: Path
+) -> None:
+    write_tasks(folder, "deadly", "a", "b", "c")
+    assert passhat("run", *NOTING, "-n", "1", "--jobs", "4").code == 0
+    with open_store() as store:
+        (run,) = store.runs()
+        verdicts = {task: verdict for task, _, verdict in store.verdicts(run.id)}
+        passed = dict.fromkeys(("a", "b", "c"), Verdict.PASSED)
+        assert verdicts == {"deadly": Verdict.MISSING, **passed}
+        ended = store.attempt(run.id, "deadly", 1)
+        assert ended is not None
+        assert (ended.why, "worker died" in ended.detail) == ("infrastructure", True)
+    assert [one[1] for one in begun(notes)].count("deadly") == 3
 
 
 def test_workers_elsewhere_make_what_this_machine_would(
-    folder: Path, ray_cluster: RayCluster
+    passhat: Passhat, folder: Path, ray_cluster: RayCluster
 ) -> None:
     command = ["-s", "orderdesk/retail", "-a", "demo:hasty", "-n", "2", "--random", "5"]
-    ends = [
-        start(folder, ray_cluster, *command, "--store", "here.db"),
-        start(folder, ray_cluster, *command, "--store", "there.db", "--on", ray_cluster.client),
-    ]
-    for process in ends:
-        _, said = process.communicate(timeout=180)
-        assert process.returncode == 0, said
+    there = start(ray_cluster, *command, "--store", "there.db", "--on", ray_cluster.client)
+    assert passhat("run", *command, "--store", "here.db").code == 0
+    _, said = there.communicate(timeout=300)
+    assert there.returncode == 0, said
     found = []
     for place in ("here.db", "there.db"):
         with open_store(str(folder / place)) as store:
@@ -128,36 +161,6 @@ def test_workers_elsewhere_make_what_this_machine_would(
             found.append([(e.task, e.number, e.verdict, e.transcript) for e in ended if e])
     assert len(found[0]) == 10
     assert found[0] == found[1]
-
-
-def test_an_attempt_that_workers_die_of_ends_as_missing(
-    folder: Path, ray_cluster: RayCluster
-) -> None:
-    (folder / "noting.py").write_text(AGENT)
-    lines = [{"id": name, "prompt": "yes?", "answer": "yes"} for name in ("deadly", "fine")]
-    (folder / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    process = start(
-        *(
-            folder,
-            ray_cluster,
-            "--on",
-            "ray",
-            "-s",
-            "jsonl:tasks.jsonl",
-            "-a",
-            "python:noting:agent",
-        ),
-        *("-n", "1", "--jobs", "2"),
-    )
-    _, said = process.communicate(timeout=180)
-    assert process.returncode == 0, said
-    with open_store(str(folder / ".passhat" / "passhat.db")) as store:
-        (run,) = store.runs()
-        verdicts = {task: verdict for task, _, verdict in store.verdicts(run.id)}
-        assert verdicts == {"deadly": Verdict.MISSING, "fine": Verdict.PASSED}
-        ended = store.attempt(run.id, "deadly", 1)
-        assert ended is not None
-        assert (ended.why, "worker died" in ended.detail) == ("infrastructure", True)
 
 
 @pytest.mark.usefixtures("on_ray")
@@ -185,22 +188,77 @@ def test_a_suite_that_runs_itself_is_refused() -> None:
 
 
 def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
-    folder: Path, ray_cluster: RayCluster
+    notes: Path, ray_cluster: RayCluster
 ) -> None:
-    (folder / "noting.py").write_text(AGENT)
-    command = ("--on", "ray", "-s", "jsonl:tasks.jsonl", "-a", "python:noting:agent", "-n", "400")
-    process = start(folder, ray_cluster, *command, "--jobs", "1")
-    _wait_for_notes(folder / "notes", 5, process)
+    process = start(ray_cluster, "--on", "ray", *NOTING, "-n", "400", "--jobs", "1")
+    wait_for(notes, 5, lambda: process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == ExitCode.STOPPED, said
     assert "finishing what is in flight" in said
     assert "the same command goes on" in said
-    begun = (folder / "notes").read_text().splitlines()
-    with open_store(str(folder / ".passhat" / "passhat.db")) as store:
+    with open_store() as store:
         (run,) = store.runs()
-        assert (run.attempts, run.status) == (len(begun), "stopped")
+        assert (run.attempts, run.status) == (len(begun(notes)), "stopped")
         assert len(store.made(run.id)) == run.attempts
+
+
+def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
+    passhat: Passhat,
+    notes: Path,
+    ray_cluster: RayCluster,
+    kill_ray_cluster: Callable[[], None],
+) -> None:
+    command = (*NOTING, "-n", "40", "--jobs", "2")
+    process = start(ray_cluster, "--on", "ray", *command, program=IMPATIENT)
+    wait_for(notes, 20, lambda: process.poll() is not None)
+    kill_ray_cluster()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == ExitCode.USAGE, said
+    assert "passhat: the head of the Ray cluster is gone" in said
+    assert "What is finished is kept; the same command goes on" in said
+    assert "Traceback" not in said
+    with open_store() as store:
+        (run,) = store.runs()
+        kept = store.made(run.id)
+        assert 0 < len(kept) < 200
+    # Without a cluster, this machine can finish what workers have begun.
+    assert passhat("run", *command).code == 0
+    with open_store() as store:
+        (run,) = store.runs()
+        assert (run.status, run.attempts, run.passed) == ("complete", 200, 200)
+        assert len(store.made(run.id)) == 200
+    assert len({(task, seed) for _, task, seed in begun(notes)}) == 200
+    assert begun_again(notes) <= 2 * 8  # what was in flight, and nothing that was kept
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("ray://127.0.0.1:{port}", "nobody listens there: Connection refused"),
+        ("ray://127.0.0.1", "it needs a port, as in ray://HEAD:10001"),
+    ],
+)
+def test_a_wrong_address_is_told_at_once(
+    passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch, address: str, why: str
+) -> None:
+    del folder
+    import ray
+
+    # Others of these tests leave this process connected, and then no address is looked at.
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda *_, **__: pytest.fail("asked Ray all the same"))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        place = address.format(port=closed.getsockname()[1])
+        ended = passhat(
+            "run", "-s", "jsonl:tasks.jsonl", "-a", "python:some_agents:yes", "--on", place
+        )
+    assert ended.code == ExitCode.USAGE
+    assert f"passhat: the Ray cluster {place} cannot be used ({why})" in ended.err
+    assert "ray start --head" in ended.err
+    with open_store() as store:
+        assert store.runs() == []
 
 
 def test_where_to_run_is_read_from_the_option() -> None:

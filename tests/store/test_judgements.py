@@ -22,6 +22,7 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.copying import copy_runs
+from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task
 
@@ -64,6 +65,21 @@ def test_the_first_word_stays_and_the_newest_counts(store: Store) -> None:
     counted = store.counts(RUN.id)
     assert (list(counted.c), list(counted.m)) == ([1, 0], [0, 1])
     assert run_from_store(store, run).outcomes.passes == 1
+
+
+def test_both_ways_to_the_newest_word_show_the_same(store: Store) -> None:
+    store.claim(RUN.id, [("b", 2)])
+    for verdict in (Verdict.PASSED, Verdict.FAILED, Verdict.PASSED):
+        store.add_judgement(RUN.id, "a", 1, human(verdict))
+    columns = (
+        "run, task, number, verdict, why, detail, seed, seconds, steps, tokens, cost, finished"
+    )
+    by_view, by_join = (
+        store._db.execute(f"SELECT {columns} FROM {where} x ORDER BY task, number").fetchall()
+        for where in ("judged", JUDGED_BY_JOIN)
+    )
+    assert by_view == by_join
+    assert [row[3] for row in by_join] == [1, -1, None]
 
 
 def test_what_was_settled_later_is_not_made_again(store: Store) -> None:

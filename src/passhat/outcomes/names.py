@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
-import numpy as np
-
 from passhat._arrays import IntArray
 
-__all__ = ["PackedNames", "same_names"]
+__all__ = ["PackedNames", "same_names", "whole_numbers_of"]
+
+_BLOCK = 10_000
 
 
 class PackedNames(Sequence[str]):
@@ -68,7 +68,13 @@ class PackedNames(Sequence[str]):
 
     def chosen(self, places: IntArray) -> PackedNames:
         """Some of them, in this order."""
-        return PackedNames(self[place] for place in np.asarray(places).tolist())
+        return PackedNames(self[place] for place in whole_numbers_of(places))
+
+
+def whole_numbers_of(places: IntArray) -> Iterator[int]:
+    """Plain numbers, some at a time: a million of them in a list take more room than the names."""
+    for start in range(0, len(places), _BLOCK):
+        yield from places[start : start + _BLOCK].tolist()
 
 
 def same_names(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
 from passhat.outcomes import Run
@@ -81,5 +83,11 @@ class Reader(Protocol):
 
 def registered_readers() -> list[Reader]:
     """Every installed reader, the general table reader last since it recognises the most."""
+    return [entry.load()() for entry in _entries(tuple(sys.path))]
+
+
+@lru_cache(maxsize=1)
+def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Found once for every search path: looking through all packages takes longer than reading."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name == "table", entry.name))
-    return [entry.load()() for entry in found]
+    return tuple(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,6 +82,7 @@ class RayCrew:
         self._head = head
         self._workers = [_Worker(actor) for actor in actors]
         self._answering: set[asyncio.Task[None]] = set()
+        self._last_tries = asyncio.Lock()
 
     async def work(self, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once."""
@@ -131,8 +133,9 @@ class RayCrew:
 
     async def _made(self, batch: list[Wanted]) -> list[AttemptRecord]:
         """Whatever happens to workers, this returns what came of a batch."""
-        for _ in range(_DEATHS):
-            made = await self._tried(batch)
+        for number in range(1, _DEATHS + 1):
+            async with self._turn(number):
+                made = await self._tried(batch)
             if made is not None:
                 return made.records
             if len(batch) > 1:  # one of them may be what workers die of: the others are not
@@ -153,7 +156,7 @@ class RayCrew:
     ) -> AttemptRecord | None:
         """``None`` when it was not made: the cap is reached, or no more attempts are wanted."""
         lost = False
-        for _ in range(_DEATHS):
+        for number in range(1, _DEATHS + 1):
             account = await budget.admit()
             if account is None:
                 return None
@@ -161,7 +164,8 @@ class RayCrew:
                 if not claims.more_wanted():
                     return None  # no longer, while it waited for its share of the cap
                 with self._gate.keeping(one, account):
-                    made = await self._tried([one])
+                    async with self._turn(number):
+                        made = await self._tried([one])
                 if made is None:
                     lost = account.abandon() or lost
                     continue
@@ -172,6 +176,13 @@ class RayCrew:
             # What was used by a worker that died is spent, but nobody knows what it was.
             return replace(record, tokens=None, cost=None) if lost else record
         return self._deadly(one)
+
+    def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
+        """The last try of an attempt is made while no other has its last.
+
+        What shared a worker with a deadly attempt may have died with it twice, and is innocent.
+        """
+        return self._last_tries if number == _DEATHS else nullcontext()
 
     def _deadly(self, one: Wanted) -> AttemptRecord:
         task, number = one

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import ClassVar
 
 from passhat.errors import StoreUnavailable
+from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.listening import Listening
 from passhat.store.postgres_connection import PostgresConnection
 from passhat.store.reading import Reading, Row
@@ -15,6 +17,8 @@ __all__ = ["PostgresReading"]
 
 class PostgresReading(Reading):
     """A database as pages see it; comes back when its server does."""
+
+    _JUDGED: ClassVar[str] = JUDGED_BY_JOIN
 
     def __init__(self, address: str) -> None:
         self._lock = threading.Lock()

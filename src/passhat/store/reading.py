@@ -58,6 +58,8 @@ class Reading(ABC):
     path: str
     _OPEN_ATTEMPTS: ClassVar[str] = "attempts a"
     """Attempts, where only those that are being made are asked for."""
+    _JUDGED: ClassVar[str] = "judged"
+    """Attempts with the newest word on each."""
     _judged: bool = True
     """Where judgements may come later, a view shows every attempt with the newest one."""
 
@@ -124,7 +126,9 @@ class Reading(ABC):
         made = self._all(
             "SELECT run, count(verdict), coalesce(sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END), 0),"
             " coalesce(sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END), 0) "
-            f"FROM {self._attempts(run)} {where} GROUP BY run",
+            # So that the index over finished attempts is enough.
+            f"FROM {self._attempts(run)} a {where or 'WHERE true'} AND verdict IS NOT NULL "
+            "GROUP BY run",
             *values,
         )
         found = {key: RunCounts(tasks=count) for key, count in tasks.items()}
@@ -134,7 +138,7 @@ class Reading(ABC):
         """Finished attempts by verdict and word, the most frequent first."""
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), count(*), sum(seconds), sum(steps), sum(tokens), "
-            f"sum(cost) FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL "
+            f"sum(cost) FROM {self._attempts(run)} a WHERE run = ? AND verdict IS NOT NULL "
             "GROUP BY verdict, coalesce(why, '')",
             run,
         )
@@ -156,7 +160,7 @@ class Reading(ABC):
             "SELECT task, sum(CASE WHEN verdict >= 0 THEN 1 ELSE 0 END) AS n, "
             "sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END) AS c, "
             "sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END) AS m "
-            f"FROM {self._attempts(run)} WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
+            f"FROM {self._attempts(run)} a WHERE run = ? AND verdict IS NOT NULL GROUP BY task"
             ") a ON a.task = t.key ORDER BY t.position, t.key",
             run,
         )
@@ -249,7 +253,7 @@ class Reading(ABC):
             return {}
         holes = ", ".join("?" * len(tasks))
         rows = self._all(
-            f"SELECT task, number, verdict FROM {self._attempts(run)} WHERE run = ? AND task IN "
+            f"SELECT task, number, verdict FROM {self._attempts(run)} a WHERE run = ? AND task IN "
             f"({holes}) AND verdict IS NOT NULL ORDER BY task, number",
             run,
             *tasks,
@@ -268,7 +272,7 @@ class Reading(ABC):
             return "attempts"
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
-        return "judged" if found[0][0] else "attempts"
+        return self._JUDGED if found[0][0] else "attempts"
 
     def _where(self, run: int, wanted: Wanted) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]

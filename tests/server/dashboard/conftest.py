@@ -127,9 +127,8 @@ def client(stored: Stored) -> Iterator[TestClient]:
 @contextmanager
 def served(store: str, *options: str, folder: Path | None = None) -> Iterator[str]:
     """``passhat view`` in a process of its own; yields its address, and Ctrl-C ends it cleanly."""
-    program = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "view", "--store", store, *options],
+        [sys.executable, "-m", "passhat", "view", "--store", store, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -40,11 +40,10 @@ def coin(prompt, seed, task):
 @contextmanager
 def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
     """``passhat run``, the same command several times at once."""
-    program = "import sys; from passhat.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ("-a", "python:tossing:coin", "-s", "jsonl:tasks.jsonl", "-n", "3", "--jobs", "12")
     runs = [
         subprocess.Popen(
-            [sys.executable, "-c", program, "run", *arguments, "--store", store],
+            [sys.executable, "-m", "passhat", "run", *arguments, "--store", store],
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
