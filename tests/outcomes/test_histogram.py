@@ -26,7 +26,10 @@ def test_cells_are_the_counted_pairs_in_order(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(histogram, "_DENSE_CELLS", dense_cells)
-        cells = cells_of(np.array([n for n, _ in found]), np.array([c for _, c in found]))
+        n, c = np.array([n for n, _ in found]), np.array([c for _, c in found])
+        cells = cells_of(n, c)
+        places = cells.places(n, c)
+    assert (cells.n[places].tolist(), cells.c[places].tolist()) == (n.tolist(), c.tolist())
     expected = sorted(Counter(found).items())
     assert list(zip(cells.n.tolist(), cells.c.tolist(), cells.tasks.tolist(), strict=True)) == [
         (n, c, count) for (n, c), count in expected

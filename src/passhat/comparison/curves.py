@@ -116,10 +116,17 @@ def lift_curve(
         return None
     ks = sorted({round(k) for k in np.linspace(1, top, min(top, _MOST_POINTS)).tolist()})
     start = PassHat(1) if isinstance(metric, Rate) else metric
-    found = [pairing.differences(replace(start, k=k), policy) for k in ks]
-    columns = np.stack([entry.values for entry in found], axis=1)
+
+    def at(k: int) -> Differences:
+        return pairing.differences(replace(start, k=k), policy)
+
+    # Computed twice rather than kept: of a million tasks that would be a gigabyte.
+    columns = np.empty((len(pairing), len(ks)))
+    for column, k in enumerate(ks):
+        columns[:, column] = at(k).values
     tail = simultaneous_tail(columns, level, "two-sided")
-    drawn = tuple(_point(k, entry, tail) for k, entry in zip(ks, found, strict=True))
+    del columns
+    drawn = tuple(_point(k, at(k), tail) for k in ks)
     name = family(metric)
     return LiftCurve(
         name,

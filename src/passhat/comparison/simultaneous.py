@@ -21,6 +21,7 @@ METHOD = "max-|t| with Gaussian multipliers"
 
 _DRAWS = 20_000
 _BLOCK = 2_000
+_ROWS = 65_536
 
 
 def simultaneous_tail(
@@ -53,8 +54,11 @@ def simultaneous_tail(
 
 def _correlation(differences: FloatArray) -> FloatArray:
     tasks = len(differences)
-    centred = differences - differences.mean(axis=0)
-    shared = centred.T @ centred / tasks
+    mean = differences.mean(axis=0)
+    shared = np.zeros((len(mean), len(mean)))
+    for start in range(0, tasks, _ROWS):  # a copy of all of them may be too much
+        centred = differences[start : start + _ROWS] - mean
+        shared += centred.T @ centred / tasks
     own = np.array([2 * Spread.of(column).pseudo / tasks for column in differences.T])
     covariance = shared + np.diag(own)
     spread = np.sqrt(np.diag(covariance))

@@ -75,9 +75,9 @@ class Completed:
                 "tasks.",
                 hint=f"Ask for what it is made of: pass^{metric.k} and pass^1.",
             )
-        pairs = np.stack(self.outcomes.counts(self.completion), axis=1)
-        cells, member = np.unique(pairs, axis=0, return_inverse=True)
-        return metric.values(cells[:, 0], cells[:, 1])[member.ravel()]
+        cells = self.histogram
+        places = cells.places(*self.outcomes.counts(self.completion))
+        return metric.values(cells.n, cells.c)[places]
 
     def supporting(self, metric: Metric, *, drop_short: bool) -> Completed:
         """What the metric can be asked of: all tasks, or an error that names the short ones.

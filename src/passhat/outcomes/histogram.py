@@ -31,6 +31,16 @@ class Histogram:
         """How many tasks there are in all."""
         return int(self.tasks.sum())
 
+    def places(self, n: IntArray, c: IntArray) -> IntArray:
+        """Which cell each task is in, for the tasks that were counted."""
+        low, high, width = int(self.n[0]), int(self.n[-1]), int(self.c.max()) + 1
+        if not _is_dense(low, high, width, len(n)):
+            return np.unique(np.stack((n, c), axis=1), axis=0, return_inverse=True)[1].ravel()
+        table = np.zeros((high - low + 1) * width, np.int64)
+        table[(self.n - low) * width + self.c] = np.arange(len(self.n))
+        found: IntArray = table[(n - low) * width + c]
+        return found
+
     def to_dict(self) -> dict[str, list[int]]:
         return {"n": self.n.tolist(), "c": self.c.tolist(), "tasks": self.tasks.tolist()}
 
@@ -38,9 +48,7 @@ class Histogram:
 def cells_of(n: IntArray, c: IntArray) -> Histogram:
     """Count tasks per (n, c); both one-dimensional and equally long. ValueError if c < 0."""
     low, high, width = int(n.min()), int(n.max()), int(c.max()) + 1
-    # Python's whole numbers, not NumPy's: this product may not overflow.
-    dense = (high - low + 1) * width <= max(_DENSE_CELLS, len(n))
-    if not dense:
+    if not _is_dense(low, high, width, len(n)):
         return _sorted_cells(n, c)
     if low == high:
         counts = np.bincount(c)  # refuses c < 0 by itself
@@ -51,6 +59,11 @@ def cells_of(n: IntArray, c: IntArray) -> Histogram:
     counts = np.bincount((n - low) * width + c)
     found = np.flatnonzero(counts)
     return Histogram(found // width + low, found % width, counts[found])
+
+
+def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:
+    """Whether a table of all cells there could be is small; Python's numbers never overflow."""
+    return (high - low + 1) * width <= max(_DENSE_CELLS, tasks)
 
 
 def _sorted_cells(n: IntArray, c: IntArray) -> Histogram:
