@@ -12,16 +12,14 @@ interval with clusters stands the one that does not know of them.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
 from coverage import PRIORS, Prior
-from measuring import machine, markdown
+from measuring import machine, markdown, publish, study_parser
 from passhat import Outcomes, estimate_all
 
 CLUSTERS = (10, 30)
@@ -124,10 +122,7 @@ def _row(word: str, way: str, cells: list[Cell]) -> tuple[object, ...]:
 
 def main() -> None:
     """Run the study and print it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
+    options = study_parser(__doc__, 200).parse_args()
     cells = [
         cell
         for prior in PRIORS
@@ -137,9 +132,7 @@ def main() -> None:
         for cell in study(prior, clusters, sizes, alike, options.repetitions)
     ]
     text = page(cells, options.repetitions)
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":

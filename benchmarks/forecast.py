@@ -9,7 +9,6 @@ Prints Markdown on standard output and its progress on standard error.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv, betaln, expit, gammaln, ndtri
 
-from measuring import ROOT, machine, markdown
+from measuring import ROOT, machine, markdown, publish, study_parser
 from passhat._arrays import FloatArray
 from passhat.estimates import metric
 from passhat.estimates.metrics import CountMetric
@@ -248,20 +247,16 @@ def page(repetitions: int, real_repetitions: int, source: Path) -> Iterator[str]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = study_parser(__doc__, 500)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--real-repetitions", type=int, default=200)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the real success rates")
-    parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     if options.quick:
         options.repetitions = options.real_repetitions = 20
     made = page(options.repetitions, options.real_repetitions, options.data / REAL)
     text = "\n".join(made) + "\n"
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":

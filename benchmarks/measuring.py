@@ -61,6 +61,22 @@ def write_section(name: str, text: str) -> None:
     RESULTS.write_text(f"{before}{start}\n{text.strip()}\n{stop}{after}", encoding="utf-8")
 
 
+def study_parser(about: str | None, repetitions: int | None = None) -> argparse.ArgumentParser:
+    """The options of a study that may become a page; ``about`` is the script's docstring."""
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    if repetitions is not None:
+        parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--markdown", type=Path, help="the page to write")
+    return parser
+
+
+def publish(text: str, page: Path | None) -> None:
+    """Print a study, and write its page where one is named."""
+    if page is not None:
+        page.write_text(text, encoding="utf-8")
+    print(text)
+
+
 def run_with_peers(
     script: str, section: str, peers: Sequence[str], measure: Callable[[], str]
 ) -> None:

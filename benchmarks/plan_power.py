@@ -12,13 +12,12 @@ spread over 25 pilots is printed.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from measuring import publish, study_parser
 from passhat.comparison.lift import Spread
 from passhat.estimates import metric
 from passhat.estimates.metrics import CountMetric
@@ -115,13 +114,9 @@ def table() -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
+    options = study_parser(__doc__).parse_args()
     text = "\n".join(table()) + "\n"
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,13 @@ of coverage.py, and beside them tasks that are all alike, where delta^k is exact
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from coverage import PRIORS
-from measuring import machine, markdown
+from measuring import machine, markdown, publish, study_parser
 from passhat import Outcomes, estimate_all
 from passhat._arrays import FloatArray
 from passhat.estimates.intervals.in_a_row import InARow
@@ -127,10 +125,7 @@ def _row(word: str, cells: list[Cell]) -> tuple[object, ...]:
 
 def main() -> None:
     """Run the study and print it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=300)
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
+    options = study_parser(__doc__, 300).parse_args()
     cells = [
         cell
         for name in NAMES
@@ -139,9 +134,7 @@ def main() -> None:
         for cell in study(name, tasks, attempts, options.repetitions)
     ]
     text = page(cells, options.repetitions)
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":

@@ -160,8 +160,8 @@ def measure_large(folder: str) -> str:
         [
             f"{machine()}, {os.cpu_count()} processors.",
             markdown(
-                ("command", "on", "tasks x attempts", "seconds", "megabytes at most"),
-                sorted(rows),
+                ("on", "command", "processor seconds", "on the clock", "megabytes at most"),
+                rows,
             ),
         ]
     )
@@ -211,8 +211,8 @@ def _asked(kind: str, tasks: int, each: int, one: str, two: str) -> list[tuple[s
     rows: list[tuple[str, ...]] = []
     for name, words in commands.items():
         found = measured(*words)
-        size = f"{tasks:,} x {each:,}"
-        rows.append((name, kind, size, f"{found.seconds:.1f}", f"{found.megabytes:.0f}"))
+        numbers = (f"{one:.0f}" for one in (found.busy, found.seconds, found.megabytes))
+        rows.append((f"{kind}, {tasks:,} tasks x {each:,}", name, *numbers))
         print(*rows[-1], file=sys.stderr, flush=True)
     return rows
 

@@ -12,16 +12,15 @@ truth and counts the tasks that were needed.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from measuring import publish, study_parser
 from passhat.estimates import pass_hat_k
 from passhat.sequential import ConfidenceSequence
 
@@ -188,10 +187,7 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=1000)
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
+    options = study_parser(__doc__, 1000).parse_args()
     cells = []
     for form in ("this suite", "new tasks"):
         for tasks in (24, 164, 500):
@@ -200,9 +196,7 @@ def main() -> None:
                 print(cells[-1], file=sys.stderr)
     lines = [*table(cells, options.repetitions), *peeking_table(options.repetitions)]
     text = "\n".join(lines) + "\n"
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":

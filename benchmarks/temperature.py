@@ -14,17 +14,15 @@ tasks are drawn with replacement from its 1,500.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from measuring import machine
+from measuring import machine, publish, study_parser
 from passhat.estimates import pass_at_k
 from passhat.examples import transformer
 from passhat.temperature import TaskSet, best_temperatures, family
@@ -200,13 +198,9 @@ def coverage_table() -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--markdown", type=Path)
-    options = parser.parse_args()
+    options = study_parser(__doc__).parse_args()
     text = "\n".join([*table(), *coverage_table()]) + "\n"
-    if options.markdown:
-        options.markdown.write_text(text, encoding="utf-8")
-    print(text)
+    publish(text, options.markdown)
 
 
 if __name__ == "__main__":
