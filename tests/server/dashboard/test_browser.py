@@ -146,6 +146,28 @@ def test_lists_by_keyboard_and_search(browser_page: Open, view: str, stored: Sto
     assert own.complaints == []
 
 
+def test_a_key_counts_as_soon_as_the_help_is_closed_and_not_before(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/")
+    focused = own.page.evaluate(
+        """() => {
+            const help = document.querySelector("#help");
+            const press = (target) => {
+                const key = { key: "j", bubbles: true, cancelable: true };
+                const left_alone = target.dispatchEvent(new KeyboardEvent("keydown", key));
+                return left_alone ? "nothing" : document.activeElement.getAttribute("href");
+            };
+            help.showModal();
+            const open = [press(document.activeElement), press(document.body)];
+            help.close();  // no frame is drawn before the key
+            return [...open, press(document.activeElement)];
+        }"""
+    )
+    assert focused == ["nothing", "nothing", f"/runs/{stored.c}"]
+    assert own.complaints == []
+
+
 def test_tasks_of_a_run_are_filtered_in_place(
     browser_page: Open, view: str, stored: Stored
 ) -> None:

@@ -100,7 +100,10 @@
   };
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const field = event.target.closest("input, select, textarea, dialog");
+    /* Asked of the page, not of where the key arrives: until the next frame is drawn, the focus
+       stays on the button of a dialog that has just been closed. */
+    if (one("dialog[open]")) return;
+    const field = event.target.closest("input, select, textarea");
     if (field) {
       if (event.key === "Escape" && field.matches("input")) field.blur();
       if (!field.matches("input[type=checkbox]")) return;
