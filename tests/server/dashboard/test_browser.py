@@ -240,3 +240,26 @@ def test_the_curve_is_named_and_says_its_values(
         f"{told['metric']} = {told['value']:.3f} [{told['low']:.3f}, {told['high']:.3f}]"
     )
     assert own.complaints == []
+
+
+def test_a_value_stays_said_when_the_page_scrolls_to_it(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}")
+    last = own.page.locator("#tasks .dots a").last
+    own.page.set_viewport_size({"width": 1400, "height": 300})
+    for come_to in ("focus", "hover"):
+        own.page.evaluate("scrollTo(0, 0)")
+        own.page.evaluate(
+            "() => new Promise((drawn) => {"
+            " requestAnimationFrame(() => requestAnimationFrame(drawn)); })"
+        )
+        assert own.page.evaluate("scrollY") == 0
+        getattr(last, come_to)()
+        own.page.wait_for_function("scrollY > 0")
+        own.page.evaluate("dispatchEvent(new Event('scroll'))")  # as late as it can come
+        expect(own.page.locator("#tip")).to_have_text(str(last.get_attribute("data-tip")))
+        expect(own.page.locator("#tip")).to_be_visible()
+    own.page.mouse.wheel(0, -5000)  # something else lies under the pointer
+    expect(own.page.locator("#tip")).to_be_hidden()
+    assert own.complaints == []

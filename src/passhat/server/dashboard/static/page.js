@@ -112,32 +112,32 @@
   });
   one("#keys")?.addEventListener("click", help);
 
-  /* Values on hover. */
+  /* Values on hover and on focus. When the page scrolls they are looked up again: something else lies
+     under a pointer that rests, and what has the focus has moved. */
   const tip = one("#tip");
-  const place = (x, y) => {
+  const say = (target, x, y) => {
+    tip.hidden = !target;
+    if (!target) return;
+    tip.textContent = target.dataset.tip;
     const box = tip.getBoundingClientRect();
     const left = Math.min(Math.max(6, x + 12), innerWidth - box.width - 6);
     const top = y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18;
     tip.style.left = `${left}px`;
     tip.style.top = `${top}px`;
   };
-  const say = (target, x, y) => {
-    tip.textContent = target.dataset.tip;
-    tip.hidden = false;
-    place(x, y);
+  const marked = (element) => element?.closest("[data-tip]");
+  const atFocus = () => {
+    const target = marked(document.activeElement);
+    const box = target?.getBoundingClientRect();
+    say(target, box?.left, box?.bottom);
   };
-  addEventListener("pointermove", (event) => {
-    const target = event.target.closest?.("[data-tip]");
-    if (target) say(target, event.clientX, event.clientY);
-    else tip.hidden = true;
+  let look = atFocus;
+  addEventListener("focusin", () => { look = atFocus; look(); });
+  addEventListener("pointermove", ({ clientX: x, clientY: y }) => {
+    look = () => say(marked(document.elementFromPoint(x, y)), x, y);
+    look();
   });
-  addEventListener("focusin", (event) => {
-    const target = event.target.closest?.("[data-tip]");
-    if (!target) { tip.hidden = true; return; }
-    const box = target.getBoundingClientRect();
-    say(target, box.left, box.bottom);
-  });
-  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+  addEventListener("scroll", () => look(), { passive: true, capture: true });
 
   /* What is shown has an address: filters go into it. */
   document.addEventListener("change", (event) => {
