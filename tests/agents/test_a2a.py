@@ -267,7 +267,7 @@ def test_a_task_is_cancelled_when_the_time_is_over(
 ) -> None:
     agent = Works("cancels")
     url = serving(lambda url: application(agent, url, streaming=True, versions=(version,)))
-    made = attempts(url, tmp_path, n=1, seconds=0.3)
+    made = attempts(url, tmp_path, n=1, seconds=1.5)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert len(set(agent.asked)) == 2  # each task once
     assert agent.answered.is_set()
@@ -280,7 +280,7 @@ def test_an_agent_that_does_not_cancel_changes_nothing(
     monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", 0.5)
     agent = Works(kind)
     url = serving(lambda url: application(agent, url, streaming=True))
-    made = attempts(url, tmp_path, n=1, seconds=0.3)
+    made = attempts(url, tmp_path, n=1, seconds=1.5)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert len(agent.asked) == 2
 
@@ -312,6 +312,6 @@ def test_a_real_agent_of_sdk_0_3_26_is_told_to_cancel(
     old_agent: Callable[[str, str], Iterator[str]], tmp_path: Path
 ) -> None:
     said = old_agent("works", "yes")
-    made = attempts(next(said), tmp_path, n=1, seconds=0.3)
+    made = attempts(next(said), tmp_path, n=1, seconds=1.5)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert [next(said), next(said)] == ["cancelled", "cancelled"]

@@ -83,7 +83,7 @@ def test_ctrl_c_is_a_clean_stop(tmp_path: Path) -> None:
     process = subprocess.Popen([*PASSHAT, "report", str(pipe)], stderr=subprocess.PIPE, text=True)
     with pipe.open("wb"):  # waits until passhat has opened the other end
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == ExitCode.STOPPED
     assert errors.strip() == "stopped"
 

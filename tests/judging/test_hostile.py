@@ -146,7 +146,7 @@ def test_nothing_is_left_when_a_judge_ends(best: SandboxKind, interpreter: Inter
     examiner = Examiner(best, interpreter, Limits(cpu_seconds=1))
     examiner.judge(TASK, HOSTILE["daemon"])
     examiner.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while _descendants() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert _descendants() == before

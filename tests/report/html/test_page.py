@@ -243,7 +243,7 @@ def test_a_click_on_a_dot_and_the_tools(browser_page: Page, two: Path) -> None:
     box = dots.bounding_box()
     page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
     page.wait_for_selector(".attempt.here")
-    assert page.url.endswith("#1")
+    expect(page).to_have_url(re.compile("#1$"))
 
 
 def test_charts_and_tables_have_names(browser_page: Page, two: Path) -> None:
