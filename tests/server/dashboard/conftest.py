@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from starlette.testclient import TestClient
@@ -22,6 +23,9 @@ from passhat.server.dashboard.guard import Access
 from passhat.store import AttemptRecord, RunRecord, Store, open_store, without_password
 from passhat.suites.base import Judgement, Task
 from postgres_cluster import Cluster
+
+if TYPE_CHECKING:
+    from playwright.sync_api import APIResponse, Page
 
 HOSTILE = (
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -140,7 +144,7 @@ def served(store: str, *options: str, folder: Path | None = None) -> Iterator[st
         yield process.stdout.readline().rpartition(" ")[2].strip()
     finally:
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
         assert "Traceback" not in said
 
@@ -153,3 +157,25 @@ def view(stored: Stored) -> Iterator[str]:
 
 
 Served = Callable[..., str]
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait for what a page comes to by itself.
+
+    Not with ``wait_for_function``: its second look is an ``eval``, which our pages forbid.
+    """
+    page.evaluate(
+        "() => new Promise((done, fail) => {"
+        f" setTimeout(() => fail(new Error(`never: {condition}`)), 60000);"
+        f" const look = () => ({condition}) ? done() : setTimeout(look, 20);"
+        " look(); })"
+    )
+
+
+def asked(page: Page, address: str) -> APIResponse:
+    """What is at an address, beside the page.
+
+    The server closes a connection that was silent for five seconds; who speaks at that moment
+    asks again.
+    """
+    return page.request.get(address, max_retries=5, timeout=60_000)

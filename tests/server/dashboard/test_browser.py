@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored
+from tests.server.dashboard.conftest import ATTEMPTS, TASKS, Stored, asked, until
 
 Open = Callable[..., Any]
 
@@ -113,9 +113,8 @@ def test_attempts_by_keyboard(browser_page: Open, view: str, stored: Stored) -> 
     press("ArrowLeft", "/attempt/retail/000/1")
     press("f", "/attempt/retail/000/1?verdict=failed")
     expect(own.page.get_by_role("switch", name="failed only")).to_be_checked()
-    failed = own.page.request.get(
-        f"{view}/runs/{stored.a}/attempts.json?verdict=failed&order=suite"
-    ).json()["attempts"]
+    failed = asked(own.page, f"{view}/runs/{stored.a}/attempts.json?verdict=failed&order=suite")
+    failed = failed.json()["attempts"]
     for one in [one for one in failed if (one["task"], one["attempt"]) > ("retail/000", 1)][:3]:
         press("j", f"/attempt/{one['task']}/{one['attempt']}?verdict=failed")
         expect(own.page.locator(".verdict-box")).to_contain_text("failed")
@@ -172,7 +171,7 @@ def test_tasks_of_a_run_are_filtered_in_place(
     browser_page: Open, view: str, stored: Stored
 ) -> None:
     own = browser_page(f"{view}/")
-    own.page.request.get(f"{view}/runs/{stored.a}.json")  # its estimates are known from here on
+    asked(own.page, f"{view}/runs/{stored.a}.json")  # its estimates are known from here on
     own.page.goto(f"{view}/runs/{stored.a}")
     expect(own.page.locator("#tasks [data-row]")).to_have_count(TASKS)
     expect(own.page.locator("#tasks .dots a")).to_have_count(TASKS * ATTEMPTS)
@@ -187,13 +186,10 @@ def test_tasks_of_a_run_are_filtered_in_place(
     own.page.evaluate("window.go()")
     expect(own.page.locator("#tasks [data-row]")).to_have_count(1)
     expect(own.page).to_have_url(re.compile("show=missing"))
-    own.page.locator("#tasks .dots a").nth(1).hover()
-    own.page.mouse.down()
-    own.page.wait_for_timeout(400)  # a list drawn again under the finger would eat the click
-    own.page.mouse.up()
+    own.page.locator("#tasks .dots a").nth(1).click()
     own.page.wait_for_url(f"{view}/runs/{stored.a}/attempt/retail/005/2")
-    asked = [one for one in own.requests if "part=tasks" in one]
-    assert [word for one in asked for word in ("never", "always", "missing") if word in one] == [
+    sent = [one for one in own.requests if "part=tasks" in one]
+    assert [word for one in sent for word in ("never", "always", "missing") if word in one] == [
         "never",
         "missing",
     ]
@@ -222,14 +218,15 @@ def test_two_runs_are_chosen_and_compared(browser_page: Open, view: str) -> None
 def test_the_curve_is_named_and_says_its_values(
     browser_page: Open, view: str, stored: Stored
 ) -> None:
-    own = browser_page(f"{view}/runs/{stored.b}")
+    own = browser_page(f"{view}/plan")
+    answer = asked(own.page, f"{view}/runs/{stored.b}.json").json()
+    own.page.goto(f"{view}/runs/{stored.b}")  # drawn once: what it computes is known
     curve = own.page.get_by_role("img", name="Capability and reliability over k")
     curve.wait_for()
     point = curve.locator(".point-1").last
     said = str(point.get_attribute("data-tip"))
     point.hover()
     expect(own.page.locator("#tip")).to_have_text(said)
-    answer = own.page.request.get(f"{view}/runs/{stored.b}.json").json()
     (run,) = answer["runs"]
     (told,) = (
         one
@@ -256,7 +253,7 @@ def test_a_value_stays_said_when_the_page_scrolls_to_it(
         )
         assert own.page.evaluate("scrollY") == 0
         getattr(last, come_to)()
-        own.page.wait_for_function("scrollY > 0")
+        until(own.page, "scrollY > 0")
         own.page.evaluate("dispatchEvent(new Event('scroll'))")  # as late as it can come
         expect(own.page.locator("#tip")).to_have_text(str(last.get_attribute("data-tip")))
         expect(own.page.locator("#tip")).to_be_visible()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
-from tests.server.dashboard.conftest import SECRET, served
+from tests.server.dashboard.conftest import SECRET, asked, served
 
 from passhat.server.dashboard.app import make_app
 from passhat.server.dashboard.guard import Access
@@ -54,7 +54,7 @@ def _running(folder: Path, store: str, how_many: int) -> Iterator[None]:
         yield
     finally:
         (folder / "go").touch()
-        assert [run.wait(60) for run in runs] == [0] * how_many
+        assert [run.wait(120) for run in runs] == [0] * how_many
 
 
 def test_two_runners_two_dashboards_and_a_server_that_restarts(
@@ -72,13 +72,13 @@ def test_two_runners_two_dashboards_and_a_server_that_restarts(
         expect(own.page.locator("main")).to_contain_text("No run is stored here yet")
         with _running(tmp_path, store, how_many=2):
             own.page.locator("[data-row] a").first.click(timeout=PATIENCE)  # it appears by itself
-            own.page.wait_for_url("**/runs/*")
+            own.page.wait_for_url("**/runs/*", timeout=PATIENCE)
             second = browser_page(other + own.page.url.removeprefix(address.rstrip("/")))
             for one in (own, second):
                 _in_the_middle(one)
             loads = [_loads(one) for one in (own, second)]
             own_postgres.kill()
-            assert own.page.request.get(own.page.url).status == 503
+            assert asked(own.page, own.page.url).status == 503
             own_postgres.start()
             (tmp_path / "go").touch()
             for one in (own, second):
@@ -106,6 +106,6 @@ def _at_the_end(own: Any) -> None:
     expect(own.page.locator("#curve-figure svg")).to_be_visible(timeout=PATIENCE)
     expect(own.page.locator("#battle tbody tr")).to_have_count(20, timeout=PATIENCE)
     expect(own.page.locator("#tasks .dots a")).to_have_count(ALL, timeout=PATIENCE)
-    told = own.page.request.get(own.page.url + ".json").json()["runs"][0]
+    told = asked(own.page, own.page.url + ".json").json()["runs"][0]
     expect(own.page.locator(".so-far .claim")).to_have_text(told["headline"], timeout=PATIENCE)
     assert told["attempts"] == ALL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.server.dashboard.conftest import write_run
 
 from passhat.errors import PasshatError
 from passhat.outcomes import Verdict
-from passhat.server.dashboard.reports import Reports
+from passhat.server.dashboard.reports import Kept, Reports
 from passhat.server.dashboard.summaries import Summaries
 from passhat.store import AttemptRecord, open_reading, open_store
 from passhat.store.sqlite_reading import SqliteReading
@@ -75,3 +76,18 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
         assert reports.whole(newer).report.run.outcomes.total_missing == 0
         reports.close()
         reading.close()
+
+
+def test_what_is_known_stays_until_something_newer_is() -> None:
+    kept: Kept[str] = Kept(100)
+    first: Future[str] = Future()
+    second: Future[str] = Future()
+    # A newer version is begun as soon as this one is there, before anybody else hears of it.
+    first.add_done_callback(lambda _: kept.keep("run", "2", second, 1))
+    kept.keep("run", "1", first, 1)
+    assert kept.newest("run") is None
+    first.set_result("one")
+    assert kept.newest("run") == "one"
+    second.set_result("two")
+    assert kept.newest("run") == "two"
+    assert kept._before == {}

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from passhat.errors import PasshatError
 from passhat.store.reading import Reading
@@ -67,5 +67,5 @@ class News:
     def _wake(self) -> None:
         with self._lock:
             for woken, loop in self._pages.items():
-                if not loop.is_closed():
+                with suppress(RuntimeError):  # its loop was closed a moment ago
                     loop.call_soon_threadsafe(woken.set)

@@ -192,29 +192,40 @@ class Kept(Generic[T]):
 
     def __init__(self, most_tasks: int) -> None:
         self._most = most_tasks
+        # Futures call back from the threads that complete them, or at once.
+        self._lock = threading.RLock()
         self._found: OrderedDict[str, tuple[str, Future[T], int]] = OrderedDict()
         self._before: dict[str, T] = {}
 
     def find(self, run: str, version: str) -> Future[T] | None:
-        found = self._found.get(run)
-        if found is None or found[0] != version:
-            return None
-        if _worth_another_try(found[1]):
-            return None
-        self._found.move_to_end(run)
-        return found[1]
+        with self._lock:
+            found = self._found.get(run)
+            if found is None or found[0] != version or _worth_another_try(found[1]):
+                return None
+            self._found.move_to_end(run)
+            return found[1]
 
     def keep(self, run: str, version: str, future: Future[T], tasks: int) -> None:
-        older = self._found.pop(run, None)
-        if older is not None and _succeeded(older[1]):
-            self._before[run] = older[1].result()
-        self._found[run] = (version, future, tasks)
-        future.add_done_callback(lambda done: _succeeded(done) and self._before.pop(run, None))
-        while (
-            len(self._found) > 1 and sum(size for _, _, size in self._found.values()) > self._most
-        ):
-            gone, _ = self._found.popitem(last=False)
-            self._before.pop(gone, None)
+        with self._lock:
+            older = self._found.get(run)
+            if older is not None and _succeeded(older[1]):
+                self._before[run] = older[1].result()
+            self._found[run] = (version, future, tasks)
+            self._found.move_to_end(run)
+            while len(self._found) > 1 and self._tasks() > self._most:
+                gone, _ = self._found.popitem(last=False)
+                self._before.pop(gone, None)
+        future.add_done_callback(lambda done: self._forget_before(run, done))
+
+    def _tasks(self) -> int:
+        return sum(size for _, _, size in self._found.values())
+
+    def _forget_before(self, run: str, done: Future[T]) -> None:
+        """What was known before goes when something newer is; not when that was replaced itself."""
+        with self._lock:
+            found = self._found.get(run)
+            if found is not None and found[1] is done and _succeeded(done):
+                self._before.pop(run, None)
 
     def is_busy(self, run: str, version: str) -> bool:
         """Whether another version is being computed: then a newer one has to wait its turn."""
@@ -229,8 +240,9 @@ class Kept(Generic[T]):
 
     def newest(self, run: str) -> T | None:
         """What the newest version said of which everything is known."""
-        found, before = self._found.get(run), self._before.get(run)
-        return found[1].result() if found is not None and _succeeded(found[1]) else before
+        with self._lock:
+            found, before = self._found.get(run), self._before.get(run)
+            return found[1].result() if found is not None and _succeeded(found[1]) else before
 
 
 def _worth_another_try(future: Future[T]) -> bool:

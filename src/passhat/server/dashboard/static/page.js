@@ -5,22 +5,69 @@
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
 
-  /* A list that looks again by itself leaves alone what somebody has begun with: also when the
-     question had to wait, and when its answer is there. */
-  const yields = (form, busy) => {
-    for (const moment of ["htmx:before:request", "htmx:before:swap"]) {
-      form.addEventListener(moment, (event) => {
-        if (event.detail.ctx.sourceEvent?.type === "refresh" && busy()) event.preventDefault();
-      });
-    }
+  /* From here on, not from a moment later: a choice made meanwhile would change nothing. */
+  window.htmx?.initialize();
+
+  /* What is drawn again under a finger would eat its click: answers wait until it has let go, and a
+     moment longer, since the click of a tap comes behind it. */
+  let down = false;
+  let soon = 0;
+  const waiters = [];
+  const letGo = () => {
+    if (!down || soon) return;
+    soon = setTimeout(() => {
+      down = false;
+      soon = 0;
+      for (const go of waiters.splice(0)) go();
+    }, 100);
+  };
+  addEventListener("pointerdown", ({ target }) => {
+    clearTimeout(soon);
+    soon = 0;
+    down = Boolean(target.closest("#list, #live, #tasks"));
+  }, true);
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, letGo, true);
+  /* Some releases are never told: those outside the window, or on a menu of the browser. */
+  addEventListener("blur", letGo);
+  addEventListener("pointermove", ({ buttons }) => { if (!buttons) letGo(); }, true);
+
+  /* What is being asked for: requests for one place are made one after the other. */
+  const asked = new Set();
+  const asking = (place) => [...asked].some((ctx) => ctx.target === place);
+  document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+    asked.add(ctx);
+    const ask = ctx.fetch;
+    ctx.fetch = async (...what) => {
+      const answer = await ask(...what);
+      const text = answer.text.bind(answer);
+      answer.text = async () => {
+        const found = await text();
+        while (down) await new Promise((go) => { waiters.push(go); });
+        return found;
+      };
+      return answer;
+    };
+  });
+  document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => asked.delete(ctx));
+
+  /* A list that looks again by itself does so when nobody waits for it: its question would take the
+     place of theirs. It leaves alone what somebody has begun with, also when the answer is there. */
+  const looksAgain = (form, place, busy) => {
+    form.addEventListener("htmx:before:swap", (event) => {
+      if (event.detail.ctx.sourceEvent?.type === "refresh" && busy()) event.preventDefault();
+    });
+    return () => {
+      if (asking(place)) return false;
+      if (!busy()) htmx.trigger(form, "refresh");
+      return true;
+    };
   };
 
   /* A run that goes on: the server says when, the page asks for what moved. */
   const live = one("[data-live]");
   if (live) {
-    const source = new EventSource(live.dataset.live);
     let waiting = false;
-    source.addEventListener("changed", () => {
+    const changed = () => {
       if (waiting) return;
       waiting = true;
       /* One drawing per frame that is seen: a hidden page draws when it is looked at again. */
@@ -29,36 +76,49 @@
         htmx.trigger("#live", "changed");
         tasks();
       });
-    });
+    };
+    let source = null;
+    const listen = () => {
+      source = new EventSource(live.dataset.live);
+      source.addEventListener("changed", changed);
+    };
+    listen();
+    addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", ({ persisted }) => { if (persisted) listen(); });
     /* The list of tasks follows more slowly, as it is filtered, unless somebody has turned its pages. */
-    const turned = () => one("#tasks [rel=prev]");
+    const form = one("form.tools");
+    const look = looksAgain(form, one("#tasks"), () => one("#tasks [rel=prev]"));
     let later = 0;
     let last = 0;
+    const ask = () => {
+      last = Date.now();
+      if (!look()) later = setTimeout(ask, 300);
+    };
     const tasks = () => {
       const wait = one("#tasks [data-row]") ? last + 2000 - Date.now() : 0;
       clearTimeout(later);
-      later = setTimeout(() => {
-        if (turned()) return;
-        last = Date.now();
-        htmx.trigger("form.tools", "refresh");
-      }, Math.max(0, wait));
+      later = setTimeout(ask, Math.max(0, wait));
     };
-    yields(one("form.tools"), turned);
-    addEventListener("pagehide", () => source.close());
     /* The store or the dashboard is away for a moment: what is shown stays, and is asked for again. */
-    for (const trouble of ["htmx:response:error", "htmx:error"]) {
-      one("#live").addEventListener(trouble, (event) => {
-        if (event.target.id === "live") setTimeout(() => htmx.trigger("#live", "changed"), 1500);
-      });
-    }
+    const again = (place, how) => {
+      for (const trouble of ["htmx:response:error", "htmx:error"]) {
+        place.addEventListener(trouble, ({ target, detail: { ctx } }) => {
+          if (target === place && !(ctx?.response?.status < 500)) how();
+        });
+      }
+    };
+    again(one("#live"), () => setTimeout(() => htmx.trigger("#live", "changed"), 1500));
+    again(form, () => {
+      clearTimeout(later);
+      later = setTimeout(ask, 1500);
+    });
   }
 
   /* The list of runs looks again by itself, unless somebody is choosing from it. */
   const filters = one("#filters");
   if (filters) {
     const busy = () => document.hidden || one("#list input:checked") || one("#list [rel=prev]");
-    setInterval(() => { if (!busy()) htmx.trigger("#filters", "refresh"); }, 3000);
-    yields(filters, busy);
+    setInterval(looksAgain(filters, one("#list"), busy), 3000);
   }
 
   /* Lines. */
@@ -112,8 +172,8 @@
   });
   one("#keys")?.addEventListener("click", help);
 
-  /* Values on hover and on focus. When the page scrolls they are looked up again: something else lies
-     under a pointer that rests, and what has the focus has moved. */
+  /* Values on hover and on focus. When the page scrolls or is drawn again they are looked up again:
+     something else lies under a pointer that rests, and what has the focus has moved. */
   const tip = one("#tip");
   const say = (target, x, y) => {
     tip.hidden = !target;
@@ -138,6 +198,7 @@
     look();
   });
   addEventListener("scroll", () => look(), { passive: true, capture: true });
+  document.addEventListener("htmx:after:swap", () => look());
 
   /* What is shown has an address: filters go into it. */
   document.addEventListener("change", (event) => {

@@ -52,12 +52,14 @@ def run(site: Site, ask: Ask) -> Answer:
         return Json(site.reports.data(summary))
     if ask.form == "csv":
         return Csv(text=as_csv(Report((site.reports.whole(summary).report,))))
+    # Before anything is looked up: what becomes ready meanwhile is then told once more, not never.
+    mark = mark_of(site, summary)
     known, trouble = _known(site, summary)
     context: dict[str, object] = {
         "run": summary,
         "known": known,
         "trouble": trouble,
-        "mark": mark_of(site, summary),
+        "mark": mark,
     }
     if ask.part != "tasks":
         context |= _live(site, summary, known)

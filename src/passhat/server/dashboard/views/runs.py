@@ -23,8 +23,8 @@ def runs(site: Site, ask: Ask) -> Answer:
         rows = [one.stored.to_dict() for one in reversed(found)]
         header = [*everything[0].stored.to_dict()] if everything else ["id"]
         return Csv(header, [[*row.values()] for row in rows])
-    page = ask.whole("page", 1)
     pages = max(1, -(-len(found) // _PAGE))
+    page = min(ask.whole("page", 1), pages)
     return Html(
         "_runs.html.j2" if ask.part == "list" else "runs.html.j2",
         {
