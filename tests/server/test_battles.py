@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,14 @@ Serving = Callable[[Callable[[str], Any]], str]
 ROOT = Path(__file__).parents[2]
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that are free now; asked for at once, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+@pytest.fixture
+def ports() -> Iterator[tuple[int, int]]:
+    """Two ports that are kept free until somebody asks for them by number."""
+    with socket.socket() as first, socket.socket() as second:
+        for one in (first, second):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", 0))  # and does not listen
+        yield int(first.getsockname()[1]), int(second.getsockname()[1])
 
 
 def scenario(folder: Path, *, green: str, white: str, config: str = "k = 1\ntask_id = 0") -> Path:
@@ -42,10 +41,10 @@ def scenario(folder: Path, *, green: str, white: str, config: str = "k = 1\ntask
 
 
 def test_a_scenario_from_start_to_end(
-    passhat: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    passhat: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    green, white = free_ports(2)
+    green, white = ports
     program = Path(sys.executable).parent / "passhat"
     note = tmp_path / "white.pid"
     wrapper = tmp_path / "white.sh"
@@ -60,7 +59,7 @@ def test_a_scenario_from_start_to_end(
         white=f"endpoint = 'http://127.0.0.1:{white}'\ncmd = 'sh {wrapper}'",
         config="k = 2\nnum_battles = 2",
     )
-    ended = passhat("battle", path, "-o", "result.json")
+    ended = passhat("battle", path, "-o", "result.json", "--wait", 120)
     assert ended.code == 0, ended.err
     assert "pass^2" in ended.out
     assert ended.err.count(" attempt ") == 4
@@ -171,15 +170,15 @@ def test_wrong_arguments(arguments: list[str], words: str, passhat: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("battle", "words"),
+    ("battle", "timeout", "words"),
     [
-        ({"state": "error", "error": "no green agent"}, "no green agent"),
-        ({"state": "finished"}, "without a result"),
-        ({"state": "running"}, "not finished after 0.3 s"),
+        ({"state": "error", "error": "no green agent"}, 60, "no green agent"),
+        ({"state": "finished"}, 60, "without a result"),
+        ({"state": "running"}, 0.3, "not finished after 0.3 s"),
     ],
 )
 def test_a_battle_without_a_result(
-    battle: dict[str, object], words: str, passhat: Any, serving: Serving
+    battle: dict[str, object], timeout: float, words: str, passhat: Any, serving: Serving
 ) -> None:
     async def create(_request: Request) -> Response:
         return JSONResponse({"battle_id": "b"}, 201)
@@ -190,7 +189,7 @@ def test_a_battle_without_a_result(
     routes = [Route("/battles", create, methods=["POST"]), Route("/battles/b", show)]
     url = serving(lambda _: Starlette(routes=routes))
     ended = passhat(
-        *("battle", "--backend", url, "--green", "g", "--opponent", "w=1", "--timeout", 0.3)
+        *("battle", "--backend", url, "--green", "g", "--opponent", "w=1", "--timeout", timeout)
     )
     assert ended.code == 2
     assert words in ended.err

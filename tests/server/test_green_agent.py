@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from passhat.report.building import build_report
 from passhat.server.green_app import LARGEST_REQUEST
 from passhat.server.requesting import Answered, request_assessment
 from passhat.store import open_store
 
 Serving = Callable[[Callable[[str], Any]], str]
+PATIENCE = 60
+"""Seconds; httpx's own limit of five is short on a machine that is shared."""
 OLD_CLIENT = Path(__file__).parents[1] / "old_a2a" / "client.py"
 
 
@@ -39,7 +43,7 @@ def sent_by_old_client(old_a2a: Path, url: str, text: str, *how: str) -> list[di
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -134,7 +138,7 @@ class Backend:
 
     async def play(self) -> None:
         self.battle["state"] = "running"
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
             reset = {"signal": "reset", "agent_id": "green-1", "backend_url": self.url}
             answered = await http.post(f"{self.green.launcher}/reset", json=reset)
             assert answered.status_code == 200
@@ -170,7 +174,10 @@ def test_a_battle_of_version_1_from_the_command_line(
     serving: Serving,
     passhat: Any,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for name in ("backends", "battles"):  # no line is lost because somebody else was busy
+        monkeypatch.setattr(f"passhat.server.{name}._SECONDS", float(PATIENCE))
     backend = Backend(old_a2a, white, start_green(), {"k": 2, "task_id": [0, 1], "win_at": 0})
     url = serving(backend.application)
     kept = tmp_path / "battle.json"
@@ -207,6 +214,46 @@ def test_a_backend_that_is_down_does_not_stop_the_evaluation(white: str, start_g
     assert found.completed
 
 
+def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
+    white: str, start_green: Any, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that hear nothing for five seconds give up."""
+    monkeypatch.setattr("passhat.server.green_agent._HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("passhat.server.backends._SECONDS", float(PATIENCE))
+    alive, met = threading.Event(), []
+
+    def until_alive() -> None:
+        alive.clear()
+        met.append(alive.wait(10))
+
+    def slow_report(*told: Any) -> Any:
+        until_alive()
+        return build_report(*told)
+
+    async def take(request: Request) -> Response:
+        if (await request.json())["is_result"]:
+            await asyncio.to_thread(until_alive)
+        return Response(status_code=204)
+
+    monkeypatch.setattr("passhat.server.evaluating.build_report", slow_report)
+    backend = Starlette(routes=[Route("/battles/b", take, methods=["POST"])])
+    start = {
+        "type": "battle_start",
+        "battle_id": "b",
+        "backend_url": serving(lambda _: backend),
+        "opponent_infos": [{"name": "white", "agent_url": white}],
+        "config": {"k": 1, "task_id": 0},
+    }
+
+    def hear(line: str) -> None:
+        if line.startswith("still working"):
+            alive.set()
+
+    found = asyncio.run(request_assessment(start_green().url, json.dumps(start), hear))
+    assert found.completed
+    assert met == [True, True]
+
+
 def test_tags_are_a_request_as_well(white: str, start_green: Any) -> None:
     config = '<env_config>{"k": 1, "task_id": 0}</env_config>'
     found, _ = sent(start_green().url, f"<white_agent_url>{white}</white_agent_url>{config}")
@@ -229,23 +276,26 @@ def test_an_agent_that_is_not_there_fails_the_evaluation(start_green: Any) -> No
 
 def test_a_token_is_asked_for(white: str, start_green: Any) -> None:
     green = start_green(token="open sesame")
-    card = httpx.get(f"{green.url}/.well-known/agent-card.json").json()
+    http = httpx.Client(timeout=PATIENCE)
+    card = http.get(f"{green.url}/.well-known/agent-card.json").json()
     versions = {one["protocolVersion"] for one in card["supportedInterfaces"]}
     assert versions == {"1.0", "0.3"}
-    assert httpx.post(green.url, json={}).status_code == 401
-    assert httpx.post(green.url, json={}, headers={"authorization": "Bearer x"}).status_code == 401
-    assert httpx.get(f"{green.launcher}/health").status_code == 200
-    assert httpx.get(f"{green.launcher}/status").status_code == 401
+    assert http.post(green.url, json={}).status_code == 401
+    assert http.post(green.url, json={}, headers={"authorization": "Bearer x"}).status_code == 401
+    assert http.get(f"{green.launcher}/health").status_code == 200
+    assert http.get(f"{green.launcher}/status").status_code == 401
+    http.close()
     found, _ = sent(green.url, asked_of(white, k=1, task_id=0), "open sesame")
     assert found.completed
 
 
 def test_a_large_request_is_refused(start_green: Any) -> None:
-    assert httpx.post(start_green().url, content=b"x" * (LARGEST_REQUEST + 1)).status_code == 413
+    large = b"x" * (LARGEST_REQUEST + 1)
+    assert httpx.post(start_green().url, content=large, timeout=PATIENCE).status_code == 413
 
 
 async def _hangs(_request: Request) -> Response:
-    await asyncio.sleep(30)
+    await asyncio.sleep(3600)
     return Response()
 
 
@@ -277,7 +327,7 @@ def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
         first = asyncio.create_task(request_assessment(green.url, text, hear))
         await alive.wait()
         second = await request_assessment(green.url, text, lambda _: None)
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
             status = (await http.get(f"{green.launcher}/status")).json()
             reset = (await http.post(f"{green.launcher}/reset", json={"signal": "reset"})).json()
         return await first, second, status, reset
@@ -293,9 +343,11 @@ def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{"])
 def test_a_reset_without_words_is_a_reset(body: bytes, start_green: Any) -> None:
-    answered = httpx.post(f"{start_green().launcher}/reset", content=body)
+    answered = httpx.post(f"{start_green().launcher}/reset", content=body, timeout=PATIENCE)
     assert answered.json() == {"status": "reset", "stopped": 0, "backend_told": False}
 
 
 def test_another_signal_is_refused(start_green: Any) -> None:
-    assert httpx.post(f"{start_green().launcher}/reset", json={"signal": "x"}).status_code == 400
+    told = {"signal": "x"}
+    answered = httpx.post(f"{start_green().launcher}/reset", json=told, timeout=PATIENCE)
+    assert answered.status_code == 400

@@ -37,7 +37,7 @@ def test_a_reset_clears_its_memory(serving: Serving, white_module: ModuleType) -
     agent = white_module.WhiteAgent("demo:careful")
     asyncio.run(agent.session("c"))
     url = serving(lambda url: white_module.application(agent, url))
-    assert httpx.post(f"{url}/reset").json() == {"status": "reset"}
+    assert httpx.post(f"{url}/reset", timeout=60).json() == {"status": "reset"}
     assert not agent.sessions
 
 

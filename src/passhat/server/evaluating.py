@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -77,7 +78,8 @@ async def evaluate(
             raise Stopped
         runs[role] = run_from_store(store, store.find(plan.record.id))
     options = ReportOptions(ks=tuple(sorted({1, asked.k})), with_tasks=True)
-    report = build_report(list(runs.values()), options)
+    # Beside the event loop, which gives signs of life meanwhile.
+    report = await asyncio.to_thread(build_report, list(runs.values()), options)
     return Result(
         text=_summary(asked, dict(zip(runs, report.runs, strict=True))),
         # Attempts of several participants would be taken for those of one.

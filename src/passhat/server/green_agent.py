@@ -122,30 +122,30 @@ class GreenAgent(AgentExecutor):
         telling = asyncio.create_task(_tell(lines, updater))
         try:
             result = await self._result(asked, task_id, stop, seen)
-        except Stopped as error:
-            result = _failed(str(error))
-        except Exception as error:  # whoever waits for the result must hear of it
-            known = str(error) if isinstance(error, PasshatError) else repr(error)
-            result = _failed(self._settings.redact(f"the evaluation failed: {known}"))
+            self._say(result.text)
+            if reports is not None:  # a slow backend is waited for, with signs of life
+                reports.result(result.winner, result.text, result.data)
+                await reports.close()
+                if reports.lost:
+                    self._say(f"{reports.lost} reports did not reach {asked.battle}")
         finally:
             lines.put_nowait(None)
             await telling
-        self._say(result.text)
-        if reports is not None:
-            reports.result(result.winner, result.text, result.data)
-            await reports.close()
-            if reports.lost:
-                self._say(f"{reports.lost} reports did not reach {asked.battle}")
         await _finish(result, updater)
 
     async def _result(
         self, asked: Assessment, task_id: str, stop: Stop, seen: Callable[[str], None]
     ) -> Result:
-        with open_store(self._settings.store_path) as store:
-            name = asked.battle.id if asked.battle is not None else task_id
-            return await evaluate(
-                asked, store, name=name, redact=self._settings.redact, stop=stop, seen=seen
-            )
+        name = asked.battle.id if asked.battle is not None else task_id
+        redact = self._settings.redact
+        try:
+            with open_store(self._settings.store_path) as store:
+                return await evaluate(asked, store, name=name, redact=redact, stop=stop, seen=seen)
+        except Stopped as error:
+            return _failed(str(error))
+        except Exception as error:  # whoever waits for the result must hear of it
+            known = str(error) if isinstance(error, PasshatError) else repr(error)
+            return _failed(redact(f"the evaluation failed: {known}"))
 
 
 async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:

@@ -222,6 +222,11 @@ def test_a_deep_link_opens_the_right_attempt(
     assert len(turns) > 2
     last = " ".join(turns[-1].split())
     assert last[:40] in " ".join(told.split())
+    at_once = own.page.evaluate(
+        "() => { location.hash = '#retail/007#2'; dispatchEvent(new Event('hashchange'));"
+        " return document.querySelectorAll('.attempt.here .turn').length; }"
+    )
+    assert at_once > 2  # no frame is drawn before
 
 
 def test_a_click_on_a_dot_and_the_tools(browser_page: Page, two: Path) -> None:
@@ -283,6 +288,10 @@ def test_five_hundred_tasks_stay_small_and_two_thousand_open_at_once(
     own.page.select_option("#sort", "name")
     own.page.locator("#more").scroll_into_view_if_needed()
     own.page.wait_for_function("document.querySelectorAll('.task').length > 100")
+    own.page.set_viewport_size({"width": 1400, "height": 16_000})  # the end is in sight for long
+    own.page.wait_for_function(
+        "document.querySelector('#more').getBoundingClientRect().top > innerHeight"
+    )
 
 
 def test_what_sources_say_is_text_never_markup(browser_page: Page, tmp_path: Path) -> None:

@@ -39,6 +39,6 @@
     link.href = URL.createObjectURL(file);
     link.download = data.dataset.file;
     link.click();
-    URL.revokeObjectURL(link.href);
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);  // a browser may begin to read late
   });
 })();

@@ -148,14 +148,15 @@
   function conversation(turns) {
     const node = make("details", "", "talk");
     node.append(make("summary", `Conversation, ${turns.length} turns`));
-    node.addEventListener("toggle", () => {
+    node.tell = () => {
       if (!node.open || node.children.length > 1) return;
       for (const [role, text] of turns) {
         const turn = make("div", "", "turn");
         turn.append(make("b", role), make("pre", data.texts[text]));
         node.append(turn);
       }
-    });
+    };
+    node.addEventListener("toggle", node.tell);
     return node;
   }
 
@@ -203,11 +204,14 @@
     for (const task of chosen.slice(drawn, upTo)) piece.append(row(task));
     drawn = Math.max(drawn, Math.min(upTo, chosen.length));
     list.append(piece);
+    /* Only changes are told: an end that is still in sight, or already again, would not be. */
+    end.unobserve(more);
+    end.observe(more);
   }
 
-  new IntersectionObserver((seen) => {
-    if (seen.some((entry) => entry.isIntersecting) && drawn < chosen.length) draw();
-  }, { rootMargin: "600px" }).observe(more);
+  const end = new IntersectionObserver((seen) => {
+    if (seen.at(-1).isIntersecting && drawn < chosen.length) draw();
+  }, { rootMargin: "600px" });
   /* Paper has no scrolling: a few hundred rows are all that anyone prints. */
   addEventListener("beforeprint", () => draw(Math.min(chosen.length, 500)));
   byId("find").addEventListener("input", choose);
@@ -256,18 +260,21 @@
     node.open = true;
     fill(node, task);
     for (const old of list.querySelectorAll(".here")) old.classList.remove("here");
-    let target = node;
+    let target = node, talk = null;
     if (parts && id === parts[1]) {
       const wanted = `${id}#${parts[2]}@${parts[3] || 1}`;
       const found = [...node.querySelectorAll(".attempt")].find((a) => a.dataset.attempt === wanted);
       if (found) {
         target = found;
         found.classList.add("here");
-        const talk = found.querySelector(".talk");
-        if (talk) talk.open = true;
+        talk = found.querySelector(".talk");
       }
     }
     target.scrollIntoView({ block: "center" });
+    if (talk) {
+      talk.open = true;
+      talk.tell();  // now: that it was opened is told a frame later
+    }
   }
   addEventListener("hashchange", follow);
 
