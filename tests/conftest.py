@@ -185,8 +185,8 @@ def browser() -> Iterator[Browser]:
     """
     from playwright.sync_api import expect, sync_playwright
 
-    # As long as a click waits: the machine may be busy with everybody else's tests.
-    expect.set_options(timeout=30_000)
+    # As long as all else waits below: the machine may be busy with everybody else's tests.
+    expect.set_options(timeout=60_000)
     found = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip(f"no Chromium is installed ({', '.join(_BROWSERS)})")
@@ -207,6 +207,7 @@ def browser_page(browser: Browser) -> Iterator[Callable[..., Watched]]:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=dark_or_light
         )
+        context.set_default_timeout(60_000)
         own = Watched(context.new_page())
         opened.append(own)
         own.page.on(

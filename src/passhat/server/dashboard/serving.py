@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Callable
 
@@ -78,4 +80,10 @@ def serve(
             ws="none",
         )
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_no_farewell)
     server.run(sockets=[listening])
+
+
+def _is_no_farewell(record: logging.LogRecord) -> bool:
+    """Answers that were still being made when the server ended are no fault worth a traceback."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
