@@ -192,7 +192,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip(f"no Chromium is installed ({', '.join(_BROWSERS)})")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=flags)
+        started = playwright.chromium.launch(executable_path=found, args=flags, timeout=120_000)
         yield started
         started.close()
 
