@@ -13,20 +13,22 @@
   let down = false;
   let soon = 0;
   const waiters = [];
+  const letAllGo = () => { for (const go of waiters.splice(0)) go(); };
   const letGo = () => {
     if (!down || soon) return;
     soon = setTimeout(() => {
       down = false;
       soon = 0;
-      for (const go of waiters.splice(0)) go();
+      letAllGo();
     }, 100);
   };
-  addEventListener("pointerdown", ({ target }) => {
+  addEventListener("pointerdown", ({ button, target }) => {
     clearTimeout(soon);
     soon = 0;
-    down = Boolean(target.closest("#list, #live, #tasks"));
+    down = button !== 2 && Boolean(target.closest("#list, #live, #tasks"));
+    if (!down) letAllGo();
   }, true);
-  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, letGo, true);
+  for (const end of ["pointerup", "pointercancel", "keydown"]) addEventListener(end, letGo, true);
   /* Some releases are never told: those outside the window, or on a menu of the browser. */
   addEventListener("blur", letGo);
   addEventListener("pointermove", ({ buttons }) => { if (!buttons) letGo(); }, true);
