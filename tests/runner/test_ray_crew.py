@@ -1,0 +1,37 @@
+"""The watch over the head of a cluster, without Ray between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from passhat.errors import EngineUnavailable
+from passhat.runner import ray_crew
+from passhat.runner.ray_crew import RayCrew
+
+
+def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Longer than a head is missed for, and then one knock goes wrong; later ones do not."""
+    monkeypatch.setattr(ray_crew, "_HEAD_SECONDS", 0.05)
+    knocks: list[str] = []
+
+    async def knocked(*_: object) -> Any:
+        knocks.append("")
+        if len(knocks) == 1:
+            time.sleep(0.1)  # the loop itself stands still
+            raise OSError("not now")
+        if len(knocks) > 3:
+            raise OSError("never again")
+        return None, SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(asyncio, "open_connection", knocked)
+    crew = RayCrew(None, [], SimpleNamespace(), SimpleNamespace(), "127.0.0.1:1")  # type: ignore[arg-type]
+    with pytest.raises(EngineUnavailable, match="takes no connection any more"):
+        asyncio.run(asyncio.wait_for(crew._watch_head(), 60))
+    assert len(knocks) >= 6
