@@ -11,7 +11,7 @@ import pytest
 
 from passhat.errors import EngineUnavailable
 from passhat.runner import ray_crew
-from passhat.runner.ray_crew import RayCrew
+from passhat.runner.ray_crew import RayCrew, line_of
 
 
 def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
@@ -35,3 +35,18 @@ def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
     with pytest.raises(EngineUnavailable, match="takes no connection any more"):
         asyncio.run(asyncio.wait_for(crew._watch_head(), 60))
     assert len(knocks) >= 6
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("ray is away\nsee there", "ray is away"),
+        ("It failed, because:\n  of this\nand more", "It failed, because: of this"),
+        (
+            'From server:\nTraceback (most recent call last):\n  File "x"\nTimeoutError: late\n',
+            "From server: TimeoutError: late",
+        ),
+    ],
+)
+def test_of_what_ray_says_the_reason_is_shown(said: str, shown: str) -> None:
+    assert line_of(ConnectionError(said)) == shown

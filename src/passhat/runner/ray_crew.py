@@ -311,8 +311,13 @@ def connection_lost(why: object) -> EngineUnavailable:
 
 
 def line_of(error: BaseException) -> str:
-    """The beginning of what an error says; Ray's first line may only say that more follows."""
+    """The beginning of what an error says; Ray's first line may only say that more follows.
+
+    Of a traceback that Ray passes on, the end: what went wrong, without the way there.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any(line.startswith("Traceback (most recent") for line in lines):
+        lines = [lines[0].removesuffix(":") + ": " + lines[-1]]
     if len(lines) > 1 and lines[0].endswith(":"):
         lines = [" ".join(lines[:2]), *lines[2:]]
     return (lines or [type(error).__name__])[0][:200]
