@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.errors import InvalidValue
+from passhat.errors import EngineUnavailable, InvalidValue
 from passhat.outcomes import Verdict
 from passhat.runner.on_ray import OnRay
 from passhat.runner.set_up import SetUp
@@ -292,6 +292,27 @@ def test_a_wrong_address_is_told_at_once(
     assert "ray start --head" in ended.err
     with open_store() as store:
         assert store.runs() == []
+
+
+def test_a_head_that_is_too_busy_to_take_us_in_is_asked_again() -> None:
+    asked: list[str] = []
+
+    def init(address: str, **_: object) -> None:
+        asked.append(address)
+        if len(asked) < failing:
+            raise ConnectionAbortedError("Initialization failure from server:\nProxy failed")
+
+    plan: Any = SimpleNamespace(suite=SimpleNamespace())
+    for failing, tries in ((3, 3), (9, 3)):
+        asked.clear()
+        engine = OnRay(plan, SetUp("x", "y"), [plan], "auto")
+        engine._ray = SimpleNamespace(init=init, is_initialized=lambda: False)
+        if failing > tries:
+            with pytest.raises(EngineUnavailable, match="failure from server: Proxy failed"):
+                engine._connect()
+        else:
+            engine._connect()
+        assert asked == ["auto"] * tries
 
 
 def test_where_to_run_is_read_from_the_option() -> None:
