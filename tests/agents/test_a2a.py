@@ -28,9 +28,10 @@ from starlette.applications import Starlette
 from passhat.agents import load_agent
 from passhat.agents.a2a_replies import Reply
 from passhat.outcomes import FailureCategory, Verdict
-from passhat.runner import Limits, run_attempts
+from passhat.runner import run_attempts
 from passhat.runner.planning import plan_run
 from passhat.runner.running import Stop
+from passhat.runner.time_limits import Clock, Watch
 from passhat.store import AttemptRecord, open_store
 from passhat.suites.base import Judgement, Task, Turn
 
@@ -129,11 +130,10 @@ def application(
 
 
 def attempts(
-    url: str, tmp_path: Path, n: int = 4, *, seconds: float = 60, stop: Stop | None = None
+    url: str, tmp_path: Path, n: int = 4, *, stop: Stop | None = None
 ) -> list[AttemptRecord]:
     made: list[AttemptRecord] = []
-    limits = Limits(step_seconds=seconds)
-    plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n, limits=limits)
+    plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n)
     with open_store(str(tmp_path / "store.db")) as store:
         work = run_attempts(plan, store, stop or Stop(), lambda record, _: made.append(record))
         asyncio.run(work)
@@ -261,30 +261,59 @@ class Works(Counts):
         self.answered.set()
 
 
+@pytest.fixture
+def over_once_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of an attempt is over as soon as its task is known here, and not before."""
+    clocks: list[Clock] = []
+    make, take = Watch.clock, Reply.take
+
+    def noted(watch: Watch) -> Clock:
+        clocks.append(make(watch))
+        return clocks[-1]
+
+    def take_and_end(reply: Reply, event: StreamResponse) -> None:
+        take(reply, event)
+        assert reply.task_id
+        (own,) = (one for one in clocks if one._task is asyncio.current_task())
+        own.due = 0.0
+
+    monkeypatch.setattr(Watch, "clock", noted)
+    monkeypatch.setattr(Reply, "take", take_and_end)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is told to cancel may take its time."""
+    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("over_once_begun", "patient")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_a_task_is_cancelled_when_the_time_is_over(
     version: str, serving: Serving, tmp_path: Path
 ) -> None:
     agent = Works("cancels")
     url = serving(lambda url: application(agent, url, streaming=True, versions=(version,)))
-    made = attempts(url, tmp_path, n=1, seconds=1.5)
+    made = attempts(url, tmp_path, n=1)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert len(set(agent.asked)) == 2  # each task once
     assert agent.answered.is_set()
 
 
-@pytest.mark.parametrize("kind", ["refuses", "hangs"])
+@pytest.mark.usefixtures("over_once_begun")
+@pytest.mark.parametrize(("kind", "seconds"), [("refuses", 60.0), ("hangs", 3.0)])
 def test_an_agent_that_does_not_cancel_changes_nothing(
-    kind: str, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, seconds: float, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", 0.5)
+    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", seconds)
     agent = Works(kind)
     url = serving(lambda url: application(agent, url, streaming=True))
-    made = attempts(url, tmp_path, n=1, seconds=1.5)
+    made = attempts(url, tmp_path, n=1)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert len(agent.asked) == 2
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_task_is_cancelled_when_the_user_gives_up(
     serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,10 +337,11 @@ def test_a_task_is_cancelled_when_the_user_gives_up(
     assert agent.answered.is_set()
 
 
+@pytest.mark.usefixtures("over_once_begun", "patient")
 def test_a_real_agent_of_sdk_0_3_26_is_told_to_cancel(
     old_agent: Callable[[str, str], Iterator[str]], tmp_path: Path
 ) -> None:
     said = old_agent("works", "yes")
-    made = attempts(next(said), tmp_path, n=1, seconds=1.5)
+    made = attempts(next(said), tmp_path, n=1)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]
     assert [next(said), next(said)] == ["cancelled", "cancelled"]

@@ -86,7 +86,7 @@ async def _endless_stream() -> AsyncIterator[bytes]:
 
 
 async def _hangs(_asked: str) -> Response:
-    await asyncio.sleep(30)
+    await asyncio.sleep(60)
     return Response()
 
 
@@ -95,7 +95,7 @@ def _stream(body: Callable[[], AsyncIterator[bytes]]) -> Answer:
 
 
 def attempted(
-    url: str, folder: Path, *, n: int = 2, step_seconds: float = 20
+    url: str, folder: Path, *, n: int = 2, step_seconds: float = 60
 ) -> list[AttemptRecord]:
     (folder / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "yes?", "answer": "yes"}))
     made: list[AttemptRecord] = []
@@ -139,7 +139,7 @@ def test_a_hostile_agent_fails_its_own_attempt(
     answer: Answer, streams: bool, category: str, words: str, serving: Serving, tmp_path: Path
 ) -> None:
     url = serving(hostile(answer, capabilities={"streaming": streams}))
-    made = attempted(url, tmp_path, n=1, step_seconds=0.5 if answer is _hangs else 20)
+    made = attempted(url, tmp_path, n=1, step_seconds=0.5 if answer is _hangs else 60)
     assert [one.judgement.why for one in made] == [category], made[0].judgement
     assert words in made[0].judgement.detail
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from passhat.agents import pacing
 from passhat.agents.base import Meter, ProviderFault, Usage
 from passhat.agents.providers import Provider
+from passhat.agents.rates import Bucket
 from passhat.store import open_store
 
 if TYPE_CHECKING:
@@ -75,19 +77,29 @@ def test_a_storm_of_429_is_waited_out_off_the_agents_clock(
 
 
 @pytest.mark.usefixtures("questions", "way")
-def test_all_who_make_attempts_share_one_rate(passhat: Passhat, serve: Serve, answer: Any) -> None:
-    """Four calls at once and four more per second; two rates would make eight of them at once."""
+def test_all_who_make_attempts_share_one_rate(
+    passhat: Passhat, serve: Serve, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four calls at once and four more per second, whoever makes them: this process counts."""
+    taken: list[float] = []
     times: list[float] = []
+    take = Bucket.take
+
+    def noted(bucket: Bucket, now: float) -> float:
+        taken.append(now)
+        return take(bucket, now)
 
     def script(_body: Body) -> Answer:
         times.append(time.monotonic())
         return answer("yes")  # type: ignore[no-any-return]
 
+    monkeypatch.setattr(Bucket, "take", noted)
     with serve(script) as (url, _):
         command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "2", "--jobs", "8")
         assert passhat(*command, "--rate", "4/s").code == 0
-    assert len(times) == 10
-    assert times[-1] - times[0] > 1.2
+    assert (len(taken), len(times)) == (10, 10)
+    # Never sooner, however late any of them comes: six of ten wait for a quarter of a second each.
+    assert times[-1] - taken[0] > 1.49
 
 
 @pytest.mark.usefixtures("questions")
@@ -234,17 +246,43 @@ def test_mistakes_in_the_word_are_explained(passhat: Passhat) -> None:
     assert (ended.code, "no such provider" in ended.err) == (2, True)
 
 
-class _Paused:
-    """A clock that remembers whether it ever stood still."""
+class _Time:
+    """Goes on only while somebody sleeps, so that nothing comes late."""
 
     def __init__(self) -> None:
-        self.pauses = 0
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        end = self.now + seconds
+        for _ in range(5):  # whoever else is about to sleep begins now, too
+            await asyncio.sleep(0)
+        self.now = max(self.now, end)
+
+
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> _Time:
+    """The time that calls are paced by."""
+    made = _Time()
+    monkeypatch.setattr(pacing, "time", made)
+    monkeypatch.setattr(pacing, "asyncio", made)
+    return made
+
+
+class _Paused:
+    """A clock that remembers for how long it stood still."""
+
+    def __init__(self, time: _Time) -> None:
+        self._time = time
+        self._since = self.paused = 0.0
 
     def pause(self) -> None:
-        self.pauses += 1
+        self._since = self._time.now
 
     def resume(self) -> None:
-        return
+        self.paused += self._time.now - self._since
 
 
 class _Status(Exception):
@@ -260,8 +298,8 @@ class _Status(Exception):
 _SDK: Any = SimpleNamespace(APIStatusError=_Status, APIConnectionError=ConnectionError)
 
 
-def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait() -> None:
-    async def play() -> tuple[int, int, list[str]]:
+def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait(calm: _Time) -> None:
+    async def play() -> tuple[int, list[float], list[str]]:
         provider = Provider("openai", "here", _SDK)
         told = asyncio.Event()
         made: list[str] = []
@@ -269,7 +307,7 @@ def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait() -> None:
         async def refused_once() -> tuple[str, Usage]:
             if not told.is_set():
                 told.set()
-                raise _Status(429, {"retry-after": "0.05"})
+                raise _Status(429, {"retry-after": "7"})
             made.append("first")
             return "yes", Usage(1, 0.0)
 
@@ -278,7 +316,7 @@ def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait() -> None:
             return "yes", Usage(1, 0.0)
 
         mine, theirs = Meter(), Meter()
-        clocks = _Paused(), _Paused()
+        clocks = _Paused(calm), _Paused(calm)
         mine.timed_by(clocks[0])
         theirs.timed_by(clocks[1])
         first = asyncio.create_task(provider.call(refused_once, mine, Usage(), model="m"))
@@ -286,19 +324,19 @@ def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait() -> None:
         await asyncio.sleep(0)
         await provider.call(other, theirs, Usage(), model="m")
         await first
-        return mine.retries, clocks[1].pauses, made
+        return mine.retries, [clock.paused for clock in clocks], made
 
-    retries, pauses, made = asyncio.run(play())
+    retries, paused, made = asyncio.run(play())
     assert retries == 1
-    assert pauses >= 1
+    assert min(paused) >= 7
     assert sorted(made) == ["first", "second"]
 
 
-def test_a_rate_spreads_calls_off_the_clock() -> None:
-    async def play() -> int:
+def test_a_rate_spreads_calls_off_the_clock(calm: _Time) -> None:
+    async def play() -> float:
         provider = Provider("openai", "here", _SDK)
         provider.limit(per_second=100)
-        meter, clock = Meter(), _Paused()
+        meter, clock = Meter(), _Paused(calm)
         meter.timed_by(clock)
 
         async def work() -> tuple[str, Usage]:
@@ -307,9 +345,9 @@ def test_a_rate_spreads_calls_off_the_clock() -> None:
         for _ in range(105):
             await provider.call(work, meter, Usage(), model="m")
         assert meter.usage == Usage(105, None)
-        return clock.pauses
+        return clock.paused
 
-    assert asyncio.run(play()) >= 1
+    assert asyncio.run(play()) == pytest.approx(0.05)  # the last five, a hundredth each
 
 
 def test_retries_that_are_used_up_say_so() -> None:

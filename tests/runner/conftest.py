@@ -41,6 +41,10 @@ def slow(prompt):
     time.sleep(0.05)
     return "yes"
 
+async def aslow(prompt):
+    await asyncio.sleep(0.05)
+    return "yes"
+
 class Remembers:
     def __init__(self):
         self.heard = []

@@ -9,6 +9,7 @@ is still being imported. Prints, as JSON lines, the attempts that were finished 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import random
@@ -24,6 +25,10 @@ from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
 ATTEMPTS = 400
+AHEAD = 32
+"""So many attempts beyond what was heard of may be made: a slow listener does not miss the run."""
+SMALLEST_PIPE = 4096
+SIGN = b"." * (SMALLEST_PIPE // AHEAD)
 
 
 class Slow:
@@ -47,11 +52,11 @@ def plan() -> RunPlan:
 
 
 def run(path: str, told: int | None = None) -> None:
-    """Make what is left; a byte for every attempt that was written goes to ``told``."""
+    """Make what is left; a sign for every attempt that was written goes to ``told``."""
 
     def seen(_record: AttemptRecord, _progress: Progress) -> None:
         if told is not None:
-            os.write(told, b".")
+            os.write(told, SIGN)
 
     with open_store(path) as store:
         store.release(plan().record.id)
@@ -70,13 +75,14 @@ def main(path: str, times: int, seed: int) -> None:
     moments = random.Random(seed)
     for _ in range(times):
         hears, told = os.pipe()
+        fcntl.fcntl(told, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
         child = os.fork()
         if child == 0:
             run(path, told)
             os._exit(0)
         os.close(told)
         # So far into the run, and then a little: how fast it goes depends on the machine.
-        wanted = moments.randrange(120)
+        wanted = moments.randrange(120) * len(SIGN)
         while wanted > 0 and (heard := os.read(hears, wanted)):
             wanted -= len(heard)
         time.sleep(moments.uniform(0.0, 0.02))

@@ -62,7 +62,7 @@ def played(here: ChatAgent, play: Callable[[Office], Awaitable[None]]) -> Office
         if here.provider.pace.is_limited:
             for worker in office.workers:
                 worker.provider.limit(1e9)  # it is the gatekeeper's that counts
-        async with asyncio.timeout(20), office.open():
+        async with asyncio.timeout(60), office.open():
             await play(office)
         return office
 

@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.errors import InvalidValue
+from passhat.errors import EngineUnavailable, InvalidValue
 from passhat.outcomes import Verdict
 from passhat.runner.on_ray import OnRay
 from passhat.runner.set_up import SetUp
@@ -45,10 +46,16 @@ def note(text):
     os.write(fd, (text + "\\n").encode())
     os.close(fd)
 
+def begun():
+    with open("notes", "rb") as notes:
+        return notes.read().count(b"\\n")
+
 def agent(prompt, task, seed):
     note(f"{os.getpid()} {task} {seed}")
     if task == "deadly":
         os._exit(1)
+    while os.path.exists("hold") and begun() >= 100:
+        time.sleep(0.01)
     time.sleep(0.03)
     return "yes"
 """
@@ -60,6 +67,17 @@ def notes(folder: Path) -> Path:
     """Where an agent that takes 30 ms writes down every attempt that is begun."""
     (folder / "noting.py").write_text(AGENT)
     return folder / "notes"
+
+
+@contextmanager
+def held(notes: Path) -> Iterator[None]:
+    """Nobody gets beyond the hundredth attempt: what is done here comes before the end."""
+    hold = notes.with_name("hold")
+    hold.touch()
+    try:
+        yield
+    finally:
+        hold.unlink()
 
 
 def write_tasks(folder: Path, *names: str) -> None:
@@ -92,6 +110,17 @@ def wait_for(notes: Path, count: int, over: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def wait_for_kept() -> None:
+    """Until something has come back and was written."""
+    end = time.monotonic() + 60
+    while True:
+        with open_store(must_exist=True) as store:
+            if any(run.attempts for run in store.runs()):
+                return
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def begun_again(notes: Path) -> int:
     return sum(many - 1 for many in Counter(map(tuple, (one[1:] for one in begun(notes)))).values())
 
@@ -105,13 +134,15 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
     over = threading.Event()
 
     def kill() -> None:
-        wait_for(notes, 60, over.is_set)
+        wait_for(notes, 40, over.is_set)
         os.kill(int(begun(notes)[-1][0]), signal.SIGKILL)
-        wait_for(notes, 120, over.is_set)
+        wait_for(notes, 80, over.is_set)
         own_postgres.kill()
         own_postgres.start()
+        hold.close()
 
-    with ThreadPoolExecutor() as beside:
+    with ThreadPoolExecutor() as beside, ExitStack() as hold:
+        hold.enter_context(held(notes))
         killing = beside.submit(kill)
         ended = passhat("run", *NOTING, "--store", place, "-n", "15", "--jobs", "4")
         over.set()
@@ -210,10 +241,12 @@ def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
     kill_ray_cluster: Callable[[], None],
 ) -> None:
     command = (*NOTING, "-n", "40", "--jobs", "2")
-    process = start(ray_cluster, "--on", "ray", *command, program=IMPATIENT)
-    wait_for(notes, 20, lambda: process.poll() is not None)
-    kill_ray_cluster()
-    _, said = process.communicate(timeout=120)
+    with held(notes):
+        process = start(ray_cluster, "--on", "ray", *command, program=IMPATIENT)
+        wait_for(notes, 20, lambda: process.poll() is not None)
+        wait_for_kept()
+        kill_ray_cluster()
+        _, said = process.communicate(timeout=120)
     assert process.returncode == ExitCode.USAGE, said
     assert "passhat: the head of the Ray cluster is gone" in said
     assert "What is finished is kept; the same command goes on" in said
@@ -259,6 +292,27 @@ def test_a_wrong_address_is_told_at_once(
     assert "ray start --head" in ended.err
     with open_store() as store:
         assert store.runs() == []
+
+
+def test_a_head_that_is_too_busy_to_take_us_in_is_asked_again() -> None:
+    asked: list[str] = []
+
+    def init(address: str, **_: object) -> None:
+        asked.append(address)
+        if len(asked) < failing:
+            raise ConnectionAbortedError("Initialization failure from server:\nProxy failed")
+
+    plan: Any = SimpleNamespace(suite=SimpleNamespace())
+    for failing, tries in ((3, 3), (9, 3)):
+        asked.clear()
+        engine = OnRay(plan, SetUp("x", "y"), [plan], "auto")
+        engine._ray = SimpleNamespace(init=init, is_initialized=lambda: False)
+        if failing > tries:
+            with pytest.raises(EngineUnavailable, match="failure from server: Proxy failed"):
+                engine._connect()
+        else:
+            engine._connect()
+        assert asked == ["auto"] * tries
 
 
 def test_where_to_run_is_read_from_the_option() -> None:

@@ -52,7 +52,7 @@ class _Here:
 @pytest.mark.usefixtures("folder")
 def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None:
     async def play() -> tuple[list[tuple[str, int]], int]:
-        worker = _Here("slow")
+        worker = _Here("aslow")
         post = Post(worker)
         wanted = [(task, number) for number in range(1, 9) for task in TASKS]
         left, made = iter(wanted), []
@@ -75,7 +75,7 @@ def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None
 @pytest.mark.usefixtures("folder")
 def test_all_that_a_worker_had_is_lost_with_it_and_its_next_life_begins_anew() -> None:
     async def play() -> None:
-        worker = _Here("slow")
+        worker = _Here("aslow")
         post = Post(worker)
         lost = [asyncio.create_task(post.made([(task, 1)])) for task in TASKS]
         while not worker.calls:

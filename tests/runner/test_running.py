@@ -227,7 +227,8 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
     )
     both = [_start(folder, "python:logging_agent:agent", 20) for _ in range(2)]
     for process in both:
-        process.communicate(timeout=60)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
     lines = log.read_text().splitlines()
     assert len(lines) == len(set(lines)) == 100
 
@@ -237,7 +238,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
     _wait_for_attempts(process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == ExitCode.STOPPED
+    assert process.returncode == ExitCode.STOPPED, said
     assert "finishing what is in flight" in said
     with _store() as store:
         (run,) = store.runs()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import time
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -37,34 +38,37 @@ class Counting:
         return
 
 
-@pytest.mark.usefixtures("folder", "needs_postgres")
-def test_every_attempt_is_made_and_stored_exactly_once() -> None:
-    cluster, agent, told = Cluster(), Counting(), list[str]()
-    cluster.start()
-    try:
-        address = cluster.make_database("team")
-        kills = iter([(200, cluster.kill), (600, cluster.kill_hard)])
-        following = [next(kills)]
-
-        def again() -> None:
-            cluster.start()
+@pytest.mark.usefixtures("folder")
+def test_every_attempt_is_made_and_stored_exactly_once(own_postgres: Cluster) -> None:
+    agent, told = Counting(), list[str]()
+    cluster = own_postgres
+    kills = [(600, cluster.kill_hard), (200, cluster.kill)]
+    returns: list[Future[None]] = []
+    with ThreadPoolExecutor() as beside:
 
         def seen(_record: AttemptRecord, progress: Progress) -> None:
-            at, kill = following[0]
-            if progress.done >= at:
-                following[0] = next(kills, (10**9, again))
-                kill()
-                threading.Timer(0.7, again).start()
+            if kills and progress.done >= kills[-1][0]:
+                for back in returns:
+                    back.result(60)
+                kills.pop()[1]()
+
+        def tell(reason: str) -> None:
+            """It is missed, by one or several: only now it comes back."""
+            told.append(reason)
+            if len(returns) + len(kills) < 2:
+                returns.append(beside.submit(come_back))
+
+        def come_back() -> None:
+            time.sleep(0.7)  # longer than the first try again
+            cluster.start()
 
         suite = load_suite("jsonl:tasks.jsonl")
-        plan = plan_run(suite, agent, attempts=200, jobs=16, tell=told.append)
-        with open_store(address) as store:
+        plan = plan_run(suite, agent, attempts=200, jobs=16, tell=tell)
+        with open_store(cluster.make_database("team")) as store:
             progress = asyncio.run(run_attempts(plan, store, Stop(), seen))
             verdicts = Counter((task, number) for task, number, _ in store.verdicts(plan.record.id))
             (run,) = store.runs()
-    finally:
-        cluster.stop()
-    assert len(told) >= 2
+    assert [one.result() for one in returns] == [None, None]
     assert "Trying again" in told[0]
     assert (progress.done, run.status) == (1000, "complete")
     planned = {(f"t{i}", number) for i in range(5) for number in range(1, 201)}

@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import signal
+from asyncio.subprocess import Process, SubprocessStreamProtocol
 from contextlib import suppress
 
 from passhat.agents.base import AgentFault, AttemptInfo
@@ -37,20 +38,25 @@ class CommandAgent:
             )
 
     async def session(self, attempt: AttemptInfo) -> _CommandSession:
-        process = await asyncio.create_subprocess_exec(
+        loop = asyncio.get_running_loop()
+        # What create_subprocess_exec does, which keeps the pipes to itself.
+        pipes, streams = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=_LONGEST_LINE, loop=loop),
             *self._words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            limit=_LONGEST_LINE,
             start_new_session=True,  # so that everything it starts can be ended with it
         )
-        return _CommandSession(process, attempt)
+        return _CommandSession(Process(pipes, streams, loop), pipes, attempt)
 
 
 class _CommandSession:
-    def __init__(self, process: asyncio.subprocess.Process, attempt: AttemptInfo) -> None:
+    def __init__(
+        self, process: Process, pipes: asyncio.SubprocessTransport, attempt: AttemptInfo
+    ) -> None:
         self._process = process
+        self._pipes = pipes
         self._attempt = attempt
 
     async def answer(self, turn: Turn) -> str:
@@ -80,6 +86,16 @@ class _CommandSession:
         """Kill the program and everything it started; it has had its chance."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        # Nobody reads on: a program that floods us, or leaves somebody behind who keeps the pipe
+        # open, would be waited for until the time is over.
+        for number in (0, 1):
+            pipe = self._pipes.get_pipe_transport(number)
+            if pipe is None or pipe.is_closing():
+                continue
+            if isinstance(pipe, asyncio.WriteTransport):
+                pipe.abort()  # without what was not written yet
+            else:
+                pipe.close()
         with suppress(ProcessLookupError):
             await self._process.wait()
 

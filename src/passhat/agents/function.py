@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from passhat.agents.base import AgentFault, AttemptInfo
@@ -77,7 +78,7 @@ async def _in_daemon_thread(work: Callable[[], Any]) -> Any:
             done: tuple[Callable[[Any], None], Any] = (future.set_exception, error)
         else:
             done = (future.set_result, result)
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the run is over, and its loop closed
             loop.call_soon_threadsafe(settle, *done)
 
     threading.Thread(target=run, daemon=True).start()

@@ -62,9 +62,11 @@ class Examiner:
         fault = ""
         for tries in range(_TRIES):
             if self._abandoned:
-                return Judgement.missing(MissingReason.STOPPED, "the judge was closed")
+                break
             try:
                 self.start()
+                if self._abandoned:
+                    break  # before there was anything to be killed
                 return self._cases(task, program) if task.cases else self._tests(task, program)
             except wire.NotPlain as error:
                 return Judgement.failed(FailureCategory.FORMAT_ERROR, f"the program has {error}")
@@ -73,6 +75,8 @@ class Examiner:
                 self.close()
                 # What breaks once is replaced at once; what keeps breaking may need a moment.
                 time.sleep(min(0.01 * 2**tries, _LONGEST_PAUSE) if tries else 0)
+        if self._abandoned:
+            return Judgement.missing(MissingReason.STOPPED, "the judge was closed")
         return Judgement.missing(MissingReason.SANDBOX_ERROR, f"{_TRIES} times: {fault}")
 
     # -- tests in Python -------------------------------------------------------------------------

@@ -28,6 +28,7 @@ __all__ = ["OnRay"]
 
 _START_SECONDS = 120.0
 _CLOSE_SECONDS = 10.0
+_JOIN_TRIES = 3
 _NOT_SHIPPED = [".git", ".venv", ".passhat", "node_modules", "__pycache__", "*.db", "*.db-*"]
 
 
@@ -126,7 +127,7 @@ class OnRay:
             with warnings.catch_warnings():
                 # Ray warns of what it raises next, with a link to its own pages.
                 warnings.simplefilter("ignore", UserWarning)
-                self._ray.init(self._address or "local", **quiet)
+                self._join(quiet)
         except (RuntimeError, ValueError, OSError) as error:  # most are a ConnectionError
             raise EngineUnavailable(
                 f"the Ray cluster {self._address or 'here'} cannot be used ({line_of(error)}).",
@@ -134,6 +135,17 @@ class OnRay:
                 "otherwise. If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
                 "here as there.",
             ) from None
+
+    def _join(self, settings: dict[str, Any]) -> None:
+        """Ray tries again where nobody answers, but not where a busy head cannot take us in."""
+        for left in reversed(range(_JOIN_TRIES)):
+            try:
+                self._ray.init(self._address or "local", **settings)
+            except ConnectionAbortedError:
+                if not left:
+                    raise
+            else:
+                return
 
     def _leave(self) -> None:
         if self._connected:

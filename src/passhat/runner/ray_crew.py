@@ -29,6 +29,7 @@ __all__ = ["RayCrew", "connection_lost", "line_of"]
 _GONE_SECONDS = 120.0
 _HEAD_SECONDS = 10.0
 """A head that takes no connection for so long is gone. Ray itself would end this process, later."""
+_HEAD_TRIES = 3
 _PAUSE_SECONDS = 0.2
 _DEATHS = 3
 """An attempt during which its worker died so often is not tried again."""
@@ -251,15 +252,16 @@ class RayCrew:
     async def _watch_head(self) -> None:
         """Without its head a cluster does nothing any more, and says nothing about it."""
         host, _, port = self._head.rpartition(":")
-        last = time.monotonic()
+        last, failed = time.monotonic(), 0
         while self._head:
             try:
-                async with asyncio.timeout(_HEAD_SECONDS):
+                async with asyncio.timeout(_HEAD_SECONDS / 2):
                     _, writer = await asyncio.open_connection(host, int(port))
                 writer.close()
-                last = time.monotonic()
+                last, failed = time.monotonic(), 0
             except OSError:  # a TimeoutError is one
-                if time.monotonic() - last > _HEAD_SECONDS:
+                failed += 1  # time alone says nothing: this process may have stood still itself
+                if failed >= _HEAD_TRIES and time.monotonic() - last > _HEAD_SECONDS:
                     raise connection_lost(f"{self._head} takes no connection any more") from None
             await asyncio.sleep(_HEAD_SECONDS / 5)
 
@@ -309,8 +311,13 @@ def connection_lost(why: object) -> EngineUnavailable:
 
 
 def line_of(error: BaseException) -> str:
-    """The beginning of what an error says; Ray's first line may only say that more follows."""
+    """The beginning of what an error says; Ray's first line may only say that more follows.
+
+    Of a traceback that Ray passes on, the end: what went wrong, without the way there.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any(line.startswith("Traceback (most recent") for line in lines):
+        lines = [lines[0].removesuffix(":") + ": " + lines[-1]]
     if len(lines) > 1 and lines[0].endswith(":"):
         lines = [" ".join(lines[:2]), *lines[2:]]
     return (lines or [type(error).__name__])[0][:200]

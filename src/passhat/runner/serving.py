@@ -51,8 +51,13 @@ class Listening:
     async def __aenter__(self) -> Self:
         self._server = _server(self._app)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
-        while not self._server.started and not self._serving.done():
-            await asyncio.sleep(0.002)
+        try:
+            while not self._server.started and not self._serving.done():
+                await asyncio.sleep(0.002)
+        except asyncio.CancelledError:  # a time limit, or the end of a run
+            self._serving.cancel()
+            self._socket.close()
+            raise
         if self._serving.done():
             self._socket.close()
             raise InvalidValue(f"the server at {self.url} did not start.")

@@ -17,8 +17,9 @@ __all__ = ["Clock", "Limits", "Watch"]
 
 _FINEST, _COARSEST = 0.005, 0.25
 _AGAIN_SECONDS = 1.0
-_HELD_UP = 0.5
-"""A look that comes so much too late: the machine was asleep, or busy with something else."""
+_HELD_UP, _HELD_UP_PART = 0.5, 0.25
+"""A look that is late by so much, or by this part of the shortest limit: the machine was asleep, or
+busy with something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Watch:
         self._clocks: list[Clock] = []
         shortest = min(limits.step_seconds, limits.attempt_seconds)
         self._pause = min(max(shortest / 20, _FINEST), _COARSEST)
+        self._held_up = min(_HELD_UP, _HELD_UP_PART * shortest)
 
     def clock(self) -> Clock:
         """A clock for the present task, which makes attempts."""
@@ -154,7 +156,7 @@ class Watch:
             before = time()
             await asyncio.sleep(self._pause)
             now = time()
-            if (late := now - before - self._pause) > _HELD_UP:
+            if (late := now - before - self._pause) > self._held_up:
                 for clock in self._clocks:
                     clock.forgive(late)
             # The earliest first: on a machine that was asleep, all are due at once.

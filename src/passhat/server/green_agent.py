@@ -34,7 +34,7 @@ from passhat.store import open_store
 
 __all__ = ["GreenAgent", "Settings"]
 
-_HEARTBEAT_SECONDS = 3.0
+_HEARTBEAT_SECONDS = 1.5
 """Clients give up when nothing comes for five seconds: slow attempts must not look like death."""
 
 
