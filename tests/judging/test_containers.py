@@ -129,8 +129,9 @@ def test_a_killed_container_is_replaced(podman: Container, interpreter: Interpre
             killer = threading.Timer(0.05, os.killpg, (sandbox.pid, signal.SIGKILL))
             killer.start()
             judged = [examiner.judge(TASK, "def f(x): return x").verdict for _ in range(15)]
-            killer.join()
-            assert judged == [Verdict.PASSED] * 15
+            killer.join()  # perhaps only now has it killed anything
+            judged.append(examiner.judge(TASK, "def f(x): return x").verdict)
+            assert judged == [Verdict.PASSED] * 16
             assert sandbox.starts >= 2
     finally:
         examiner.close()
@@ -153,11 +154,11 @@ def test_the_command_line_uses_podman(
 
 def _containers() -> list[str]:
     """Containers of this process's tests that are still there."""
-    said = subprocess.run(
-        ["podman", "ps", "--all", "--format", "{{.Names}}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    call = ["podman", "ps", "--all", "--format", "{{.Names}}"]
+    while True:  # it fails when a container of somebody else goes away under its eyes
+        said = subprocess.run(call, capture_output=True, text=True)
+        if said.returncode == 0 or "no such container" not in said.stderr.lower():
+            break
+    assert said.returncode == 0, said.stderr
     own = f"passhat-{os.getpid()}-"  # others test at the same time
     return [name for name in said.stdout.split() if name.startswith(own)]
