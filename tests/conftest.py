@@ -126,7 +126,7 @@ def _served(make: Callable[[str], Any]) -> Iterator[str]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(60)
         yield url
     finally:
         loop.call_soon_threadsafe(ended.set)

@@ -80,7 +80,7 @@ def test_a_store_comes_back_with_its_server(own_postgres: Cluster) -> None:
         assert not head.last
         store.finish(RUN.id, DONE)
         assert store.changes(0) is True
-        assert reading.wait(30) is True
+        assert reading.wait(60) is True
         assert reading.heads()[0].last
         own_postgres.kill()
         own_postgres.start()

@@ -172,7 +172,7 @@ def test_whoever_waits_hears_of_every_move_of_a_run(reading: Reading, place: str
             lambda: store.remove(record.id),
         ):
             move()
-            assert reading.wait(30)
+            assert reading.wait(60)
             assert not reading.wait(0)
 
 

@@ -187,11 +187,11 @@ def test_whoever_waits_for_changes_hears_of_them(store: Store, store_place: str)
             watcher.changes(0)  # from now on
             assert watcher.changes(0) is False
             waiting.set()
-            heard.append(watcher.changes(30))
+            heard.append(watcher.changes(60))
 
     thread = threading.Thread(target=watch)
     thread.start()
-    assert waiting.wait(30)
+    assert waiting.wait(60)
     store.finish(RUN.id, [made("t0", 1)])
     thread.join()
     assert heard == [True]
