@@ -14,7 +14,7 @@ import pytest
 
 from passhat.errors import InvalidValue, SandboxUnavailable
 from passhat.judging.choosing import JudgingChoice
-from passhat.judging.commands import container_command
+from passhat.judging.commands import container_command, remove_container
 from passhat.judging.examination import Examiner
 from passhat.judging.inside import seccomp, server
 from passhat.judging.inside.server import require_private
@@ -86,6 +86,21 @@ def test_an_engine_that_does_not_answer(
     found = examine_machine(interpreter, Container("docker", "x"))
     assert "Cannot connect to the daemon" in found.problem
     assert "systemctl start docker" in found.problem
+
+
+def test_an_engine_that_is_removing_a_container_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine = tmp_path / "podman"
+    engine.write_text(
+        "#!/bin/sh\necho x >> asked\n[ $(wc -l < asked) = 3 ] && exit 0\n"
+        "echo container is being removed >&2\nexit 125\n"
+    )
+    engine.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    remove_container(Container("podman", "x"), "name")
+    assert (tmp_path / "asked").read_text() == "x\n" * 3
 
 
 def test_words_that_name_no_sandbox() -> None:
