@@ -180,8 +180,11 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="there is no store"):
         open_reading(str(tmp_path / "none.db"))
     (tmp_path / "text").write_text("no database, but long enough to be read as a header" * 9)
-    with pytest.raises(ReadError, match="cannot be read"):
+    with pytest.raises(ReadError, match="cannot be read") as caught:
         open_reading(str(tmp_path / "text"))
+    if (mine := Path("/proc/self/fd")).is_dir():  # closed, although the error still knows of it
+        assert caught.traceback
+        assert str(tmp_path / "text") not in {str(one.resolve()) for one in mine.iterdir()}
 
 
 def test_a_database_without_a_store_is_refused_and_left_empty(postgres_address: str) -> None:
