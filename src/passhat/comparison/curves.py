@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from passhat._arrays import FloatArray
 from passhat.comparison.claims import Claim, decide, points
 from passhat.comparison.lift import Interval, Spread, hull
 from passhat.comparison.pairing import Differences, Pairing
-from passhat.comparison.simultaneous import simultaneous_tail
+from passhat.comparison.simultaneous import ROWS, simultaneous_tail
 from passhat.estimates.metrics import Metric, PassHat, Rate
 from passhat.outcomes import MissingPolicy
 
@@ -116,17 +118,10 @@ def lift_curve(
         return None
     ks = sorted({round(k) for k in np.linspace(1, top, min(top, _MOST_POINTS)).tolist()})
     start = PassHat(1) if isinstance(metric, Rate) else metric
-
-    def at(k: int) -> Differences:
-        return pairing.differences(replace(start, k=k), policy)
-
+    members = [replace(start, k=k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
-    columns = np.empty((len(pairing), len(ks)))
-    for column, k in enumerate(ks):
-        columns[:, column] = at(k).values
-    tail = simultaneous_tail(columns, level, "two-sided")
-    del columns
-    drawn = tuple(_point(k, at(k), tail) for k in ks)
+    tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
+    drawn = tuple(_point(one.k, pairing.differences(one, policy), tail) for one in members)
     name = family(metric)
     return LiftCurve(
         name,
@@ -136,6 +131,15 @@ def lift_curve(
         f"pseudo-tasks, simultaneous over {len(ks)} values of k by max-|t| with Gaussian "
         "multipliers",
     )
+
+
+def _rows(
+    pairing: Pairing, metrics: Sequence[Metric], policy: MissingPolicy
+) -> Iterator[FloatArray]:
+    """The differences of some tasks after the other, one column for each metric."""
+    for start in range(0, len(pairing), ROWS):
+        some = pairing.take(np.arange(start, min(start + ROWS, len(pairing))))
+        yield np.stack([some.differences(one, policy).values for one in metrics], axis=1)
 
 
 def _point(k: int, found: Differences, tail: float) -> CurvePoint:

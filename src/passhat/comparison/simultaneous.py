@@ -8,6 +8,9 @@ slices tell two.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
 import numpy as np
 
 from passhat._arrays import FloatArray
@@ -15,24 +18,30 @@ from passhat.comparison.lift import Spread, tail_of
 from passhat.comparison.significance import SEED
 from passhat.protocol import Alternative
 
-__all__ = ["METHOD", "simultaneous_tail"]
+__all__ = ["METHOD", "ROWS", "simultaneous_tail"]
 
 METHOD = "max-|t| with Gaussian multipliers"
 
 _DRAWS = 20_000
 _BLOCK = 2_000
-_ROWS = 65_536
+ROWS = 65_536
+"""Tasks looked at in one go."""
 
 
 def simultaneous_tail(
-    differences: FloatArray, level: float, alternative: Alternative, *, seed: int = SEED
+    differences: FloatArray | Iterable[FloatArray],
+    level: float,
+    alternative: Alternative,
+    *,
+    seed: int = SEED,
 ) -> float:
     """The tail for each interval with which all of them hold together at ``level``.
 
     Parameters
     ----------
     differences : array, tasks x intervals
-        One column for each interval; a task that it does not look at has difference 0.
+        One column for each interval; a task that it does not look at has difference 0. Of many
+        tasks, such arrays one after the other: they need not be there together.
 
     Notes
     -----
@@ -42,25 +51,39 @@ def simultaneous_tail(
     intervals. The result lies between the tail of one interval and that of Bonferroni.
     """
     alone = tail_of(level, alternative)
-    columns = differences.shape[1]
-    if columns == 1:
+    blocks = _blocks(differences) if isinstance(differences, np.ndarray) else differences
+    correlation = _correlation(blocks)
+    if len(correlation) == 1:
         return alone
-    largest = _largest(_root(_correlation(differences)), alternative, seed)
+    largest = _largest(_root(correlation), alternative, seed)
     from scipy.special import ndtr
 
     together = float(ndtr(-np.quantile(largest, level)))
-    return float(np.clip(together, alone / columns, alone))
+    return float(np.clip(together, alone / len(correlation), alone))
 
 
-def _correlation(differences: FloatArray) -> FloatArray:
-    tasks = len(differences)
-    mean = differences.mean(axis=0)
-    shared = np.zeros((len(mean), len(mean)))
-    for start in range(0, tasks, _ROWS):  # a copy of all of them may be too much
-        centred = differences[start : start + _ROWS] - mean
-        shared += centred.T @ centred / tasks
-    own = np.array([2 * Spread.of(column).pseudo / tasks for column in differences.T])
-    covariance = shared + np.diag(own)
+def _blocks(differences: FloatArray) -> Iterator[FloatArray]:
+    for start in range(0, len(differences), ROWS):
+        yield differences[start : start + ROWS]
+
+
+def _correlation(blocks: Iterable[FloatArray]) -> FloatArray:
+    """How the columns go together, pseudo-tasks included."""
+    rest = iter(blocks)
+    first = next(rest)
+    near = first.mean(axis=0)  # centred there, squares stay small, and one pass is enough
+    sums, products = np.zeros(len(near)), np.zeros((len(near), len(near)))
+    graded = np.zeros(len(near), np.bool_)
+    tasks = 0
+    for block in chain([first], rest):
+        centred = block - near
+        sums += centred.sum(axis=0)
+        products += centred.T @ centred
+        graded |= np.array([Spread.of(column).graded for column in block.T])
+        tasks += len(block)
+    mean = sums / tasks
+    own = np.array([2 * Spread(tasks, 0, 0, bool(one)).pseudo for one in graded])
+    covariance = products / tasks - np.outer(mean, mean) + np.diag(own / tasks)
     spread = np.sqrt(np.diag(covariance))
     correlation: FloatArray = covariance / np.outer(spread, spread)
     return correlation

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import overload
+
+import numpy as np
 
 from passhat._arrays import IntArray
 
@@ -31,10 +34,12 @@ class PackedNames(Sequence[str]):
 
     def extend(self, names: Iterable[str]) -> None:
         """Take more of them; nobody may look at them yet."""
-        for name in names:
-            # An agent's log may hold half a character; it comes back as it was.
-            self._bytes += name.encode("utf-8", "surrogatepass")
-            self._ends.append(len(self._bytes))
+        rest = iter(names)
+        # An agent's log may hold half a character; it comes back as it was.
+        while block := [name.encode("utf-8", "surrogatepass") for name in islice(rest, _BLOCK)]:
+            ends = accumulate(map(len, block), initial=len(self._bytes))
+            self._ends.extend(islice(ends, 1, None))
+            self._bytes += b"".join(block)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -67,8 +72,20 @@ class PackedNames(Sequence[str]):
         return f"<{len(self):,} task ids>"
 
     def chosen(self, places: IntArray) -> PackedNames:
-        """Some of them, in this order."""
-        return PackedNames(self[place] for place in whole_numbers_of(places))
+        """Some of them, in this order; no text is made of them on the way."""
+        made = PackedNames()
+        signs = np.frombuffer(self._bytes, np.uint8)
+        ends = np.frombuffer(self._ends, np.int64)
+        for start in range(0, len(places), _BLOCK):
+            wanted = places[start : start + _BLOCK]
+            begin = np.where(wanted > 0, ends[wanted - 1], 0)
+            lengths = ends[wanted] - begin
+            closing = np.cumsum(lengths)
+            # Where each sign lies here: as far from the start of its name as it will lie there.
+            here = np.arange(closing[-1]) + np.repeat(begin - closing + lengths, lengths)
+            made._ends.frombytes((closing + len(made._bytes)).tobytes())
+            made._bytes += signs[here].tobytes()
+        return made
 
 
 def whole_numbers_of(places: IntArray) -> Iterator[int]:

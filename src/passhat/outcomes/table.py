@@ -216,8 +216,11 @@ class Outcomes:
             raise InvalidValue("no task is left after this choice.")
         lost = None if self.m is None else self.m[indices]
         lost = lost if lost is not None and lost.any() else None
+        tasks = self.tasks
         return Outcomes(
-            tuple(self.tasks[i] for i in indices.tolist()),
+            tasks.chosen(indices)
+            if isinstance(tasks, PackedNames)
+            else tuple(tasks[i] for i in indices.tolist()),
             self.n[indices],
             self.c[indices],
             lost,

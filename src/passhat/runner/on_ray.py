@@ -7,19 +7,18 @@ keeps them at work.
 
 from __future__ import annotations
 
-import socket
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
 from passhat.runner.gatekeeping import Gatekeeper
 from passhat.runner.queues import Claims, Outbox
+from passhat.runner.ray_address import knock
 from passhat.runner.ray_crew import RayCrew, connection_lost, line_of
 from passhat.runner.ray_worker import About, Job, RayWorker
 from passhat.runner.running import RunPlan
@@ -27,7 +26,6 @@ from passhat.runner.set_up import SetUp
 
 __all__ = ["OnRay"]
 
-_LISTEN_SECONDS = 5.0
 _START_SECONDS = 120.0
 _CLOSE_SECONDS = 10.0
 _NOT_SHIPPED = [".git", ".venv", ".passhat", "node_modules", "__pycache__", "*.db", "*.db-*"]
@@ -123,7 +121,7 @@ class OnRay:
             quiet = {**quiet, "include_dashboard": False}
         try:
             if self._address:
-                _knock(self._address)
+                knock(self._address)
             self._connected = True
             with warnings.catch_warnings():
                 # Ray warns of what it raises next, with a link to its own pages.
@@ -132,8 +130,9 @@ class OnRay:
         except (RuntimeError, ValueError, OSError) as error:  # most are a ConnectionError
             raise EngineUnavailable(
                 f"the Ray cluster {self._address or 'here'} cannot be used ({line_of(error)}).",
-                hint="Start one with `ray start --head`; if it asks for a token, set "
-                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here as there.",
+                hint="Start one with `ray start --head`; clients use its port 10001, unless told "
+                "otherwise. If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
+                "here as there.",
             ) from None
 
     def _leave(self) -> None:
@@ -213,19 +212,6 @@ class OnRay:
         head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
         crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models), head)
         await crew.work(claims, outbox)
-
-
-def _knock(address: str) -> None:
-    """Whether anybody listens there: Ray itself would try for half a minute, or for several."""
-    parts = urlsplit(address if "://" in address else f"//{address}")
-    if parts.scheme == "ray" and parts.port is None:
-        raise ValueError("it needs a port, as in ray://HEAD:10001")
-    if parts.hostname and parts.port:  # RAY_ADDRESS may be a word, such as auto
-        try:
-            socket.create_connection((parts.hostname, parts.port), _LISTEN_SECONDS).close()
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise ConnectionError(f"nobody listens there: {why}") from None
 
 
 def _cause(error: BaseException) -> str:
