@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from passhat.cli import main
 from postgres_cluster import Cluster, binaries
@@ -29,8 +29,17 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 # The machines that run this are shared and noisy: an example is never too slow to be right.
-settings.register_profile("passhat", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile(
+    "passhat",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("passhat")
+
+# Whatever the terminal of whoever runs this is like: text is broken where it is without one.
+os.environ["COLUMNS"] = "80"
 
 # Tests start hundreds of processes. Where bytecode is not kept (many containers say so), each of
 # them would compile all that it imports, a second or three.

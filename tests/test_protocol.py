@@ -42,6 +42,17 @@ def test_the_order_of_decoding_settings_does_not_matter() -> None:
     assert a.digest == b.digest
 
 
+def test_a_number_is_not_a_truth_value_and_no_digit_of_a_seed_is_lost() -> None:
+    zero, no = Protocol(decoding={"seed": 0.0}), Protocol(decoding={"seed": False})
+    assert zero != no
+    assert zero.digest != no.digest
+    assert "decoding.seed" in {difference.field for difference in zero.differences(no)}
+    assert zero == Protocol(decoding={"seed": -0.0})
+    assert zero.digest == Protocol(decoding={"seed": -0.0}).digest
+    large, larger, huge = (Protocol(decoding={"seed": 2**60 + i}) for i in (0, 1, 10**400))
+    assert len({large.digest, larger.digest, huge.digest}) == 3
+
+
 def test_known_and_unverified_differences_are_told_apart() -> None:
     a = Protocol(suite="retail", attempts=8, decoding={"temperature": 0.2})
     b = Protocol(suite="retail", attempts=4, judge="rules")

@@ -22,7 +22,7 @@ import psycopg
 __all__ = ["Cluster", "binaries"]
 
 _USER = "passhat"
-_START_TRIES = 50
+_START_TRIES = 200
 
 
 def binaries() -> Path | None:
@@ -81,7 +81,7 @@ class Cluster:
 
     def _start(self) -> None:
         sync = "" if self._durable else " -F"
-        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=60{sync}"
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200{sync}"
         self._call(
             *("pg_ctl", "-D", str(self._data), "-o", options, "-w", "-t", "60"),
             *("-l", str(self.folder / "log"), "start"),

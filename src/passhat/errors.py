@@ -17,6 +17,7 @@ these and exits with the code beside it.
     ├── EngineUnavailable             a cluster that cannot be reached or cannot do the work
     ├── ReadError                     a file that cannot be read as what it claims to be
     │   ├── UnknownFormat             no reader recognises the file
+    │   ├── NoRows                    a table without a row, or an empty file
     │   ├── StoreConflict             two stores that hold different things under one name
     │   └── StoreUnavailable          a store that is locked, full or away for the moment
     └── MissingExtra                  an optional package is not installed
@@ -35,6 +36,7 @@ __all__ = [
     "InvalidValue",
     "MetricError",
     "MissingExtra",
+    "NoRows",
     "NotComparable",
     "OrderUnknown",
     "PasshatError",
@@ -158,6 +160,10 @@ class StoreUnavailable(ReadError):
 
 class UnknownFormat(ReadError):
     """No reader recognises the content of the file."""
+
+
+class NoRows(ReadError):
+    """There is nothing in the file; of one that grows, nothing yet."""
 
 
 class MissingExtra(PasshatError):

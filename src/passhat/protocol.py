@@ -116,13 +116,21 @@ class Protocol:
     @property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that are equal exactly when two protocols are."""
-        canonical = json.dumps(
+        return hashlib.sha256(self._canonical().encode()).hexdigest()[:16]
+
+    def _canonical(self) -> str:
+        return json.dumps(
             {"version": _DIGEST_VERSION, **_with_floats(self.to_dict())},
             sort_keys=True,
             separators=(",", ":"),
             ensure_ascii=True,
         )
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        # By what is written down: to Python, False is 0 as well.
+        if not isinstance(other, Protocol):
+            return NotImplemented
+        return self._canonical() == other._canonical()
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -137,7 +145,7 @@ class Protocol:
         return tuple(
             Difference(name, a, b, known=a is not None and b is not None)
             for name in _merged_names(mine, theirs)
-            if (a := mine.get(name)) != (b := theirs.get(name)) or a is None
+            if not _alike(a := mine.get(name), b := theirs.get(name)) or a is None
         )
 
     def _flat(self) -> Iterator[tuple[str, Scalar | None]]:
@@ -176,13 +184,24 @@ class Protocol:
 def _with_floats(data: Mapping[str, object]) -> dict[str, object]:
     """Write 1 and 1.0 alike, since they are equal to everyone but JSON."""
     return {
-        key: _with_floats(value)
-        if isinstance(value, Mapping)
-        else float(value)
-        if isinstance(value, int) and not isinstance(value, bool)
-        else value
+        key: _with_floats(value) if isinstance(value, Mapping) else _as_float(value)
         for key, value in data.items()
     }
+
+
+def _as_float(value: object) -> object:
+    """A number as the float it equals; one that no float equals stays what it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    try:
+        found = float(value) + 0.0  # -0 is 0
+    except OverflowError:
+        return value
+    return value if isinstance(value, int) and int(found) != value else found
+
+
+def _alike(a: Scalar | None, b: Scalar | None) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and a == b
 
 
 def _merged_names(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:

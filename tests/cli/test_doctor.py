@@ -90,7 +90,10 @@ def test_whether_somebody_listens_at_an_address() -> None:
         port = server.getsockname()[1]
         found = checks(agents=(f"nonsense:http://127.0.0.1:{port}/x",))
         assert [one.found for one in found if "answers" in one.found]
-    found = checks(agents=(f"nonsense:http://127.0.0.1:{port}",))
+    with socket.socket() as silent:  # nobody else can listen there, and it does not either
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        found = checks(agents=(f"nonsense:http://127.0.0.1:{port}",))
     assert [one for one in bad(found) if "does not answer" in one]
     assert [one for one in bad(checks(agents=("x:http://h:nonsense",))) if "does not answer" in one]
 

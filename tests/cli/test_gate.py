@@ -181,6 +181,19 @@ def test_watching_to_the_end_may_stay_open(tmp_path: Path) -> None:
     assert main(["gate", path, "pass^4 >= 0.45", *plan]) == 3
 
 
+def grow(path: Path, parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let a file grow by one part between two looks; after the last it stays as it is."""
+    left = list(parts)
+
+    def sleep(_seconds: float) -> None:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(left.pop(0) if left else "")
+
+    path.write_text(left.pop(0), encoding="utf-8")
+    monkeypatch.setattr("passhat.cli.watching.watch_source.__defaults__", (sleep,))
+    return left
+
+
 def test_watching_a_file_that_grows(tmp_path: Path) -> None:
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(f"t{i}" for i in range(60)) + "\n\n", encoding="utf-8")
@@ -208,12 +221,41 @@ def test_watching_a_file_that_grows(tmp_path: Path) -> None:
         writer.join()
 
 
+WATCH = ["--watch", "--tasks", "2", "--attempts", "2"]
+
+
+def test_a_row_counts_once_it_is_written_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a row, however long it lies there, is neither a missing attempt nor a broken file."""
+    path = tmp_path / "grows.csv"
+    parts = ["", "", "", "", "", "task,tri", "al,success\n", "", "", "", "", "", "a,1"]
+    parts += [",1\na,2,1\nb,1,1\nb,2,", "1", "\n"]
+    left = grow(path, parts, monkeypatch)
+    assert main(["gate", str(path), "missing <= 10%", "pass^1 >= 0.9", *WATCH]) == 0
+    assert left == []
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"nothing to be read yet ({path}: the file is empty.)"
+    assert "b, which has 1 of 2 attempts" in said[-1]
+
+
+def test_a_last_line_without_an_end_counts_once_nobody_writes_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "done.jsonl"
+    rows = [f'{{"task": "{task}", "trial": {i}, "success": 1}}' for task in "ab" for i in (1, 2)]
+    left = grow(path, ["\n".join(rows)[:-4], "", "", "", "", "", "", rows[-1][-4:]], monkeypatch)
+    assert main(["gate", str(path), "pass^1 >= 0.9", *WATCH]) == 0
+    assert left == []
+    assert "b, which has 1 of 2 attempts" in capsys.readouterr().err
+
+
 def test_an_unreadable_moment_is_waited_out_but_not_for_ever() -> None:
     run = Run("a", "a", Outcomes.from_counts(4, [4] * 20, [str(i) for i in range(20)]))
     answers: list[Run | ReadError] = [ReadError("cut", source="f"), run]
     slept: list[float] = []
 
-    def read() -> Run:
+    def read(_growing: bool) -> Run:
         answer = answers.pop(0)
         if isinstance(answer, ReadError):
             raise answer

@@ -160,7 +160,7 @@ def test_on_a_real_terminal_with_ctrl_c(tmp_path: Path) -> None:
         said = _until(master, "to go")
         process.send_signal(signal.SIGINT)
         said = _until(master, "the same command goes on", said)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=60) == 130
     finally:
         process.kill()
         process.wait()

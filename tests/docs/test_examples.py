@@ -14,6 +14,9 @@ import re
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -29,27 +32,32 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     names: dict[str, object] = {}
-    text = _with_free_ports(page.read_text(encoding="utf-8"))
-    for language, rest, body in BLOCK.findall(text):
-        if file := re.search(r"file=(\S+)", rest):
-            (tmp_path / file[1]).write_text(body, encoding="utf-8")
-        elif language == "console":
-            _run_console(body, tmp_path)
-        elif language == "python" and ">>>" in body:
-            _run_python(body, names, page.name)
-        elif language == "python":
-            exec(compile(body, page.name, "exec"), names)
+    with _with_free_ports(page.read_text(encoding="utf-8")) as text:
+        for language, rest, body in BLOCK.findall(text):
+            if file := re.search(r"file=(\S+)", rest):
+                (tmp_path / file[1]).write_text(body, encoding="utf-8")
+            elif language == "console":
+                _run_console(body, tmp_path)
+            elif language == "python" and ">>>" in body:
+                _run_python(body, names, page.name)
+            elif language == "python":
+                exec(compile(body, page.name, "exec"), names)
 
 
-def _with_free_ports(text: str) -> str:
-    used = sorted(set(PORT.findall(text)))
-    sockets = [socket.socket() for _ in used]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    free = {port: str(one.getsockname()[1]) for port, one in zip(used, sockets, strict=True)}
-    for one in sockets:
-        one.close()
-    return PORT.sub(lambda found: free[found[0]], text)
+@contextmanager
+def _with_free_ports(text: str) -> Iterator[str]:
+    """The page with ports that are kept for it: whoever asks for any port gets another one.
+
+    A server of the page may listen there all the same, since neither of the two sockets minds.
+    """
+    with ExitStack() as kept:
+        free = {}
+        for port in sorted(set(PORT.findall(text))):
+            one = kept.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", 0))
+            free[port] = str(one.getsockname()[1])
+        yield PORT.sub(lambda found: free[found[0]], text)
 
 
 def _run_console(body: str, folder: Path) -> None:
@@ -73,6 +81,17 @@ def _run_console(body: str, folder: Path) -> None:
             for line in expected.splitlines()
         )
         assert re.fullmatch(pattern, done.stdout), f"$ {command}\n{done.stdout}"
+        if killed := re.fullmatch(r"kill \$\(cat (\S+)\)", command):
+            _wait_for_the_end_of(int((folder / killed[1]).read_text()))
+
+
+def _wait_for_the_end_of(process: int) -> None:
+    """A reader is slower than this test: what was killed is gone before the next command."""
+    deadline = time.monotonic() + 60
+    with suppress(OSError):  # there is no such process any more
+        # One that has ended and that nobody has asked about has no words left.
+        while Path(f"/proc/{process}/cmdline").read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.02)
 
 
 def _as_pattern(line: str) -> str:

@@ -38,6 +38,8 @@ CATEGORIES = {
     "equal by arithmetic": "wrong_answer",
     "exits with 0": "exception",
     "segmentation fault": "exception",
+    "takes its time to end": "exception",
+    "closes every descriptor": "sandbox_violation",
     "noise on every descriptor": "sandbox_violation",
 }
 SWALLOWING = CodeTask(
@@ -69,7 +71,7 @@ class Bait:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def already_there() -> int:
+def already_there() -> set[int]:
     """Processes that earlier tests keep, such as a browser; autouse, to be counted first."""
     return _descendants()
 
@@ -92,7 +94,7 @@ def test_a_right_program_passes(examiner: Examiner) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_hostile_program_passes(
-    name: str, examiner: Examiner, bait: Bait, already_there: int
+    name: str, examiner: Examiner, bait: Bait, already_there: set[int]
 ) -> None:
     judged = examiner.judge(TASK, bait.fill(HOSTILE[name]))
     assert judged.verdict is Verdict.FAILED, judged
@@ -101,7 +103,7 @@ def test_no_hostile_program_passes(
     with pytest.raises(BlockingIOError):
         bait.listener.accept()
     # Two sandboxes: bubblewrap, its init and the server, each.
-    assert _descendants() <= already_there + 6
+    assert len(_descendants() - already_there) <= 6
 
 
 @pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])
@@ -132,7 +134,7 @@ def test_a_script_cannot_forge_its_way(contained: Examiner) -> None:
 def test_waiting_instead_of_working_ends_by_the_wall_clock(
     best: SandboxKind, interpreter: Interpreter
 ) -> None:
-    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.1))
+    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.2))
     try:
         judged = examiner.judge(TASK, "import time\ndef total(xs): time.sleep(3600)")
     finally:
@@ -147,12 +149,12 @@ def test_nothing_is_left_when_a_judge_ends(best: SandboxKind, interpreter: Inter
     examiner.judge(TASK, HOSTILE["daemon"])
     examiner.close()
     deadline = time.monotonic() + 60
-    while _descendants() > before and time.monotonic() < deadline:
+    while _descendants() - before and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert _descendants() == before
+    assert _descendants() <= before
 
 
-def _descendants() -> int:
+def _descendants() -> set[int]:
     """Processes below this one, zombies that others will reap left out."""
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -163,8 +165,9 @@ def _descendants() -> int:
                 continue
             if fields[0] != "Z":
                 parents[int(entry.name)] = int(fields[1])
-    found, border = 0, {os.getpid()}
+    found: set[int] = set()
+    border = {os.getpid()}
     while border:
         border = {pid for pid, parent in parents.items() if parent in border}
-        found += len(border)
+        found |= border
     return found

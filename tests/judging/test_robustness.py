@@ -5,15 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import select
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
 from queue import SimpleQueue
+from typing import cast
 
+import pytest
+
+from passhat.judging.examination import Examiner
+from passhat.judging.inside import relay
 from passhat.judging.interpreters import Interpreter
+from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
-from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox import Sandbox, SandboxKind
 from passhat.judging.tasks import CodeTask
 
 TASK = CodeTask(
@@ -50,6 +58,49 @@ def test_killing_at_random_loses_nothing(best: SandboxKind, interpreter: Interpr
     ]
     assert wrong == []
     assert len(killed) >= 10
+
+
+def test_a_pool_may_be_closed_at_any_moment_of_a_start(
+    best: SandboxKind, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the program that is judged next would be waited for, for as long as it may take."""
+    examiner = Examiner(best, interpreter, Limits())
+    real = Sandbox._launch_process
+
+    def launch(sandbox: Sandbox, theirs: socket.socket) -> None:
+        examiner.abandon()  # there is nothing yet that could be killed
+        real(sandbox, theirs)
+
+    monkeypatch.setattr(Sandbox, "_launch_process", launch)
+    try:
+        judged = examiner.judge(TASK, "import time\ntime.sleep(3600)")
+    finally:
+        examiner.close()
+    assert judged.why == "stopped"
+    assert (examiner.programs.starts, examiner.tests.starts) == (1, 0)
+
+
+def test_a_jobs_stream_is_seen_before_its_report_can_come() -> None:
+    """What comes of a stream behind the report would be taken for that of the next job."""
+    seen: list[bool] = []
+
+    class Control:
+        """A fork server that has its report ready as soon as it is asked."""
+
+        def sendmsg(self, *_: object) -> None:
+            seen.append(bool(select.select([watched], [], [], 0)[0]))
+
+        sendall = sendmsg
+
+    passing = relay._Relay(cast("socket.socket", Control()))
+    watched = passing._woken
+    try:
+        passing._begin(b"s")
+        assert seen == [True, True]
+    finally:
+        assert passing._stream is not None
+        for descriptor in (passing._stream, passing._woken, passing._wake):
+            os.close(descriptor)
 
 
 def _kill_at_random(turns: SimpleQueue[bool], killed: list[int], others: frozenset[int]) -> None:

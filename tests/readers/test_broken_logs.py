@@ -15,6 +15,7 @@ from passhat import PasshatError, read
 from passhat.readers import Reading, read_all
 
 Samples = Any
+UNCHECKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 def _check_counts(found: Reading) -> None:
@@ -60,7 +61,7 @@ def _damaged(content: bytes, change: tuple[str, float, float, bytes]) -> bytes:
     }[kind]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=UNCHECKED, max_examples=25)
 @given(change=changes())
 def test_a_damaged_log_is_read_or_refused(
     samples: Samples, sample_name: str, change: tuple[str, float, float, bytes]
@@ -68,7 +69,7 @@ def test_a_damaged_log_is_read_or_refused(
     _read_or_refuse(samples.write("", _damaged(samples.content(sample_name), change)))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=UNCHECKED, max_examples=60)
 @given(change=changes(), which=st.integers(0, 10_000))
 def test_a_damaged_real_log_is_read_or_refused(
     shared_formats: Path, samples: Samples, change: tuple[str, float, float, bytes], which: int

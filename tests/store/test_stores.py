@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from passhat.errors import InvalidValue, ReadError
+from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.protocol import Protocol
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
@@ -186,11 +187,11 @@ def test_whoever_waits_for_changes_hears_of_them(store: Store, store_place: str)
             watcher.changes(0)  # from now on
             assert watcher.changes(0) is False
             waiting.set()
-            heard.append(watcher.changes(30))
+            heard.append(watcher.changes(60))
 
     thread = threading.Thread(target=watch)
     thread.start()
-    assert waiting.wait(30)
+    assert waiting.wait(60)
     store.finish(RUN.id, [made("t0", 1)])
     thread.join()
     assert heard == [True]
@@ -214,6 +215,14 @@ def test_many_may_open_a_new_store_at_once(store_place: str) -> None:
         thread.join()
     assert went_wrong == []
     open_store(store_place, must_exist=True).close()
+
+
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", ["BUSY", "BUSY_RECOVERY", "BUSY_SNAPSHOT", "PROTOCOL", "CORRUPT"])
+def test_a_lock_is_waited_for_however_precisely_it_is_named(store: Store, name: str) -> None:
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
+    assert isinstance(store._trouble(error), StoreUnavailable) == (name != "CORRUPT")
 
 
 def test_a_store_says_whether_it_is_sound_and_how_large_it_is(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +98,7 @@ def command(
     )
     base = None if against is None else how.one(against, base_run, "--base-run", needs)
     if watch:
-        from passhat.cli.watching import watch_source
+        from passhat.cli.watching import state_of, watch_source
         from passhat.gates.watching import Watcher
 
         if planned is None or attempts is None:
@@ -113,7 +114,12 @@ def command(
             about="new tasks" if about == "new tasks" else "this suite",
             seed=seed,
         )
-        result = watch_source(lambda: how.one(source, run_name, needs=needs), watcher, interval)
+        result = watch_source(
+            lambda growing: how.one(source, run_name, needs=replace(needs, growing=growing)),
+            watcher,
+            interval,
+            state=lambda: state_of(source),
+        )
     else:
         result = judge(how.one(source, run_name, needs=needs), asked, base, options)
     try:

@@ -38,6 +38,7 @@ class Bridge:
         self._writing, self._reading = writing, reading
         self._first = first
         self._stream = -1
+        self._replacing = threading.Lock()
         self._prints = False
         self._discarding = False
         self._threads = [
@@ -68,8 +69,7 @@ class Bridge:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._discarding = True
-        if self._stream >= 0:
-            self._end_stream()  # nor may the tests wait for a program that has gone
+        self._end_stream()  # nor may the tests wait for a program that has gone
 
     # -- to the container ------------------------------------------------------------------------
 
@@ -108,11 +108,12 @@ class Bridge:
     def _begin(self, descriptors: list[int]) -> int:
         """Send a job; the stream to watch for what the program is to hear, if it hears any."""
         *files, stream = descriptors
-        if self._stream >= 0:
-            os.close(self._stream)
         os.set_blocking(stream, False)
-        self._stream, self._discarding = stream, False
-        self._prints = len(files) > 1  # a script; it is given its input as a second file
+        with self._replacing:
+            if self._stream >= 0:
+                os.close(self._stream)
+            self._stream, self._discarding = stream, False
+            self._prints = len(files) > 1  # a script; it is given its input as a second file
         for descriptor in files:
             with os.fdopen(descriptor, "rb") as file:
                 relay.send_part(self._writing, relay.FILE, file.read())
@@ -159,14 +160,17 @@ class Bridge:
 
     def _end_stream(self) -> None:
         """The program's end is closed: who reads here sees it."""
-        if self._prints:
-            # A pipe has nothing but the closing of its last descriptor to say so.
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, self._stream)
-            os.close(nothing)
-            return
-        with (
-            contextlib.suppress(OSError),
-            socket.socket(socket.AF_UNIX, fileno=os.dup(self._stream)) as twin,
-        ):
-            twin.shutdown(socket.SHUT_RDWR)
+        with self._replacing:
+            if self._stream < 0:
+                return
+            if self._prints:
+                # A pipe has nothing but the closing of its last descriptor to say so.
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, self._stream)
+                os.close(nothing)
+                return
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(socket.AF_UNIX, fileno=os.dup(self._stream)) as twin,
+            ):
+                twin.shutdown(socket.SHUT_RDWR)

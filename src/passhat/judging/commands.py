@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import time
 import zipfile
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +34,8 @@ _OVERHEAD = 256 << 20
 """Memory of the fork server and of Python itself, beside what one program may use."""
 _MOST_PROCESSES, _MOST_FILES = 64, 256
 _ENGINE_SECONDS = 60
+_REMOVE_TRIES = 20
+_REMOVE_PAUSE = 0.1
 # The judge's own modules arrive on standard input: no folder of the host has to be shown, and an
 # engine on another machine works as well.
 _BOOT = """
@@ -118,9 +121,17 @@ def packed_inside() -> bytes:
 
 
 def remove_container(container: Container, name: str) -> None:
-    """End a container that may still be there."""
+    """End a container that may still be there.
+
+    The engine removes it by itself, too, when its first process has ended; an engine that is at it
+    refuses to be asked.
+    """
     at_once = ["--time", "0"] if container.engine == "podman" else []
-    _asked(container.engine, "rm", "--force", *at_once, name)
+    for _ in range(_REMOVE_TRIES):
+        done = _asked(container.engine, "rm", "--force", *at_once, name)
+        if done is None or done.returncode == 0 or "no such container" in done.stderr.lower():
+            return
+        time.sleep(_REMOVE_PAUSE)
 
 
 def engine_problem(container: Container) -> str:

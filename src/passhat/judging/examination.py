@@ -54,8 +54,8 @@ class Examiner:
     def abandon(self) -> None:
         """End what is going on, from another thread: it is missing, and nothing follows it."""
         self._abandoned = True
-        self.programs.kill()
-        self.tests.kill()
+        self.programs.abandon()
+        self.tests.abandon()
 
     def judge(self, task: CodeTask, program: str) -> Judgement:
         """Judge a program. A broken sandbox is replaced and the judgement made again."""

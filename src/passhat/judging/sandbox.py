@@ -71,6 +71,7 @@ class Sandbox:
         self._folder: str | None = None
         self._bridge: Bridge | None = None
         self._name = ""
+        self._abandoned = False
         self.starts = 0
 
     @property
@@ -88,6 +89,7 @@ class Sandbox:
         if self._process is not None and self._process.poll() is None:
             return
         self.close()
+        self._refuse_if_abandoned()
         mine, theirs = socket.socketpair()
         _set_patience(mine, _START_SECONDS)
         self._control = mine
@@ -95,7 +97,15 @@ class Sandbox:
         self.starts += 1
         if isinstance(self.kind, Container):
             self._launch_container(theirs)
-            return
+        else:
+            self._launch_process(theirs)
+        self._refuse_if_abandoned()  # while it was launched
+
+    def _refuse_if_abandoned(self) -> None:
+        if self._abandoned:
+            raise SandboxFault("nobody waits for it any more")
+
+    def _launch_process(self, theirs: socket.socket) -> None:
         with theirs:
             self._process = subprocess.Popen(
                 self._command(),
@@ -180,6 +190,11 @@ class Sandbox:
         if spent:
             self.close()
         return ended
+
+    def abandon(self) -> None:
+        """End its processes, from another thread; none is launched afterwards."""
+        self._abandoned = True
+        self.kill()
 
     def kill(self) -> None:
         """End its processes and nothing else; another thread may be using it."""

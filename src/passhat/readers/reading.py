@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 
 from passhat._display import counted, some
-from passhat.errors import ReadError, UnknownFormat
+from passhat.errors import NoRows, ReadError, UnknownFormat
 from passhat.outcomes import Run
 from passhat.readers.joining import joined, without_retries
 from passhat.readers.registry import Needs, Reader, ReadOptions, registered_readers
@@ -174,7 +174,7 @@ def _read_one(source: Source, readers: list[Reader], options: ReadOptions) -> Fi
     if reader is not None:
         return FileRead(source.name, reader.name, tuple(reader.read(source, options)))
     if not source.head:
-        raise UnknownFormat("the file is empty.", source=source.name)
+        raise NoRows("the file is empty.", source=source.name)
     names = ", ".join(reader.name for reader in readers)
     raise UnknownFormat(
         f"no reader recognises the content (it starts with {source.head[:16]!r}).",

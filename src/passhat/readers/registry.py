@@ -39,6 +39,8 @@ class Needs:
         Whether attempts at a task gave the identical answer.
     one_by_one : bool
         Read every attempt, whatever memory that takes.
+    growing : bool
+        Somebody is still writing: the last line of a table counts once it is ended.
     """
 
     attempts: bool = True
@@ -47,6 +49,7 @@ class Needs:
     one_by_one: bool = False
     attempts_up_to: int | None = None
     spread: bool = False
+    growing: bool = False
 
 
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from passhat._display import counted
-from passhat.errors import MissingExtra, ReadError, shorten
+from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.outcomes.gathering import Chunk
 from passhat.readers.sources import Source
 
@@ -98,7 +98,7 @@ class CsvRows:
     def _header(self, reader: _CsvReader) -> list[str]:
         header = next((row for row in reader if row), None)
         if header is None:
-            raise ReadError("the file is empty.", source=self._source.name)
+            raise NoRows("the file is empty.", source=self._source.name)
         twice = [name for name, count in Counter(header).items() if count > 1]
         if twice:
             raise ReadError(

@@ -5,21 +5,25 @@ from __future__ import annotations
 import atexit
 import glob
 import gzip
+import io
 import shutil
 import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.json_parts import Outline, outline
 from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
 
@@ -36,7 +40,8 @@ class Source:
 
     ``found`` is true when the user named the folder around it: then a file that is no log is
     passed over rather than refused. ``part`` names one run inside a store. ``address`` is set for
-    a store on a server, which has no file.
+    a store on a server, which has no file. ``size`` is how many bytes of a plain file count, when
+    not all do.
     """
 
     name: str
@@ -44,6 +49,7 @@ class Source:
     found: bool = False
     part: str = ""
     address: str = ""
+    size: int | None = None
 
     @property
     def stem(self) -> str:
@@ -66,6 +72,23 @@ class Source:
     def inside(self, *names: str) -> Source:
         """A file inside this folder."""
         return Source(str(Path(self.name, *names)), self.path.joinpath(*names))
+
+    def whole_lines(self) -> Source:
+        """The file up to the end of its last whole line: the rest is being written."""
+        try:
+            with self.path.open("rb") as file:
+                if file.read(2) == _GZIP_MAGIC:
+                    return self
+                end = file.seek(0, io.SEEK_END)
+                while end:
+                    start = file.seek(max(0, end - _HEAD_BYTES))
+                    found = file.read(end - start).rfind(b"\n")
+                    if found >= 0:
+                        return replace(self, size=start + found + 1)
+                    end = start
+        except OSError:  # said when it is read
+            return self
+        return replace(self, size=0)
 
     @cached_property
     def head(self) -> bytes:
@@ -95,8 +118,11 @@ class Source:
                 if packed:
                     with gzip.open(plain) as unpacked:
                         yield unpacked  # type: ignore[misc]
-                else:
+                elif self.size is None:
                     yield plain
+                else:
+                    with io.BufferedReader(_Beginning(plain, self.size)) as beginning:
+                        yield beginning
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ReadError(
                 f"the compressed data is broken or ends too early ({error}).",
@@ -107,6 +133,23 @@ class Source:
             raise ReadError(
                 f"cannot be read: {error.strerror or error}.", source=self.name
             ) from None
+
+
+class _Beginning(io.RawIOBase):
+    """The first bytes of a file, however long it has become."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        part = self._file.read(min(len(memoryview(buffer)), self._left))
+        memoryview(buffer)[: len(part)] = part
+        self._left -= len(part)
+        return len(part)
 
 
 def examples() -> dict[str, Path]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from passhat._display import counted, some
-from passhat.errors import PasshatError, ReadError
+from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.outcomes import Run, Tally
 from passhat.outcomes.cells import RowError
 from passhat.outcomes.columns import ColumnMap
@@ -33,7 +33,7 @@ class TableReader:
         return source.head.startswith(_PARQUET_MAGIC) or _looks_like_text(source.head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        rows = _rows_of(source)
+        rows = _rows_of(source, growing=options.needs.growing)
         if isinstance(rows, ParquetRows):
             large = _counted_runs(source, rows, options)
             if large is not None:
@@ -41,7 +41,7 @@ class TableReader:
         chunks = rows.chunks()
         first = next(chunks, None)
         if first is None:
-            raise ReadError("has no rows: there is nothing to report.", source=source.name)
+            raise NoRows("has no rows: there is nothing to report.", source=source.name)
         try:
             columns = ColumnMap.resolve(first, options.columns, options.labels)
             gatherer = _gatherer(columns, options, list(first), source)
@@ -106,9 +106,10 @@ def _looks_like_text(head: bytes) -> bool:
     return True
 
 
-def _rows_of(source: Source) -> Rows:
+def _rows_of(source: Source, *, growing: bool = False) -> Rows:
     if source.head.startswith(_PARQUET_MAGIC):
         return ParquetRows(source)
+    source = source.whole_lines() if growing else source
     if source.head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return JsonLinesRows(source)
     return CsvRows(source)

@@ -49,7 +49,7 @@ class Heartbeat:
             self._thread.join()
             with suppress(PasshatError):  # a server that is away: the beat grows old by itself
                 self._connection.execute("DELETE FROM owners WHERE owner = ?", (self._owner,))
-            self._connection.close()
+        self._connection.close()
 
     def _keep(self) -> None:
         pause = self._every

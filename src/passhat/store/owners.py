@@ -14,6 +14,9 @@ from pathlib import Path
 
 __all__ = ["is_gone", "this_owner"]
 
+_ENDED = ("Z", "X", "x")
+"""States of a process that is over."""
+
 
 def this_owner() -> str:
     """Host, process and its start: a process id alone is used again by others."""
@@ -35,8 +38,12 @@ def is_gone(owner: str) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, where the system says so."""
+    """When a process started, where the system says so.
+
+    One that has ended and that nobody has asked about yet is still listed; it runs no more.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in _ENDED else fields[18]
+    except (OSError, ValueError, IndexError):
         return ""

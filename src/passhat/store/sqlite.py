@@ -19,7 +19,10 @@ DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
 _LOOK_SECONDS = 0.1
 
-_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
+_PASSING = (
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL),
+    sqlite3.SQLITE_PROTOCOL,  # others were at the write-ahead log for seconds on end
+)
 """Trouble that somebody else may end: a lock is given back, room is made on the disk."""
 
 _FINISH = (
@@ -150,12 +153,16 @@ class SqliteStore(Store):
         return self._told(error) if isinstance(error, sqlite3.Error) else None
 
     def _told(self, error: sqlite3.Error) -> PasshatError:
-        passing = getattr(error, "sqlite_errorcode", None) in _PASSING
-        return (StoreUnavailable if passing else ReadError)(
+        return (StoreUnavailable if _is_passing(error) else ReadError)(
             f"cannot be written ({error}).",
             source=self.path,
             hint="Finished attempts are kept; run the same command again when it can.",
         )
+
+
+def _is_passing(error: sqlite3.Error) -> bool:
+    """SQLite may say more precisely what it is, beyond the first eight bits of the code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
@@ -165,7 +172,7 @@ def _write_ahead(database: sqlite3.Connection) -> None:
         try:
             database.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in _PASSING or time.monotonic() > end:
+            if not _is_passing(error) or time.monotonic() > end:
                 raise
             time.sleep(0.01)
         else:

@@ -43,9 +43,13 @@ class SqliteReading(Reading):
                 check_same_thread=False,
                 isolation_level=None,
             )
-            views = self._all("SELECT name FROM sqlite_master WHERE type = 'view'")
         except sqlite3.Error as error:
             raise ReadError(f"cannot be read as a store ({error}).", source=path) from None
+        try:
+            views = self._all("SELECT name FROM sqlite_master WHERE type = 'view'")
+        except ReadError:
+            self._db.close()
+            raise
         # A file of an older version, which nobody has opened for writing since.
         self._judged = ("judged",) in views
 

@@ -105,11 +105,13 @@ class _Relay:
             self._stream, live = mine.detach(), theirs.detach()
         given = [*map(_in_memory, self._files), live]
         self._files = []
+        # Before the job begins: its report must not be seen before its stream is. What came of
+        # the stream after the report would be taken for the next job's.
+        os.write(self._wake, b"+")
         socket.send_fds(self._control, [b"+"], given)
         for descriptor in given:
             os.close(descriptor)
         self._control.sendall(job[1:])
-        os.write(self._wake, b"+")
 
     def _feed(self, tag: bytes, content: bytes) -> None:
         assert self._stream is not None

@@ -24,7 +24,9 @@ __all__ = ["main"]
 
 _STOP, _ENDING = b"-", b"?"
 """Stop it; it should be ending by itself, so give it a moment first."""
-_MOMENT_MS = 1000
+_MOMENT_MS = 5000
+_MOST_TO_END = 0.2
+"""Seconds of processor time that ending takes; whoever uses more goes on with something else."""
 _TICK_MS = 50
 _MOST_FILES = 2000
 _MOST_REPORT = 64 * 1024
@@ -198,7 +200,7 @@ def _watch(
             if handle in ready:
                 why = "ended"
             elif ready:
-                why = _told(control, handle)
+                why = _told(control, pid, handle)
             else:
                 why = _limit_reached(pid, job, started)
         # What the child says last is in the pipe before it dies; read it before the limits do.
@@ -219,24 +221,38 @@ def _watch(
     }
 
 
-def _told(control: socket.socket, handle: int) -> str:
+def _told(control: socket.socket, pid: int, handle: int) -> str:
     """What becomes of the child now that the judge said something."""
     word = control.recv(1)
     if word == _ENDING:
         # Its connection closed before the rest of it; who is to blame shows in how it ends.
-        waiting = select.poll()
-        waiting.register(handle, select.POLLIN)
-        return "ended" if waiting.poll(_MOMENT_MS) else "stopped"
+        return "ended" if _ends(pid, handle) else "stopped"
     return "stopped" if word == _STOP else "closed"
 
 
-def _limit_reached(pid: int, job: dict[str, Any], started: float) -> str:
+def _ends(pid: int, handle: int) -> bool:
+    """Whether the child is about to end; on a busy machine that takes a while, but no work."""
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    before = _used(pid)
+    for _ in range(_MOMENT_MS // _TICK_MS):
+        if waiting.poll(_TICK_MS):
+            return True
+        if _used(pid) - before > _MOST_TO_END:
+            return False
+    return False
+
+
+def _used(pid: int) -> float:
+    """Processor time of another process, by the kernel's rule for making its clock's number."""
     try:
-        # The clock of another process, by the kernel's rule for making its number.
-        used = time.clock_gettime((~pid << 3) | 2)
+        return time.clock_gettime((~pid << 3) | 2)
     except OSError:
-        used = 0.0
-    if used > job["cpu"]:
+        return 0.0
+
+
+def _limit_reached(pid: int, job: dict[str, Any], started: float) -> str:
+    if _used(pid) > job["cpu"]:
         return "cpu"
     if time.monotonic() - started > job["wall"]:
         return "wall"
