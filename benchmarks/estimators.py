@@ -17,6 +17,7 @@ import numpy as np
 
 from measuring import fastest, machine, markdown, run_with_peers
 from passhat import Outcomes, estimate_all, pass_hat_k, read
+from passhat.forecasts import forecast
 
 TASKS, ATTEMPTS = 1_000_000, 200
 KS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -28,7 +29,7 @@ CSV_ROWS = 1_000_000
 
 def measure() -> str:
     """All rows of the table."""
-    rows = [*_from_counts(), *_from_matrix(), *_intervals(), *_from_csv()]
+    rows = [*_from_counts(), *_from_matrix(), *_intervals(), *_forecast(), *_from_csv()]
     head = f"{len(KS)} values of k, {TASKS:,} tasks, n = {ATTEMPTS}; {machine()}."
     return head + "\n\n" + markdown(("work", "way", "ratio", "seconds"), rows)
 
@@ -109,6 +110,23 @@ def _intervals() -> list[tuple[str, str, str, str]]:
         *(
             (work, f"scipy bootstrap, {name}, 10,000", _ratio(time, one), _seconds(time))
             for name, time in (("percentile", peer("percentile")), ("BCa", peer("BCa")))
+        ),
+    ]
+
+
+def _forecast() -> list[tuple[str, str, str, str]]:
+    rng = np.random.default_rng(1)
+    outcomes = Outcomes.from_counts(100, rng.binomial(100, rng.beta(0.3, 3, 1000)))
+    seen = fastest(lambda: estimate_all(outcomes, ["pass@100"]), 15)
+    beyond = fastest(lambda: forecast(outcomes, "pass@1000"), 3)
+    work = "beyond n, 1,000 tasks x 100"
+    return [
+        (work, "**passhat**, interval of pass@100, which was seen", "1", _seconds(seen)),
+        (
+            work,
+            "**passhat**, forecast of pass@1000, band and all lines",
+            _ratio(beyond, seen),
+            _seconds(beyond),
         ),
     ]
 
