@@ -11,7 +11,6 @@ from __future__ import annotations
 import doctest
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from kept_ports import kept_port
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -46,17 +47,11 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @contextmanager
 def _with_free_ports(text: str) -> Iterator[str]:
-    """The page with ports that are kept for it: whoever asks for any port gets another one.
-
-    A server of the page may listen there all the same, since neither of the two sockets minds.
-    """
+    """The page with ports that are kept for it."""
     with ExitStack() as kept:
-        free = {}
-        for port in sorted(set(PORT.findall(text))):
-            one = kept.enter_context(socket.socket())
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(("127.0.0.1", 0))
-            free[port] = str(one.getsockname()[1])
+        free = {
+            port: str(kept.enter_context(kept_port())) for port in sorted(set(PORT.findall(text)))
+        }
         yield PORT.sub(lambda found: free[found[0]], text)
 
 

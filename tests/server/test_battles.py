@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from kept_ports import kept_port
+
 Serving = Callable[[Callable[[str], Any]], str]
 ROOT = Path(__file__).parents[2]
 
@@ -25,11 +26,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def ports() -> Iterator[tuple[int, int]]:
     """Two ports that are kept free until somebody asks for them by number."""
-    with socket.socket() as first, socket.socket() as second:
-        for one in (first, second):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind(("127.0.0.1", 0))  # and does not listen
-        yield int(first.getsockname()[1]), int(second.getsockname()[1])
+    with kept_port() as first, kept_port() as second:
+        yield first, second
 
 
 def scenario(folder: Path, *, green: str, white: str, config: str = "k = 1\ntask_id = 0") -> Path:

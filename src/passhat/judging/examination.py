@@ -65,8 +65,6 @@ class Examiner:
                 break
             try:
                 self.start()
-                if self._abandoned:
-                    break  # before there was anything to be killed
                 return self._cases(task, program) if task.cases else self._tests(task, program)
             except wire.NotPlain as error:
                 return Judgement.failed(FailureCategory.FORMAT_ERROR, f"the program has {error}")
