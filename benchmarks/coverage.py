@@ -22,10 +22,10 @@ from scipy.special import comb
 
 import interval_peers as peers
 from measuring import machine, write_section
-from passhat._arrays import FloatArray
-from passhat.estimates.intervals.dirichlet_mean import lower_quantile
-from passhat.estimates.intervals.reruns import AtLeast, rerun_intervals
-from passhat.outcomes import Histogram
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
+from passhat.stats.estimate.intervals.these_tasks import AtLeast, rerun_intervals
+from passhat.stats.outcomes import Histogram
 
 METRICS = {"pass^1": AtLeast(1, 1), "pass^4": AtLeast(4, 4), "pass@4": AtLeast(1, 4)}
 TASKS = (20, 50, 164, 500)

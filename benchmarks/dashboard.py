@@ -28,8 +28,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from measuring import machine, markdown, write_section
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
 from passhat.suites.base import Judgement, Task
 

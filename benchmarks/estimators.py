@@ -17,7 +17,7 @@ import numpy as np
 
 from measuring import fastest, machine, markdown, run_with_peers
 from passhat import Outcomes, estimate_all, pass_hat_k, read
-from passhat.forecasts import forecast
+from passhat.stats.forecast import forecast
 
 TASKS, ATTEMPTS = 1_000_000, 200
 KS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -21,12 +21,12 @@ import numpy as np
 from scipy.special import betaincinv, betaln, expit, gammaln, ndtri
 
 from measuring import ROOT, machine, markdown, publish, study_parser
-from passhat._arrays import FloatArray
-from passhat.estimates import metric
-from passhat.estimates.metrics import CountMetric
-from passhat.forecasts.band import Admissible, cutoff_for
-from passhat.forecasts.lines import lines_of
-from passhat.outcomes import Histogram, Outcomes
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.forecast.band import Admissible, cutoff_for
+from passhat.stats.forecast.lines import lines_of
+from passhat.stats.outcomes import Histogram, Outcomes
 
 TASKS = 100
 ATTEMPTS = 8

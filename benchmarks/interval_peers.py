@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaln, expit, logit, ndtr, ndtri, stdtrit
 from scipy.stats import binom
 
-from passhat._arrays import FloatArray
+from passhat.stats.arrays import FloatArray
 
 Ends = tuple[FloatArray, FloatArray]
 TAIL = 0.025

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
-from passhat._arrays import FloatArray
-from passhat.comparison.lift import Spread
-from passhat.estimates import metric
+from passhat.stats.arrays import FloatArray
+from passhat.stats.compare.lift import Spread
+from passhat.stats.estimate import metric
 
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from measuring import publish, study_parser
-from passhat.comparison.lift import Spread
-from passhat.estimates import metric
-from passhat.estimates.metrics import CountMetric
-from passhat.outcomes import Outcomes
-from passhat.planning import plan
+from passhat.stats.compare.lift import Spread
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.outcomes import Outcomes
+from passhat.stats.plan import plan
 
 Floats = npt.NDArray[np.float64]
 Rates = Callable[[np.random.Generator, tuple[int, ...]], tuple[Floats, Floats]]

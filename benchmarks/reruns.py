@@ -19,8 +19,8 @@ import numpy as np
 from coverage import PRIORS
 from measuring import machine, markdown, publish, study_parser
 from passhat import Outcomes, estimate_all
-from passhat._arrays import FloatArray
-from passhat.estimates.intervals.in_a_row import InARow
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.intervals.ordered_metrics import InARow
 
 ALIKE = {"all tasks .6": 0.6, "all tasks .95": 0.95}
 NAMES = (*(prior.name for prior in PRIORS), *ALIKE)

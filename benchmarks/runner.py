@@ -24,7 +24,7 @@ from measuring import machine, markdown, run_with_peers
 from passhat.agents import AttemptInfo
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
-from passhat.runner.running import Stop
+from passhat.runner.run import Stop
 from passhat.store import RunRecord, open_store
 from passhat.suites import Turn, load_suite
 

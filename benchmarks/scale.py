@@ -23,8 +23,8 @@ from pathlib import Path
 
 from large_runs import measured, write_parquet, write_store
 from measuring import ROOT, machine, markdown, write_section
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
 from passhat.suites.base import Judgement, Task
 

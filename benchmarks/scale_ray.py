@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import median
 
 from measuring import ROOT, markdown
-from passhat.runner.on_ray import OnRay
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Progress, Stop, run_attempts
-from passhat.runner.set_up import SetUp
+from passhat.integrations.ray.ray_runner import OnRay
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Progress, Stop, run_attempts
+from passhat.runner.run_spec import SetUp
 from passhat.store import open_store
 
 sys.path.insert(0, str(ROOT / "tools"))

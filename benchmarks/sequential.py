@@ -21,8 +21,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from measuring import publish, study_parser
-from passhat.estimates import pass_hat_k
-from passhat.sequential import ConfidenceSequence
+from passhat.stats.estimate import pass_hat_k
+from passhat.stats.sequential import ConfidenceSequence
 
 Floats = npt.NDArray[np.float64]
 ATTEMPTS, K, AWAY, LEVEL = 8, 4, 0.15, 0.95

@@ -23,11 +23,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from measuring import machine, publish, study_parser
-from passhat.estimates import pass_at_k
 from passhat.examples import transformer
-from passhat.temperature import TaskSet, best_temperatures, family
-from passhat.temperature.generator import log_normaliser
-from passhat.temperature.resampling import resample
+from passhat.stats.estimate import pass_at_k
+from passhat.stats.temperature import TaskSet, best_temperatures, family
+from passhat.stats.temperature.generator import log_normaliser
+from passhat.stats.temperature.resampling import resample
 
 Floats = npt.NDArray[np.float64]
 

@@ -403,7 +403,7 @@ def on_ray(ray_workers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ``passhat run`` of the test has its attempts made by the workers of the cluster."""
     import ray
 
-    from passhat.runner.on_ray import OnRay
+    from passhat.integrations.ray.ray_runner import OnRay
 
     def hired(_engine: OnRay, count: int, job: object) -> list[Any]:
         ray.get([worker.begin.remote(job) for worker in ray_workers[:count]])

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from passhat.integrations.ray.ray_worker import About, Job, Made, RayWorker
 from passhat.runner.gatekeeping import Answer, News, Question
-from passhat.runner.ray_worker import About, Job, Made, RayWorker
 
 __all__ = ["KeptWorker", "kept_workers"]
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from passhat.cli.main import COMMANDS, cli
 from passhat.readers import read
-from passhat.report.building import ReportOptions, build_report
+from passhat.report.build import ReportOptions, build_report
 from passhat.report.terminal import render_report
 
 DOCS = Path(__file__).parent.parent / "docs"

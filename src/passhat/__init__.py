@@ -10,65 +10,65 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from passhat.comparison import Comparison as Comparison
-    from passhat.comparison import Comparisons as Comparisons
-    from passhat.comparison import compare as compare
-    from passhat.comparison import compare_all as compare_all
     from passhat.errors import PasshatError as PasshatError
-    from passhat.estimates import Diagnosis as Diagnosis
-    from passhat.estimates import Estimate as Estimate
-    from passhat.estimates import Metric as Metric
-    from passhat.estimates import diagnose as diagnose
-    from passhat.estimates import estimate as estimate
-    from passhat.estimates import estimate_all as estimate_all
-    from passhat.estimates import exact as exact
-    from passhat.estimates import g_pass_at_k as g_pass_at_k
-    from passhat.estimates import metric as metric
-    from passhat.estimates import pass_at_k as pass_at_k
-    from passhat.estimates import pass_hat_k as pass_hat_k
-    from passhat.forecasts import Forecast as Forecast
-    from passhat.forecasts import forecast as forecast
-    from passhat.gates import GateResult as GateResult
-    from passhat.gates import gate as gate
-    from passhat.outcomes import Attempt as Attempt
-    from passhat.outcomes import Outcomes as Outcomes
-    from passhat.outcomes import Run as Run
-    from passhat.planning import Plan as Plan
-    from passhat.planning import plan as plan
     from passhat.protocol import Protocol as Protocol
     from passhat.protocol import Question as Question
     from passhat.readers import read as read
+    from passhat.stats.compare import Comparison as Comparison
+    from passhat.stats.compare import Comparisons as Comparisons
+    from passhat.stats.compare import compare as compare
+    from passhat.stats.compare import compare_all as compare_all
+    from passhat.stats.estimate import Diagnosis as Diagnosis
+    from passhat.stats.estimate import Estimate as Estimate
+    from passhat.stats.estimate import Metric as Metric
+    from passhat.stats.estimate import diagnose as diagnose
+    from passhat.stats.estimate import estimate as estimate
+    from passhat.stats.estimate import estimate_all as estimate_all
+    from passhat.stats.estimate import exact as exact
+    from passhat.stats.estimate import g_pass_at_k as g_pass_at_k
+    from passhat.stats.estimate import metric as metric
+    from passhat.stats.estimate import pass_at_k as pass_at_k
+    from passhat.stats.estimate import pass_hat_k as pass_hat_k
+    from passhat.stats.forecast import Forecast as Forecast
+    from passhat.stats.forecast import forecast as forecast
+    from passhat.stats.gate import GateResult as GateResult
+    from passhat.stats.gate import gate as gate
+    from passhat.stats.outcomes import Attempt as Attempt
+    from passhat.stats.outcomes import Outcomes as Outcomes
+    from passhat.stats.outcomes import Run as Run
+    from passhat.stats.plan import Plan as Plan
+    from passhat.stats.plan import plan as plan
 
 __version__ = "0.1.0"
 
 _HOME = {
     "PasshatError": "passhat.errors",
-    "Attempt": "passhat.outcomes",
-    "Comparison": "passhat.comparison",
-    "Comparisons": "passhat.comparison",
-    "Diagnosis": "passhat.estimates",
-    "Estimate": "passhat.estimates",
-    "Forecast": "passhat.forecasts",
-    "GateResult": "passhat.gates",
-    "Metric": "passhat.estimates",
-    "Outcomes": "passhat.outcomes",
-    "Plan": "passhat.planning",
+    "Attempt": "passhat.stats.outcomes",
+    "Comparison": "passhat.stats.compare",
+    "Comparisons": "passhat.stats.compare",
+    "Diagnosis": "passhat.stats.estimate",
+    "Estimate": "passhat.stats.estimate",
+    "Forecast": "passhat.stats.forecast",
+    "GateResult": "passhat.stats.gate",
+    "Metric": "passhat.stats.estimate",
+    "Outcomes": "passhat.stats.outcomes",
+    "Plan": "passhat.stats.plan",
     "Protocol": "passhat.protocol",
     "Question": "passhat.protocol",
-    "Run": "passhat.outcomes",
-    "compare": "passhat.comparison",
-    "compare_all": "passhat.comparison",
-    "diagnose": "passhat.estimates",
-    "estimate": "passhat.estimates",
-    "estimate_all": "passhat.estimates",
-    "exact": "passhat.estimates",
-    "forecast": "passhat.forecasts",
-    "g_pass_at_k": "passhat.estimates",
-    "gate": "passhat.gates",
-    "metric": "passhat.estimates",
-    "pass_at_k": "passhat.estimates",
-    "pass_hat_k": "passhat.estimates",
-    "plan": "passhat.planning",
+    "Run": "passhat.stats.outcomes",
+    "compare": "passhat.stats.compare",
+    "compare_all": "passhat.stats.compare",
+    "diagnose": "passhat.stats.estimate",
+    "estimate": "passhat.stats.estimate",
+    "estimate_all": "passhat.stats.estimate",
+    "exact": "passhat.stats.estimate",
+    "forecast": "passhat.stats.forecast",
+    "g_pass_at_k": "passhat.stats.estimate",
+    "gate": "passhat.stats.gate",
+    "metric": "passhat.stats.estimate",
+    "pass_at_k": "passhat.stats.estimate",
+    "pass_hat_k": "passhat.stats.estimate",
+    "plan": "passhat.stats.plan",
     "read": "passhat.readers",
 }
 

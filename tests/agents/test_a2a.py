@@ -27,11 +27,11 @@ from starlette.applications import Starlette
 
 from passhat.agents import load_agent
 from passhat.agents.a2a_replies import Reply
-from passhat.outcomes import FailureCategory, Verdict
 from passhat.runner import run_attempts
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Stop
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Stop
 from passhat.runner.time_limits import Clock, Watch
+from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites.base import Judgement, Task, Turn
 

@@ -22,8 +22,8 @@ from starlette.routing import Route
 
 from passhat.agents import load_agent
 from passhat.runner import Limits, run_attempts
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Stop
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Stop
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 

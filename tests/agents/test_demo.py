@@ -11,10 +11,10 @@ from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.demo import DemoAgent
 from passhat.agents.demo.mind import HABITS, Habits, Mind
-from passhat.outcomes import Verdict
-from passhat.runner.attempting import Attempter, Limits, seed_of
+from passhat.runner.attempt import Attempter, Limits, seed_of
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch
+from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord
 from passhat.suites import load_suite
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from passhat.runner.attempting import seed_of
+from passhat.runner.attempt import seed_of
 from passhat.store import open_store
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.simulated import STOP, instructions

@@ -81,7 +81,7 @@ def test_a_price_makes_an_estimate_of_the_cost(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from passhat.cli.before import say_before
-    from passhat.runner.planning import plan_run
+    from passhat.runner.plan import plan_run
     from passhat.store import open_store
     from passhat.suites import load_suite
 

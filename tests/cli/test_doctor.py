@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from passhat.runner.checkup import Finding, Level, examine
+from passhat.runner.doctor import Finding, Level, examine
 
 Passhat = Callable[..., Any]
 

@@ -15,9 +15,9 @@ import pytest
 from passhat.cli.main import main
 from passhat.cli.watching import watch_source
 from passhat.errors import ReadError
-from passhat.estimates import estimate
-from passhat.gates.watching import Watcher
-from passhat.outcomes import Outcomes, Run
+from passhat.stats.estimate import estimate
+from passhat.stats.gate.sequential_gate import Watcher
+from passhat.stats.outcomes import Outcomes, Run
 
 needs_interval = pytest.mark.skipif(
     estimate(Outcomes.from_counts(8, [4, 5]), "pass^4").low is None,

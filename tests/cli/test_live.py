@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from passhat.cli.live import Display, attempt_line
-from passhat.outcomes import FailureCategory, MissingReason
 from passhat.runner import Progress
+from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
-from passhat.store import AttemptRecord, RunRecord, checking, open_store
-from passhat.store.copying import digest_of
+from passhat.stats.outcomes import Verdict
+from passhat.store import AttemptRecord, RunRecord, check, open_store
+from passhat.store.copy import digest_of
 from passhat.suites.base import Judgement, Task
 
 Passhat = Callable[..., Any]
@@ -155,7 +155,7 @@ def test_claims_of_the_dead_are_told_from_those_of_the_living(
 def test_old_transcripts_are_forgotten_and_verdicts_stay(
     passhat: Passhat, store_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "_AT_ONCE", 4)  # so that it takes several transactions
+    monkeypatch.setattr(check, "_AT_ONCE", 4)  # so that it takes several transactions
     fill(store_place, range(6))
     old = (datetime.now(UTC) - timedelta(days=40)).isoformat(timespec="milliseconds")
     with open_store(store_place) as store:

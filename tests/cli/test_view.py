@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.dashboard.conftest import served
+from tests.dashboard.conftest import served
 
 from passhat.store import open_store
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from passhat.cli import gate, plan
-from passhat.gates import parse_rule
+from passhat.stats.gate import parse_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("gates.md", "planning.md", "stopping-early.md")

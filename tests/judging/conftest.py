@@ -13,8 +13,8 @@ import pytest
 from passhat.judging.examination import Examiner
 from passhat.judging.interpreters import Interpreter, find_interpreter
 from passhat.judging.limits import Limits
+from passhat.judging.sandbox_kinds import Container, Walls
 from passhat.judging.sandboxes import SandboxKind, examine_machine
-from passhat.judging.walls import Container, Walls
 
 
 @pytest.fixture(scope="session")

@@ -21,10 +21,10 @@ from passhat.judging.inside.server import require_private
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
+from passhat.judging.sandbox_kinds import Container, SandboxKind, read_walls
 from passhat.judging.sandboxes import choose_sandbox, examine_machine
 from passhat.judging.tasks import Case, CodeSuite, CodeTask
-from passhat.judging.walls import Container, SandboxKind, read_walls
-from passhat.outcomes.words import Verdict
+from passhat.stats.outcomes.vocabulary import Verdict
 
 TASK = CodeTask(
     "t",

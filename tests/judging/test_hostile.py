@@ -17,7 +17,7 @@ from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxKind
 from passhat.judging.tasks import Case, CodeTask
-from passhat.outcomes.words import Verdict
+from passhat.stats.outcomes.vocabulary import Verdict
 
 HOSTILE: dict[str, str] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["HOSTILE"]
 

@@ -9,7 +9,7 @@ from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxKind
 from passhat.judging.tasks import CodeTask
-from passhat.outcomes.words import Verdict
+from passhat.stats.outcomes.vocabulary import Verdict
 
 CHECK = CodeTask(
     "check",

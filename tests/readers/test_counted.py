@@ -15,11 +15,11 @@ import pytest
 
 from passhat.cli.options import needs_of_page
 from passhat.errors import OrderUnknown, ReadError
-from passhat.estimates import estimate
-from passhat.outcomes import Outcomes, Run, Verdict
 from passhat.protocol import Protocol
 from passhat.readers import Needs, counted, read
 from passhat.readers.store import run_from_store
+from passhat.stats.estimate import estimate
+from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import (
     AttemptRecord,
     JudgementSource,

@@ -11,8 +11,8 @@ import pytest
 
 from passhat import Run, read
 from passhat.errors import ReadError
-from passhat.outcomes import Verdict
 from passhat.readers import read_all
+from passhat.stats.outcomes import Verdict
 
 Samples = Any
 

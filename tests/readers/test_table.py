@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from passhat import PasshatError, estimate, read
 from passhat.errors import ReadError
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 
 Table = Callable[..., Path]
 

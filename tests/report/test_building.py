@@ -14,9 +14,9 @@ from rich.console import Console
 from passhat import Outcomes, Run, estimate, read
 from passhat._display import number
 from passhat.errors import InvalidValue
-from passhat.report.building import ReportOptions, build_report
+from passhat.report.build import ReportOptions, build_report
+from passhat.report.data import as_csv, as_json
 from passhat.report.markdown import as_markdown
-from passhat.report.plain_data import as_csv, as_json
 from passhat.report.terminal import render_report
 
 

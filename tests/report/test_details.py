@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from passhat import Outcomes, Run, compare, estimate, forecast, read
-from passhat.outcomes import Attempt, Verdict
-from passhat.outcomes.attempts import Attempts
-from passhat.report.building import ReportOptions, build_report
+from passhat.report.build import ReportOptions, build_report
 from passhat.report.changes import TaskChange, task_changes
 from passhat.report.details import Details
 from passhat.report.measures import measures_of
+from passhat.stats.outcomes import Attempt, Verdict
+from passhat.stats.outcomes.attempts import Attempts
 
 
 def _details(run: Run, **options: object) -> Details:

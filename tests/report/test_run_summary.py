@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from passhat.outcomes import Verdict
 from passhat.report.run_summary import MARKS, all_first, summarise, window
 from passhat.report.run_summary_terminal import render_summary
+from passhat.stats.outcomes import Verdict
 
 OF_MARK = {mark: verdict for verdict, mark in MARKS.items()}
 Row = tuple[object, ...]

@@ -18,8 +18,8 @@ import sys
 import time
 
 from passhat.agents import AttemptInfo
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Progress, RunPlan, Stop, run_attempts
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from passhat.agents import AttemptInfo
-from passhat.runner import running
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Progress, RunPlan, Stop, run_attempts
+from passhat.runner import run as running
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
 from passhat.runner.time_limits import Limits
 from passhat.store import Store, open_store
 from passhat.suites import load_suite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from passhat.runner.foreseeing import Range, Spread, foresee, sum_of, time_left
+from passhat.runner.preview import Range, Spread, foresee, sum_of, time_left
 
 
 def spread(*values: float | None) -> Spread:

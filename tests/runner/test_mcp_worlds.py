@@ -14,11 +14,11 @@ from mcp import Client
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import InvalidValue, RunStopped
-from passhat.outcomes import FailureCategory, Verdict
 from passhat.runner import Limits, run_attempts
 from passhat.runner.mcp_worlds import McpSuite
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Stop
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Stop
+from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Judgement, Suite, Task, ToolSpec, Turn

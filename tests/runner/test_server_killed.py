@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from passhat.agents import AttemptInfo
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Progress, Stop, run_attempts
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Progress, Stop, run_attempts
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn

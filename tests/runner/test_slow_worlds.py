@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from passhat.agents.base import AttemptInfo
-from passhat.runner.attempting import Attempter, Limits
+from passhat.runner.attempt import Attempter, Limits
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch
 from passhat.store import AttemptRecord

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from passhat.cli.exits import ExitCode
-from passhat.outcomes import Verdict
 from passhat.runner.stopping import StopRule
+from passhat.stats.outcomes import Verdict
 
 Passhat = Callable[..., Any]
 

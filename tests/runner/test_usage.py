@@ -9,8 +9,8 @@ import pytest
 
 from passhat.agents import AttemptInfo, Usage
 from passhat.runner import run_attempts
-from passhat.runner.planning import plan_run
-from passhat.runner.running import Stop
+from passhat.runner.plan import plan_run
+from passhat.runner.run import Stop
 from passhat.store import open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import StoreConflict
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
 from passhat.store import (
     AttemptRecord,
     JudgementSource,
@@ -20,7 +20,7 @@ from passhat.store import (
     blocks,
     open_store,
 )
-from passhat.store.copying import copy_runs, digest_of, merge_runs
+from passhat.store.copy import copy_runs, digest_of, merge_runs
 from passhat.suites.base import Judgement, Task
 
 TASKS = [Task(f"t{i}", "?", {"kind": "a"}) for i in range(6)]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import InvalidValue
-from passhat.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.protocol import Protocol
 from passhat.readers.store import run_from_store
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import (
     AttemptRecord,
     JudgementSource,
@@ -21,7 +21,7 @@ from passhat.store import (
     StoredJudgement,
     open_store,
 )
-from passhat.store.copying import copy_runs
+from passhat.store.copy import copy_runs
 from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task

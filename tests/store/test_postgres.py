@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, open_reading, open_store, without_password
 from passhat.store.addresses import is_well_formed
 from passhat.store.postgres import PostgresStore

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import ReadError
-from passhat.outcomes import Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
 from passhat.store import (
     AttemptRecord,
     JudgementSource,
@@ -19,7 +19,7 @@ from passhat.store import (
     open_reading,
     open_store,
 )
-from passhat.store.reading import Reading, Wanted
+from passhat.store.queries import Reading, Wanted
 from passhat.suites.base import Judgement, Task
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
-from passhat.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
 from passhat.suites.base import Judgement, Task
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from passhat.errors import PasshatError, ReadError
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.suites import load_suite
 from passhat.suites.graders import grader
 

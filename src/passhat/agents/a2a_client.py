@@ -30,7 +30,7 @@ from passhat.agents.a2a_wire import (
 )
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.errors import InvalidValue, MissingExtra, shorten
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
 if TYPE_CHECKING:

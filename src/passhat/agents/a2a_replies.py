@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from passhat.agents.base import AgentFault
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 
 if TYPE_CHECKING:
     from a2a.types import Message, Part, StreamResponse, Task, TaskStatus

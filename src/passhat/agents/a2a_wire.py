@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from passhat.agents.base import AgentFault
 from passhat.errors import shorten
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 
 if TYPE_CHECKING:
     import httpx

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 
 __all__ = [

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.errors import InvalidValue, shorten
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
 __all__ = ["CommandAgent"]

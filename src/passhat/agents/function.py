@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from passhat.agents.base import AgentFault, AttemptInfo
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 from passhat.suites.graders import load_object
 

@@ -16,9 +16,9 @@ from typing import TypeVar
 
 from passhat.agents.base import AgentFault, Meter, ProviderFault, Usage
 from passhat.agents.pacing import Pace
-from passhat.agents.troubles import Kind, Trouble, read_trouble
+from passhat.agents.provider_errors import Kind, Trouble, read_trouble
 from passhat.errors import RunStopped
-from passhat.outcomes import FailureCategory, MissingReason
+from passhat.stats.outcomes import FailureCategory, MissingReason
 
 __all__ = ["Provider"]
 

@@ -10,8 +10,8 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.server.requesting import Answered
-    from passhat.server.scenarios import Scenario
+    from passhat.integrations.agentbeats.request import Answered
+    from passhat.integrations.agentbeats.scenarios import Scenario
 
 
 @click.command("battle")
@@ -74,7 +74,7 @@ def _play(
     import asyncio
 
     from passhat.errors import InvalidValue
-    from passhat.server.scenarios import play, read_scenario
+    from passhat.integrations.agentbeats.scenarios import play, read_scenario
 
     scenario = read_scenario(path)
 
@@ -112,7 +112,7 @@ def _fight(
     import asyncio
 
     from passhat.errors import InvalidValue
-    from passhat.server.battles import fight
+    from passhat.integrations.agentbeats.battles import fight
 
     battle = asyncio.run(fight(backend, green, opponents, _say, timeout=timeout, token=token))
     result: Any = battle.get("result")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from passhat.agents import Agent
     from passhat.protocol import Protocol
     from passhat.runner import RunPlan
-    from passhat.runner.foreseeing import Foresight, Range
+    from passhat.runner.preview import Foresight, Range
     from passhat.store import Store, StoredRun
 
 __all__ = ["left_to_make", "say_before"]
@@ -34,7 +34,7 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
     for line in _changes(plan, store, runs, baseline):
         click.echo(f"note: {line}", err=True)
-    from passhat.runner.foreseeing import foresee
+    from passhat.runner.preview import foresee
 
     pilot = store.measures(plan.agent.name, plan.suite.name)
     price = _price_per_call(plan.agent)
@@ -45,7 +45,7 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
 
 def _price_per_call(agent: Agent) -> Range | None:
     """What a call may cost, for an agent that knows its ``price`` in dollars per million tokens."""
-    from passhat.runner.foreseeing import Range
+    from passhat.runner.preview import Range
 
     price = getattr(agent, "price", None)
     if price is None:

@@ -23,9 +23,9 @@ from passhat.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.outcomes import Run
     from passhat.protocol import Alternative
     from passhat.report.changes import TaskChange
+    from passhat.stats.outcomes import Run
 
 
 @click.command("compare")
@@ -83,10 +83,10 @@ def command(
 
     from rich.console import Console
 
-    from passhat.comparison import Comparison, Comparisons, compare, compare_all
     from passhat.readers import Needs
     from passhat.report.comparison_markdown import comparison_markdown
     from passhat.report.comparison_terminal import render_comparison
+    from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
     needs = Needs(attempts=look_at_order(words), answers=False)
@@ -120,7 +120,7 @@ def command(
 
         changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
     if html is not None:
-        from passhat.report.building import ReportOptions, build_report
+        from passhat.report.build import ReportOptions, build_report
         from passhat.report.html import HtmlOptions, html_report
 
         options = ReportOptions(

@@ -11,9 +11,9 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.comparison import Comparison
-    from passhat.outcomes import Run
     from passhat.runner import RunPlan
+    from passhat.stats.compare import Comparison
+    from passhat.stats.outcomes import Run
     from passhat.store import Store
 
 _AGENTS = ("demo:hasty", "demo:careful")
@@ -42,11 +42,11 @@ def command(attempts: int, store_path: str) -> ExitCode:
     from rich.console import Console
 
     from passhat.agents import load_agent
-    from passhat.comparison import compare
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
     from passhat.report.comparison_terminal import render_comparison
-    from passhat.runner.planning import plan_run
+    from passhat.runner.plan import plan_run
+    from passhat.stats.compare import compare
     from passhat.store import open_store
     from passhat.suites import load_suite
 
@@ -68,7 +68,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
 async def _made(plan: RunPlan, store: Store) -> None:
     """Make what is not there yet, and say so."""
     from passhat.runner import run_attempts
-    from passhat.runner.running import Stop
+    from passhat.runner.run import Stop
 
     progress = await run_attempts(plan, store, Stop(), lambda _record, _progress: None)
     what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts} attempts each"
@@ -81,7 +81,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     from rich.console import Console
 
     from passhat.cli.options import this_command, write_text
-    from passhat.report.building import ReportOptions, build_report
+    from passhat.report.build import ReportOptions, build_report
     from passhat.report.changes import task_changes
     from passhat.report.html import HtmlOptions, html_report
     from passhat.report.markdown import as_markdown

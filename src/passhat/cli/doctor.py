@@ -31,7 +31,7 @@ def command(
 
     from passhat.cli.run import import_from_here
     from passhat.report.tables import captured, plain_table
-    from passhat.runner.checkup import Level, examine
+    from passhat.runner.doctor import Level, examine
 
     import_from_here()
     found = list(examine(store_path, agents, suites, os.environ))

@@ -29,7 +29,7 @@ def command(
     reason, steps, seconds, tokens, cost, and what else is known.
     """
     from passhat.errors import InvalidValue
-    from passhat.report.exporting import as_csv_rows, as_json_lines, as_tau2, write_parquet
+    from passhat.report.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
     from passhat.store import without_password
 
     runs = how.read(source)

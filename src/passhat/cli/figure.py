@@ -12,9 +12,9 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import HowToRead, chosen_runs, exit_code, reading_options
 
 if TYPE_CHECKING:
-    from passhat.outcomes import Run
-    from passhat.report.building import ReportOptions
+    from passhat.report.build import ReportOptions
     from passhat.report.figures import Material
+    from passhat.stats.outcomes import Run
 
 
 @click.command("figure")
@@ -53,7 +53,7 @@ def command(
     article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE.
     """
     from passhat.errors import InvalidValue
-    from passhat.report.building import ReportOptions
+    from passhat.report.build import ReportOptions
     from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
     from passhat.report.figures.making import DETAILED, needs
 
@@ -107,11 +107,11 @@ def _material(
     runs: Sequence[Run], options: ReportOptions, metric: str | None, *, allow: bool
 ) -> Material:
     """A report with details; for figures about two runs, their comparison as well."""
-    from passhat.comparison import compare
     from passhat.errors import InvalidValue
-    from passhat.report.building import build_report
+    from passhat.report.build import build_report
     from passhat.report.changes import task_changes
     from passhat.report.figures import Material
+    from passhat.stats.compare import compare
 
     if metric is None:
         report = build_report(runs, options)

@@ -63,10 +63,10 @@ def command(
     """
     from rich.console import Console
 
-    from passhat.forecasts import forecast_all, forecast_curve, keeps, reaches
     from passhat.readers.registry import COUNTS_ONLY
     from passhat.report.forecast_data import default_words, forecast_data
     from passhat.report.forecast_terminal import render_forecast
+    from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
     run = how.one(source, run_name, needs=COUNTS_ONLY)
     words = metrics or (() if reach or keep else default_words(run))

@@ -19,7 +19,7 @@ from passhat.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.gates import GateResult
+    from passhat.stats.gate import GateResult
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -82,9 +82,9 @@ def command(
     Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when planned
     attempts are absent or too many are missing, 2 when a rule cannot be asked.
     """
-    from passhat.gates import GateOptions, judge, parse_rule
-    from passhat.gates.rules import Measure
     from passhat.readers import Needs
+    from passhat.stats.gate import GateOptions, judge, parse_rule
+    from passhat.stats.gate.rules import Measure
 
     asked = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
@@ -99,7 +99,7 @@ def command(
     base = None if against is None else how.one(against, base_run, "--base-run", needs)
     if watch:
         from passhat.cli.watching import state_of, watch_source
-        from passhat.gates.watching import Watcher
+        from passhat.stats.gate.sequential_gate import Watcher
 
         if planned is None or attempts is None:
             raise click.UsageError(

@@ -14,7 +14,7 @@ from passhat.cli.options import KList, write_text
 if TYPE_CHECKING:
     from passhat.judging.bulk import Bench
     from passhat.judging.samples import Sample
-    from passhat.outcomes import Run
+    from passhat.stats.outcomes import Run
 
 _DEFAULT_STORE = ".passhat/passhat.db"
 _OURS = ("sandbox_error", "judge_error")
@@ -138,9 +138,9 @@ def _judged(
 def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
     from rich.console import Console
 
-    from passhat.report.building import ReportOptions, build_report
+    from passhat.report.build import ReportOptions, build_report
+    from passhat.report.data import as_json
     from passhat.report.markdown import as_markdown
-    from passhat.report.plain_data import as_json
     from passhat.report.terminal import render_report
 
     report = build_report([run], ReportOptions(ks=ks))

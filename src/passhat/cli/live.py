@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from passhat._display import counted
-from passhat.outcomes import Verdict
 from passhat.report.durations import duration, duration_range, money, money_range
-from passhat.runner.foreseeing import Spread, sum_of, time_left
+from passhat.runner.preview import Spread, sum_of, time_left
+from passhat.stats.outcomes import Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -17,8 +17,8 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.outcomes import Run
     from passhat.readers import Needs
+    from passhat.stats.outcomes import Run
 
 __all__ = [
     "HowToRead",
@@ -211,8 +211,8 @@ def source_options(function: F) -> F:
 def look_at_order(words: Iterable[str]) -> bool:
     """Whether a metric among these looks at attempts in their order."""
     from passhat.errors import PasshatError
-    from passhat.estimates import metric
-    from passhat.estimates.metrics import OrderedMetric
+    from passhat.stats.estimate import metric
+    from passhat.stats.estimate.metrics import OrderedMetric
 
     for word in words:
         with suppress(PasshatError):  # a wrong word is refused where it is used

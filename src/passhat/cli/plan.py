@@ -11,7 +11,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import HowToRead, source_options
 
 if TYPE_CHECKING:
-    from passhat.outcomes import Run
+    from passhat.stats.outcomes import Run
 
 
 @click.command("plan")
@@ -57,8 +57,8 @@ def command(
 
     SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
     """
-    from passhat.planning import plan
     from passhat.readers import Needs
+    from passhat.stats.plan import plan
 
     needs = Needs(attempts=False, answers=False)
 

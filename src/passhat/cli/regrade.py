@@ -12,7 +12,7 @@ from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.runner.regrading import Regraded
+    from passhat.runner.regrade import Regraded
 
 _MOST_SHOWN = 50
 
@@ -40,7 +40,7 @@ def command(
 
     from passhat.cli.run import import_from_here
     from passhat.runner.redaction import Redactor
-    from passhat.runner.regrading import regrade
+    from passhat.runner.regrade import regrade
     from passhat.store import open_store
     from passhat.suites import load_suite
 
@@ -72,7 +72,7 @@ def command(
 
 
 def _exit_code(found: Sequence[Regraded]) -> ExitCode:
-    from passhat.runner.regrading import Outcome
+    from passhat.runner.regrade import Outcome
 
     lost = any(one.outcome is Outcome.NOT_REGRADABLE for one in found)
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
@@ -86,7 +86,7 @@ def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
 
     from passhat._display import counted
     from passhat.report.tables import captured, facts, plain
-    from passhat.runner.regrading import Outcome
+    from passhat.runner.regrade import Outcome
 
     counts = Counter(one.outcome for one in found)
     changed = [one for one in found if one.outcome is Outcome.CHANGED]

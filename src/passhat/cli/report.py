@@ -69,9 +69,9 @@ def command(
     from rich.console import Console
 
     from passhat.readers import Needs
-    from passhat.report.building import ReportOptions, build_report
+    from passhat.report.build import ReportOptions, build_report
+    from passhat.report.data import as_csv, as_json
     from passhat.report.markdown import as_markdown
-    from passhat.report.plain_data import as_csv, as_json
     from passhat.report.terminal import render_report
 
     detailed = as_json_text or html is not None

@@ -12,7 +12,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import HowToRead, missing_option, source_options
 
 if TYPE_CHECKING:
-    from passhat.report.reviewing import Review
+    from passhat.report.review import Review
 
 
 @click.command("review")
@@ -44,7 +44,7 @@ def command(
     """
     import json
 
-    from passhat.report.reviewing import review
+    from passhat.report.review import review
 
     text = _text(claim)
     runs = how.read(sources) if sources else []

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from passhat.agents import Agent
     from passhat.runner import Progress, RunPlan
-    from passhat.runner.running import Work
-    from passhat.runner.set_up import SetUp
+    from passhat.runner.run import Work
+    from passhat.runner.run_spec import SetUp
     from passhat.store import Store
     from passhat.suites import Suite, Task
     from passhat.suites.settings import Settings
@@ -107,9 +107,9 @@ def command(
     from passhat.cli.before import left_to_make, say_before
     from passhat.errors import InvalidValue
     from passhat.runner import Limits
-    from passhat.runner.planning import plan_run
+    from passhat.runner.plan import plan_run
     from passhat.runner.redaction import Redactor
-    from passhat.runner.set_up import SetUp
+    from passhat.runner.run_spec import SetUp
     from passhat.runner.shards import Shard
     from passhat.store import open_store
 
@@ -220,7 +220,7 @@ def choose_tasks(
 
 
 def _ray_address(on: str) -> str:
-    from passhat.runner.on_ray import OnRay
+    from passhat.integrations.ray.ray_runner import OnRay
 
     return OnRay.address_of(on, here=os.environ.get("RAY_ADDRESS", ""))
 
@@ -233,7 +233,7 @@ def _engine(
     if address is None:
         yield None
         return
-    from passhat.runner.on_ray import OnRay
+    from passhat.integrations.ray.ray_runner import OnRay
 
     with OnRay(plan, set_up, models, address) as engine:
         click.echo(f"{engine.workers} Ray workers", err=True)
@@ -248,7 +248,7 @@ def _run(plan: RunPlan, store: Store, work: Work | None, *, verbose: bool) -> tu
 
     from passhat.cli.live import Display
     from passhat.runner import run_attempts
-    from passhat.runner.running import Stop
+    from passhat.runner.run import Stop
 
     stop = Stop()
     display = Display(f"{plan.agent.name} at {plan.suite.name}", plan.jobs, verbose=verbose)
@@ -276,7 +276,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
-    from passhat.report.building import ReportOptions, build_report
+    from passhat.report.build import ReportOptions, build_report
     from passhat.report.run_summary import summarise
     from passhat.report.run_summary_terminal import render_summary
     from passhat.report.terminal import render_report

@@ -25,8 +25,8 @@ def check(
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
     from passhat.judging.canaries import ATTACKS
     from passhat.judging.interpreters import find_interpreter
+    from passhat.judging.sandbox_kinds import Container, Walls, read_walls
     from passhat.judging.sandboxes import SandboxKind, examine_machine
-    from passhat.judging.walls import Container, Walls, read_walls
 
     only = read_walls(sandbox or "auto", python)
     contained = isinstance(only, Container)

@@ -11,7 +11,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.run import store_option
 
 if TYPE_CHECKING:
-    from passhat.server.green_agent import GreenAgent, Settings
+    from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
 
 
 @click.command("serve")
@@ -65,10 +65,10 @@ def command(
     if max_evaluations < 1:
         raise InvalidValue("--max-evaluations must be at least 1.")
     try:
-        from passhat.server.green_agent import GreenAgent, Settings
+        from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
     except ImportError:
         raise MissingExtra("passhat serve", extra="a2a") from None
-    from passhat.server.assessments import Rules
+    from passhat.integrations.agentbeats.assessments import Rules
 
     settings = Settings(
         store_path=store_path,
@@ -96,8 +96,8 @@ async def _served(
     import sys
     from contextlib import AsyncExitStack
 
+    from passhat.integrations.agentbeats.green_app import green_application, launcher_application
     from passhat.runner.serving import Listening, open_socket
-    from passhat.server.green_app import green_application, launcher_application
 
     ended = asyncio.Event()
     if sys.platform != "win32":

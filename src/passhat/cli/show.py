@@ -36,7 +36,7 @@ def command(
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report.building import ReportOptions, build_report
+    from passhat.report.build import ReportOptions, build_report
     from passhat.report.terminal import render_report
     from passhat.store import open_store
 
@@ -67,7 +67,7 @@ def command(
 
 def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, because: str) -> None:
     """Write a person's word down; a failure keeps the category that the judge gave, if any."""
-    from passhat.outcomes import FailureCategory, Verdict
+    from passhat.stats.outcomes import FailureCategory, Verdict
     from passhat.store import JudgementSource, StoredJudgement
 
     word = Verdict[verdict.upper()]

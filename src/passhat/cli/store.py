@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
-    from passhat.store.copying import Copied
+    from passhat.store.copy import Copied
 
 
 @click.group("store")
@@ -56,7 +56,7 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     being made just now are left out.
     """
     from passhat.store import open_store
-    from passhat.store.copying import copy_runs
+    from passhat.store.copy import copy_runs
 
     with open_store(source, must_exist=True) as there:
         chosen = [there.find(run).id for run in runs] or [run.id for run in there.runs()]
@@ -80,7 +80,7 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     from contextlib import ExitStack
 
     from passhat.store import open_store
-    from passhat.store.copying import merge_runs
+    from passhat.store.copy import merge_runs
 
     with ExitStack() as opened:
         others = [opened.enter_context(open_store(one, must_exist=True)) for one in sources]
@@ -106,7 +106,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     import json
 
     from passhat.store import open_store
-    from passhat.store.checking import check as checked
+    from passhat.store.check import check as checked
 
     with open_store(store_path, must_exist=True) as store:
         looked_at = _now_and_then()
@@ -153,7 +153,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
 def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
     """Give back room: forget old transcripts if asked, and what deleted runs left behind."""
     from passhat.store import open_store
-    from passhat.store.checking import forget_orphans, forget_transcripts
+    from passhat.store.check import forget_orphans, forget_transcripts
 
     with open_store(store_path, must_exist=True) as store:
         before = store.size()

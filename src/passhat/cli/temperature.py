@@ -37,7 +37,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     from rich.console import Console
 
     from passhat.report.temperature_terminal import render_study
-    from passhat.temperature import study
+    from passhat.stats.temperature import study
 
     found = study(family)
     if html is not None:
@@ -86,7 +86,7 @@ def fit(
 
     from passhat.readers.registry import COUNTS_ONLY
     from passhat.report.temperature_terminal import render_fit
-    from passhat.temperature import fit_temperatures
+    from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
     found = fit_temperatures(

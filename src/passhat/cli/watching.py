@@ -13,9 +13,9 @@ import click
 from passhat.errors import NoRows, ReadError
 
 if TYPE_CHECKING:
-    from passhat.gates import GateResult
-    from passhat.gates.watching import Watcher
-    from passhat.outcomes import Run
+    from passhat.stats.gate import GateResult
+    from passhat.stats.gate.sequential_gate import Watcher
+    from passhat.stats.outcomes import Run
 
 __all__ = ["state_of", "watch_source"]
 

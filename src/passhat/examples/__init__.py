@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from passhat.temperature import KnownRates
+    from passhat.stats.temperature import KnownRates
 
 __all__ = ["transformer"]
 
@@ -29,7 +29,7 @@ def transformer() -> dict[str, KnownRates]:
     """
     import numpy as np
 
-    from passhat.temperature import KnownRates
+    from passhat.stats.temperature import KnownRates
 
     packed = files("passhat.examples").joinpath("transformer_multiplication.csv.gz").read_bytes()
     header, *rows = csv.reader(gzip.decompress(packed).decode().splitlines())

@@ -13,12 +13,12 @@ from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
 from passhat.judging.results import Results, Row, row_of
 from passhat.judging.samples import Sample
+from passhat.judging.sandbox_kinds import Container, SandboxKind, Walls
 from passhat.judging.tasks import CodeSuite
-from passhat.judging.walls import Container, SandboxKind, Walls
-from passhat.outcomes import Run
-from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import AttemptGatherer
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer
 
 __all__ = ["Bench", "Judged", "judge_samples"]
 

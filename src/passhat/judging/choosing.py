@@ -9,9 +9,9 @@ from passhat.errors import InvalidValue
 from passhat.judging.bulk import Bench
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.limits import Limits
+from passhat.judging.sandbox_kinds import Container, SandboxKind, read_walls
 from passhat.judging.sandboxes import choose_sandbox
 from passhat.judging.tasks import CodeSuite
-from passhat.judging.walls import Container, SandboxKind, read_walls
 
 __all__ = ["JudgingChoice"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
-from passhat.judging.walls import Container
+from passhat.judging.sandbox_kinds import Container
 
 __all__ = [
     "DEVICES",

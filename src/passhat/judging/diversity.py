@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from passhat._display import counted, number
-from passhat.estimates import estimate
-from passhat.outcomes import Outcomes
+from passhat.stats.estimate import estimate
+from passhat.stats.outcomes import Outcomes
 
 __all__ = ["diversity_notes"]
 

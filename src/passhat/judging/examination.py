@@ -23,7 +23,7 @@ from passhat.judging.judgement import Judgement
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, Walls, sealed
 from passhat.judging.tasks import Case, CodeTask
-from passhat.outcomes.words import FailureCategory, MissingReason
+from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
 
 __all__ = ["Examiner"]
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from passhat.outcomes.words import FailureCategory, MissingReason, Verdict, failure_category
+from passhat.stats.outcomes.vocabulary import (
+    FailureCategory,
+    MissingReason,
+    Verdict,
+    failure_category,
+)
 
 __all__ = ["Judgement"]
 

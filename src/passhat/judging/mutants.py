@@ -11,7 +11,7 @@ from passhat._display import counted
 from passhat.judging.bulk import Bench
 from passhat.judging.pool import judge_all
 from passhat.judging.tasks import CodeTask
-from passhat.outcomes.words import Verdict
+from passhat.stats.outcomes.vocabulary import Verdict
 
 __all__ = ["WEAK_BELOW", "TestStrength", "mutants_of", "strength_of_tests"]
 

@@ -14,7 +14,7 @@ from passhat.judging.judgement import Judgement
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import Walls
 from passhat.judging.tasks import CodeTask
-from passhat.outcomes.words import MissingReason
+from passhat.stats.outcomes.vocabulary import MissingReason
 
 __all__ = ["JudgePool", "judge_all"]
 

@@ -15,7 +15,7 @@ from passhat.errors import ReadError
 from passhat.judging.code_suites import json_lines
 from passhat.judging.judgement import Judgement
 from passhat.judging.samples import Sample
-from passhat.outcomes.words import MissingReason, Verdict
+from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
 
 __all__ = ["Results", "row_of"]
 

@@ -28,7 +28,7 @@ from passhat.judging.commands import (
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
-from passhat.judging.walls import Container, SandboxKind, Walls
+from passhat.judging.sandbox_kinds import Container, SandboxKind, Walls
 
 __all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "Walls", "sealed"]
 

@@ -10,7 +10,7 @@ from passhat.judging.canaries import ATTACKS, breaches
 from passhat.judging.commands import engine_problem
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxFault
-from passhat.judging.walls import Container, SandboxKind, Walls
+from passhat.judging.sandbox_kinds import Container, SandboxKind, Walls
 
 __all__ = ["Finding", "SandboxKind", "choose_sandbox", "examine_machine"]
 

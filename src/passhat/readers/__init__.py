@@ -4,7 +4,7 @@
 group ``passhat.readers`` which of them recognises it, and hands it over.
 """
 
-from passhat.readers.building import LogBuilder, RunFacts
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.reading import Reading, read, read_all
 from passhat.readers.registry import Needs, Reader, ReadOptions
 from passhat.readers.sources import Source

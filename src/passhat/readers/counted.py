@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from passhat.outcomes import Outcomes, Sums
 from passhat.readers.registry import Needs
+from passhat.stats.outcomes import Outcomes, Sums
 from passhat.store import Store
 
 __all__ = [

@@ -12,13 +12,6 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
-from passhat.outcomes import Outcomes, Sums, Verdict
-from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import RUN_COLUMNS, Gathered, blame_notes, gathered_as
-from passhat.outcomes.names import PackedNames, whole_numbers_of
-from passhat.outcomes.rewards import RewardWords, verdicts_from_rewards
-from passhat.outcomes.sums import MeasureSum
-from passhat.outcomes.trials import SPLIT_HINT
 from passhat.readers.parquet_cells import (
     as_literal,
     as_number,
@@ -29,6 +22,13 @@ from passhat.readers.parquet_cells import (
 )
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Outcomes, Sums, Verdict
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.gathering import RUN_COLUMNS, Gathered, blame_notes, gathered_as
+from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
+from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.sums import MeasureSum
+from passhat.stats.outcomes.trials import SPLIT_HINT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

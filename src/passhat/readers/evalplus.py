@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import open_document, read_bytes
 from passhat.readers.file_names import from_name
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["EvalPlusReader"]
 

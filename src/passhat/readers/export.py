@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.outcomes import Run
 from passhat.protocol import Protocol, Scalar
-from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, decode, json_lines
 from passhat.readers.registry import ReadOptions
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["EXPORT_COLUMNS", "ExportReader"]
 

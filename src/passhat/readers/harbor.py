@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, BYTE_ORDER_MARK, decode
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.readers.terminal_bench import seconds_between
+from passhat.stats.outcomes import Run
 
 __all__ = ["HarborReader"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from passhat.outcomes import Attempt, Run, Verdict
+from passhat.stats.outcomes import Attempt, Run, Verdict
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Judgement, Task
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 
 from passhat._display import counted
-from passhat.outcomes import Attempts, Run, Tally
-from passhat.outcomes.attempts import Coded
-from passhat.outcomes.gathering import outcomes_of
+from passhat.stats.outcomes import Attempts, Run, Tally
+from passhat.stats.outcomes.attempts import Coded
+from passhat.stats.outcomes.gathering import outcomes_of
 
 __all__ = ["joined", "without_retries"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.readers.building import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.decoding import BROKEN, decode, json_lines, read_bytes
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import STANDARD_INPUT, Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["LmEvalReader"]
 

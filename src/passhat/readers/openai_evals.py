@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.readers.building import LogBuilder, RunFacts, number_or_none, scalars, why_missing
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
 from passhat.readers.decoding import json_lines
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["OpenAiEvalsReader"]
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
-from passhat.outcomes import Run
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["COUNTS_ONLY", "GROUP", "Needs", "ReadOptions", "Reader", "registered_readers"]
 

@@ -14,8 +14,8 @@ import msgspec
 
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
-from passhat.outcomes.gathering import Chunk
 from passhat.readers.sources import Source
+from passhat.stats.outcomes.gathering import Chunk
 
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader

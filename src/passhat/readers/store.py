@@ -8,12 +8,12 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.judging import SPLIT_JUDGE
-from passhat.outcomes import Outcomes, Run
-from passhat.outcomes.columns import SLICE_PREFIX, ColumnMap
-from passhat.outcomes.gathering import AttemptGatherer
 from passhat.readers import counted
 from passhat.readers.registry import Needs, ReadOptions
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.store import Store, StoredRun, open_store
 
 __all__ = ["StoreReader", "run_from_store"]

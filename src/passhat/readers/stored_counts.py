@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from passhat.outcomes import Outcomes, Run
-from passhat.store.reading import Reading, TaskCounts
-from passhat.store.records import StoredRun
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.store.queries import Reading, TaskCounts
+from passhat.store.rows import StoredRun
 
 __all__ = ["run_from_counts"]
 

@@ -8,16 +8,16 @@ from itertools import chain
 
 from passhat._display import counted, some
 from passhat.errors import NoRows, PasshatError, ReadError
-from passhat.outcomes import Run, Tally
-from passhat.outcomes.cells import RowError
-from passhat.outcomes.columns import ColumnMap
-from passhat.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import counted as counted_reading
 from passhat.readers.counted_parquet import CountedParquet
 from passhat.readers.registry import ReadOptions
 from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run, Tally
+from passhat.stats.outcomes.cells import RowError
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
 

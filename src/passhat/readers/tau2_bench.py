@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
-from passhat.readers.building import LogBuilder, RunFacts, scalars
+from passhat.readers.builder import LogBuilder, RunFacts, scalars
 from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
 from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
 
 __all__ = ["Tau2BenchReader"]
 
@@ -116,7 +116,7 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
 
 def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
     # Here and not above: every reader is loaded to look at any file, and the suite is heavy.
-    from passhat.suites.tau2.endings import FAILED, MISSING, failed_check
+    from passhat.readers.tau2_endings import FAILED, MISSING, failed_check
 
     ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
     reward = row.reward_info.reward if row.reward_info is not None else row.reward

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.comparison.pairing import pair
-from passhat.estimates import metric as parse
-from passhat.estimates.task_values import values_by_task
-from passhat.outcomes import MissingPolicy, Run
+from passhat.stats.compare.pairing import pair
+from passhat.stats.estimate import metric as parse
+from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.outcomes import MissingPolicy, Run
 
 __all__ = ["TaskChange", "task_changes"]
 

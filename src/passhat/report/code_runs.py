@@ -7,8 +7,8 @@ from pathlib import Path
 
 from passhat._display import counted, some
 from passhat.judging import SPLIT_JUDGE
-from passhat.outcomes import Run, Verdict
-from passhat.outcomes.attempts import Attempts
+from passhat.stats.outcomes import Run, Verdict
+from passhat.stats.outcomes.attempts import Attempts
 
 __all__ = ["code_notes", "weak_tests"]
 

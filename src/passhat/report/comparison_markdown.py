@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passhat.comparison import Comparison, Comparisons
 from passhat.report import comparison_view as view
 from passhat.report.markdown_text import escape, table
+from passhat.stats.compare import Comparison, Comparisons
 
 __all__ = ["comparison_markdown"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from passhat.comparison import Comparison, Comparisons
 from passhat.report import comparison_view as view
 from passhat.report.tables import captured, facts, plain, plain_table
+from passhat.stats.compare import Comparison, Comparisons
 
 __all__ = ["render_comparison"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat._display import counted, number
-from passhat.comparison import Comparison, Comparisons, LiftCurve, Result
-from passhat.comparison.claims import points
+from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
+from passhat.stats.compare.claims import points
 
 __all__ = [
     "CURVE_HEADER",

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat.errors import PasshatError
-from passhat.estimates import Estimate, estimate_all, metric
-from passhat.forecasts import Forecast, forecast_curve
-from passhat.outcomes import Outcomes
+from passhat.stats.estimate import Estimate, estimate_all, metric
+from passhat.stats.forecast import Forecast, forecast_curve
+from passhat.stats.outcomes import Outcomes
 
 __all__ = ["Asked", "Curves", "build_curves", "curve_words", "k_of"]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.errors import PasshatError
-from passhat.estimates import Estimate, metric
-from passhat.estimates.metrics import CountMetric
-from passhat.outcomes import Outcomes, Run
-from passhat.planning import Plan, plan
-from passhat.planning.difficulty import Difficulty
-from passhat.planning.goals import HalfWidth
 from passhat.report.curves import Asked, Curves, build_curves
 from passhat.report.measures import Measure, measures_of
+from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.plan import Plan, plan
+from passhat.stats.plan.difficulty import Difficulty
+from passhat.stats.plan.goals import HalfWidth
 
 __all__ = ["HALF_WIDTH", "POLICIES", "Details", "Width", "build_details"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from passhat._display import counted
-from passhat.estimates import Estimate, estimate, metric
-from passhat.estimates.metrics import CountMetric, Metric, OrderedMetric
-from passhat.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.estimate import Estimate, estimate, metric
+from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 
 __all__ = ["Explanation", "explain"]
 

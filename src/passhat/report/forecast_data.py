@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.forecasts import SCHEMA, Forecast, Reach
-from passhat.outcomes import Run
+from passhat.stats.forecast import SCHEMA, Forecast, Reach
+from passhat.stats.outcomes import Run
 
 __all__ = ["default_words", "forecast_data"]
 

@@ -8,9 +8,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from passhat._display import number
-from passhat.forecasts import FORMULAS, Forecast, Reach
-from passhat.outcomes import Run
 from passhat.report.tables import captured, facts, plain, plain_table
+from passhat.stats.forecast import FORMULAS, Forecast, Reach
+from passhat.stats.outcomes import Run
 
 __all__ = ["render_forecast"]
 

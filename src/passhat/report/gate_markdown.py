@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from passhat.gates import GateResult
+from passhat.stats.gate import GateResult
 
 __all__ = ["gate_as_markdown"]
 

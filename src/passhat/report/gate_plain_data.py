@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree
 
-from passhat.gates import GateResult, GateVerdict, RuleResult
+from passhat.stats.gate import GateResult, GateVerdict, RuleResult
 
 __all__ = ["gate_as_json", "gate_as_junit"]
 

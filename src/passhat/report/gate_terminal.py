@@ -8,8 +8,8 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from passhat.gates import GateResult, GateVerdict, RuleResult
 from passhat.report.tables import captured, plain
+from passhat.stats.gate import GateResult, GateVerdict, RuleResult
 
 __all__ = ["render_gate"]
 

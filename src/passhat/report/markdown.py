@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passhat._display import number
-from passhat.estimates import Estimate
 from passhat.report.markdown_text import escape as _escape
 from passhat.report.markdown_text import table as _table
 from passhat.report.view import Report, RunReport
+from passhat.stats.estimate import Estimate
 
 __all__ = ["as_markdown"]
 

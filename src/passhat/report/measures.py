@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat._arrays import BoolArray, FloatArray
 from passhat._display import counted
-from passhat.outcomes import Attempts, Taken, Verdict
+from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.outcomes import Attempts, Taken, Verdict
 
 __all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 
 from passhat._display import counted
-from passhat.outcomes import Run
 from passhat.readers import Reading
 from passhat.readers.reading import FileRead
+from passhat.stats.outcomes import Run
 
 __all__ = ["reading_as_json", "reading_lines"]
 

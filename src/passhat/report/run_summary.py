@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 
 __all__ = ["AttemptLine", "Summary", "TaskSummary", "all_first", "summarise", "window"]
 

@@ -8,9 +8,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from passhat._display import counted
-from passhat.outcomes import Verdict
 from passhat.report.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.report.tables import captured, facts, plain, plain_table
+from passhat.stats.outcomes import Verdict
 
 __all__ = ["render_summary"]
 

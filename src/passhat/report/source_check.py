@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from passhat._arrays import IntArray
 from passhat._display import counted, number
-from passhat.estimates import pass_at_k, pass_hat_k
-from passhat.outcomes import Completion, Run
+from passhat.stats.arrays import IntArray
+from passhat.stats.estimate import pass_at_k, pass_hat_k
+from passhat.stats.outcomes import Completion, Run
 
 __all__ = ["SourceCheck", "check_source"]
 

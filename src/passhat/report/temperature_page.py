@@ -8,7 +8,7 @@ import numpy as np
 
 from passhat.report.charts import Axis, Figure, line_chart, page
 from passhat.report.vega_lite import Row
-from passhat.temperature import (
+from passhat.stats.temperature import (
     Point,
     Study,
     TaskSet,
@@ -16,7 +16,7 @@ from passhat.temperature import (
     expected_pass_at_k,
     family,
 )
-from passhat.temperature.laws import POWER_FROM_K
+from passhat.stats.temperature.laws import POWER_FROM_K
 
 __all__ = ["toy_page"]
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from passhat._display import counted, number
 from passhat.report.tables import captured, facts, plain, plain_table
-from passhat.temperature import AgentFit, RankingFlip, Study, TemperatureFit
-from passhat.temperature.laws import POWER_FROM_K
+from passhat.stats.temperature import AgentFit, RankingFlip, Study, TemperatureFit
+from passhat.stats.temperature.laws import POWER_FROM_K
 
 __all__ = ["render_fit", "render_study"]
 

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from passhat._display import number
-from passhat.estimates import Estimate
 from passhat.report.curve import AT, HAT, draw_curve
 from passhat.report.tables import captured, facts, plain, plain_table
 from passhat.report.view import Report, RunReport
+from passhat.stats.estimate import Estimate
 
 __all__ = ["render_report"]
 

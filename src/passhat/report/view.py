@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
-from passhat.estimates import Diagnosis, Estimate
-from passhat.outcomes import Run
 from passhat.protocol import Protocol
 from passhat.report.source_check import SourceCheck, check_source
+from passhat.stats.estimate import Diagnosis, Estimate
+from passhat.stats.outcomes import Run
 
 if TYPE_CHECKING:
     from passhat.report.details import Details
@@ -244,6 +244,6 @@ def _family(estimate: Estimate) -> str:
 
 
 def _k_of(estimate: Estimate) -> int | None:
-    from passhat.estimates import metric
+    from passhat.stats.estimate import metric
 
     return metric(estimate.metric).k

@@ -1,5 +1,5 @@
 """Plan, workers, limits, progress, resume: k fresh attempts at every task."""
 
-from passhat.runner.running import Limits, Progress, RunPlan, run_attempts
+from passhat.runner.run import Limits, Progress, RunPlan, run_attempts
 
 __all__ = ["Limits", "Progress", "RunPlan", "run_attempts"]

@@ -8,7 +8,7 @@ from typing import Any
 from passhat.errors import InvalidValue, ReadError
 from passhat.judging.audit import Audited
 from passhat.judging.code_suites import json_lines
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.store import Store
 
 __all__ = ["audited_in_results", "audited_in_store"]

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from passhat.agents.base import Meter, ProviderFault, Usage
-from passhat.outcomes import MissingReason
+from passhat.stats.outcomes import MissingReason
 
 __all__ = ["Account", "Budget", "Sum", "Used"]
 

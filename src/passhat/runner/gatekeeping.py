@@ -20,8 +20,8 @@ from passhat.agents.base import Agent, ProviderFault, Usage
 from passhat.agents.chat import ChatAgent
 from passhat.agents.pacing import Pace
 from passhat.agents.providers import Provider
-from passhat.outcomes import MissingReason
 from passhat.runner.budget import Account
+from passhat.stats.outcomes import MissingReason
 
 __all__ = [
     "AccountElsewhere",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from passhat.protocol import Protocol as Promise
 
 if TYPE_CHECKING:
-    from passhat.runner.running import Progress, RunPlan, Seen, Stop
+    from passhat.runner.run import Progress, RunPlan, Seen, Stop
     from passhat.store import Store
 
 __all__ = ["Harness"]

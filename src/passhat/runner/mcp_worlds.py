@@ -17,7 +17,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from passhat.errors import InvalidValue, MissingExtra, RunStopped
-from passhat.runner.attempting import settled
+from passhat.runner.attempt import settled
 from passhat.runner.mcp_endpoints import Called, endpoints
 from passhat.runner.serving import Listening
 from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn, fingerprint

@@ -13,7 +13,7 @@ from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
-from passhat.runner.attempting import Limits
+from passhat.runner.attempt import Limits
 from passhat.runner.budget import Budget, Sum, Used
 from passhat.store import AttemptRecord, Store
 

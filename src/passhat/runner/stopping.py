@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from passhat.gates.watching import Look, Watcher
-from passhat.outcomes import Outcomes, Run, Verdict
+from passhat.stats.gate.sequential_gate import Look, Watcher
+from passhat.stats.outcomes import Outcomes, Run, Verdict
 
 __all__ = ["StopRule"]
 

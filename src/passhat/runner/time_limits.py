@@ -11,7 +11,7 @@ import asyncio
 import math
 from dataclasses import dataclass
 
-from passhat.outcomes import MissingReason
+from passhat.stats.outcomes import MissingReason
 
 __all__ = ["Clock", "Limits", "Watch"]
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from passhat.agents.base import Agent, AttemptInfo, Session
 from passhat.errors import InvalidValue, RunStopped
-from passhat.outcomes import MissingReason
+from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import Suite, Turn, WorldFault
 
 __all__ = ["with_user"]

@@ -3,7 +3,7 @@
 from passhat.store.addresses import is_address, without_password
 from passhat.store.base import Store
 from passhat.store.opening import open_reading, open_store
-from passhat.store.records import (
+from passhat.store.rows import (
     AttemptRecord,
     Ended,
     JudgementSource,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 
 __all__ = [
     "AttemptLine",

@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from passhat.errors import InvalidValue, PasshatError
-from passhat.outcomes import MeasureSum, Taken, Verdict
 from passhat.protocol import Protocol
+from passhat.stats.outcomes import MeasureSum, Taken, Verdict
 from passhat.store import counting, judgements
 from passhat.store.database import Database
 from passhat.store.listing import stored_runs
 from passhat.store.packing import packed, unpacked
-from passhat.store.records import (
+from passhat.store.rows import (
     AttemptRecord,
     Ended,
     Made,

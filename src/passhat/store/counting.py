@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from passhat._arrays import IntArray
-from passhat.outcomes import MeasureSum, Verdict
-from passhat.outcomes.attempts import MEASURES
-from passhat.outcomes.names import PackedNames
-from passhat.outcomes.sums import Taken
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes import MeasureSum, Verdict
+from passhat.stats.outcomes.attempts import MEASURES
+from passhat.stats.outcomes.names import PackedNames
+from passhat.stats.outcomes.sums import Taken
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
-from passhat.store.records import Made
+from passhat.store.rows import Made
 
 __all__ = ["Counts", "RunUsage", "alike", "counts", "made", "measure_sums", "taken", "used"]
 

@@ -6,9 +6,9 @@ The first judgement stays as it was written. What counts is the newest word, whi
 
 from __future__ import annotations
 
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.store.database import Database
-from passhat.store.records import JudgementSource, StoredJudgement
+from passhat.store.rows import JudgementSource, StoredJudgement
 
 __all__ = ["ENDED_ROWS", "JUDGED_BY_JOIN", "NEWEST", "add", "measures", "of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
-from passhat.store.records import StoredRun
+from passhat.store.rows import StoredRun
 
 __all__ = ["stored_runs"]
 

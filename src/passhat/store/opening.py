@@ -5,7 +5,7 @@ from __future__ import annotations
 from passhat.errors import InvalidValue
 from passhat.store.addresses import is_address
 from passhat.store.base import Store
-from passhat.store.reading import Reading
+from passhat.store.queries import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
 from passhat.store.sqlite_reading import SqliteReading
 

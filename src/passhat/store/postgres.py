@@ -107,7 +107,7 @@ class PostgresStore(Store):
 
     def is_sound(self) -> bool:
         """Whether every row of every table can be read, and every index agrees with its table."""
-        from passhat.store.checking import postgres_is_sound
+        from passhat.store.check import postgres_is_sound
 
         return postgres_is_sound(self._db)
 

@@ -9,7 +9,7 @@ from passhat.errors import StoreUnavailable
 from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.listening import Listening
 from passhat.store.postgres_connection import PostgresConnection
-from passhat.store.reading import Reading, Row
+from passhat.store.queries import Reading, Row
 from passhat.store.schema import refuse_unless_there
 
 __all__ = ["PostgresReading"]

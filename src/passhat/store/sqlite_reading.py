@@ -10,7 +10,7 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from passhat.errors import ReadError
-from passhat.store.reading import Reading, Row
+from passhat.store.queries import Reading, Row
 
 __all__ = ["SqliteReading"]
 

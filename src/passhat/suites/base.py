@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from passhat.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 
 __all__ = [
     "Episode",

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import cast
 
 from passhat.errors import InvalidValue
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement
 
 __all__ = ["GRADERS", "Grader", "check_expected", "grader"]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from passhat.errors import PasshatError, ReadError, shorten
-from passhat.outcomes import MissingReason
+from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import Judgement, Task, Turn, fingerprint
 from passhat.suites.graders import Grader, check_expected, grader
 

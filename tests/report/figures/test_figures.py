@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
-from passhat.report.building import ReportOptions, build_report
+from passhat.report.build import ReportOptions, build_report
 from passhat.report.changes import task_changes
 from passhat.report.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.report.figures.article import SHAPES_OF_DIFFICULTY

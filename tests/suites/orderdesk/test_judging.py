@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement
 from passhat.suites.orderdesk import OrderdeskSuite
 from passhat.suites.orderdesk.calls import RESPOND, write_call

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from passhat.outcomes import Verdict
+from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement, Task, load_suite
 from passhat.suites.orderdesk import OrderdeskSuite
 from passhat.suites.orderdesk.airline import airline

@@ -19,7 +19,7 @@ from passhat.agents.demo.mind import HABITS, Mind
 from passhat.agents.demo.retail import RetailClerk
 from passhat.agents.demo.talking import Clerk, Steps
 from passhat.errors import InvalidValue
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 from passhat.suites.orderdesk.calls import write_call
 

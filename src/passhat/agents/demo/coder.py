@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.judging.ordercode import ORDER_TASKS, OrderTask
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
 __all__ = ["CODERS", "CoderSession"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from passhat._display import number
-from passhat.estimates import exact
 from passhat.report.figures.base import Figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
 from passhat.report.vega_lite import Row, stacked
+from passhat.stats.estimate import exact
 
 __all__ = ["SHAPES_OF_DIFFICULTY", "article_delta", "article_sweep"]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
-from passhat.outcomes import Run
 from passhat.report.figures.base import MOST_RUNS, Figure
 from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
+from passhat.stats.outcomes import Run
 
 if TYPE_CHECKING:
-    from passhat.temperature import TemperatureFit
+    from passhat.stats.temperature import TemperatureFit
 
 __all__ = ["heat_figure", "heatmap"]
 
@@ -22,7 +22,7 @@ def heatmap(runs: Sequence[Run], *, level: float, missing: str) -> Figure | None
     if len(heats - {None}) < 2:
         return None
     from passhat.errors import PasshatError
-    from passhat.temperature import fit_temperatures
+    from passhat.stats.temperature import fit_temperatures
 
     try:
         fit = fit_temperatures(runs, level=level, missing=missing)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from passhat._display import some
-from passhat.comparison import Comparison
 from passhat.errors import InvalidValue
 from passhat.report.changes import TaskChange
 from passhat.report.figures import agents, article, heat, over_k, spread
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
+from passhat.stats.compare import Comparison
 
 __all__ = ["DETAILED", "FIGURES", "Material", "make_figure", "needs"]
 

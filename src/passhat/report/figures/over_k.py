@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from passhat._display import number
-from passhat.comparison import LiftCurve
-from passhat.comparison.claims import points
-from passhat.estimates import Estimate
-from passhat.forecasts import Forecast
 from passhat.report.curves import Curves, k_of
 from passhat.report.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
 from passhat.report.vega_lite import Row, stacked
 from passhat.report.view import RunReport
+from passhat.stats.compare import LiftCurve
+from passhat.stats.compare.claims import points
+from passhat.stats.estimate import Estimate
+from passhat.stats.forecast import Forecast
 
 __all__ = ["curves", "delta", "forecast", "lift"]
 

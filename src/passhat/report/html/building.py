@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import passhat
-from passhat.comparison import Comparison, Comparisons
-from passhat.outcomes import Run
 from passhat.report.changes import TaskChange
 from passhat.report.comparison_view import protocol_lines, ranking_lines
 from passhat.report.figures import Figure, Material, make_figure, page_svg
@@ -23,6 +21,8 @@ from passhat.report.html.data import (
 from passhat.report.html.setting import template
 from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
+from passhat.stats.compare import Comparison, Comparisons
+from passhat.stats.outcomes import Run
 
 __all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from passhat._arrays import FloatArray
-from passhat.outcomes import Attempts, Outcomes, Run, Verdict
-from passhat.outcomes.names import same_names
 from passhat.report.html.transcripts import Transcripts
+from passhat.stats.arrays import FloatArray
+from passhat.stats.outcomes import Attempts, Outcomes, Run, Verdict
+from passhat.stats.outcomes.names import same_names
 
 __all__ = ["MOST_TASKS", "attempts_data", "is_counted", "script_json", "shown_tasks"]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted, number
-from passhat.comparison import Comparison, Comparisons
-from passhat.comparison.claims import points
-from passhat.estimates import Estimate, metric
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.figures.spread import figure_text
 from passhat.report.measures import RATIO_METHOD, Measure
 from passhat.report.view import Report, RunReport
+from passhat.stats.compare import Comparison, Comparisons
+from passhat.stats.compare.claims import points
+from passhat.stats.estimate import Estimate, metric
 
 __all__ = [
     "MOST_ON_CARDS",

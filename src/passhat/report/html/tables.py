@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from passhat._display import number
-from passhat.comparison import Comparison, Comparisons
-from passhat.estimates import Estimate
 from passhat.report import comparison_view as compared
 from passhat.report.details import POLICIES
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.html.page import Table, value_text
 from passhat.report.view import Report, RunReport
+from passhat.stats.compare import Comparison, Comparisons
+from passhat.stats.estimate import Estimate
 
 __all__ = ["comparison_tables", "missing_tables", "number_tables", "overview", "slice_tables"]
 

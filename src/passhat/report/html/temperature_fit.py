@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from passhat._display import counted, number, some
-from passhat.estimates.metrics import PassAt
-from passhat.outcomes import Run
 from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
 from passhat.report.html.data import script_json
 from passhat.report.html.page import Table
 from passhat.report.html.setting import template
-from passhat.temperature import AgentFit, TemperatureFit
+from passhat.stats.estimate.metrics import PassAt
+from passhat.stats.outcomes import Run
+from passhat.stats.temperature import AgentFit, TemperatureFit
 
 __all__ = ["fit_page"]
 

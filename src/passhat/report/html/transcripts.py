@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from passhat.errors import PasshatError
-from passhat.outcomes import Run
+from passhat.stats.outcomes import Run
 from passhat.store import Store, is_address, open_store
 
 __all__ = ["SMALL", "Transcripts", "transcripts_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from passhat.outcomes import FailureCategory, MissingReason
+from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, Turn
 from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.judging import Goal, decide

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passhat.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement
 from passhat.suites.orderdesk.calls import Call
 from passhat.suites.orderdesk.desk import Desk

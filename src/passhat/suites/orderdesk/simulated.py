@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from passhat.errors import RunStopped
-from passhat.outcomes import MissingReason
+from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.orderdesk.episode import AtTheDesk
 from passhat.suites.orderdesk.judging import Goal

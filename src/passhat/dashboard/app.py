@@ -1,0 +1,203 @@
+"""Addresses and what answers at them.
+
+    /                                   runs                     /compare    runs side by side
+    /runs/RUN                           a run                    /history    a suite over time
+    /runs/RUN/attempts                  its attempts             /forecast   beyond n
+    /runs/RUN/task/TASK                 one of its tasks         /plan       before it is paid for
+    /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
+
+Each of them with ``.json`` or ``.csv`` behind it is the same for a program. ``/runs/RUN/live``
+says when a run has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from passhat.dashboard.app_state import Answer, Ask, Html, Json, Site, answer
+from passhat.dashboard.changes import News
+from passhat.dashboard.commands import Commands
+from passhat.dashboard.errors import Forbidden, NotFound
+from passhat.dashboard.guard import Access, Guard, checked_form
+from passhat.dashboard.live import Ending, live
+from passhat.dashboard.reports import Reports
+from passhat.dashboard.summaries import Summaries
+from passhat.dashboard.views.attempts import attempt, attempts
+from passhat.dashboard.views.compare import comparison
+from passhat.dashboard.views.forecast import forecast
+from passhat.dashboard.views.history import history
+from passhat.dashboard.views.plan import planned
+from passhat.dashboard.views.run import run
+from passhat.dashboard.views.runs import runs
+from passhat.dashboard.views.starting import regrade_command, start_command, started
+from passhat.dashboard.views.task import task
+from passhat.errors import PasshatError, StoreUnavailable
+from passhat.store import open_reading
+
+__all__ = ["make_app"]
+
+View = Callable[[Site, Ask], Answer]
+
+_PAGES: tuple[tuple[str, View], ...] = (
+    ("/runs", runs),
+    ("/compare", comparison),
+    ("/history", history),
+    ("/forecast", forecast),
+    ("/plan", planned),
+    ("/start", started),
+    ("/runs/{run}/attempts", attempts),
+    ("/runs/{run}/attempt/{task:path}/{number:int}", attempt),
+    ("/runs/{run}/task/{task:path}", task),
+    ("/runs/{run}", run),
+)
+
+
+class _Form(Convertor[str]):
+    regex = "json|csv"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+def make_app(
+    store: str,
+    access: Access,
+    *,
+    allow_run: bool = False,
+    ending: Ending = lambda: False,
+) -> Starlette:
+    """The dashboard over a store.
+
+    Parameters
+    ----------
+    store : str
+        A store that is there and up to date: a path or an address.
+    access : Access
+        Who may ask.
+    allow_run : bool
+        Whether runs may be started from a page.
+    ending : callable
+        Whether the server is about to stop: open streams then end by themselves.
+    """
+    register_url_convertor("form", _Form())
+    reading = open_reading(store)
+    site = Site(
+        reading,
+        News(reading),
+        Summaries(reading),
+        Reports(store),
+        Commands(store),
+        access,
+        allow_run=allow_run,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(site.close)
+
+    app = Starlette(
+        routes=_routes(site, ending),
+        middleware=[Middleware(Guard, access)],
+        exception_handlers={
+            PasshatError: partial(_refused, site),
+            HTTPException: partial(_refused, site),
+        },
+        lifespan=lifespan,
+    )
+    app.state.site = site
+    return app
+
+
+def _routes(site: Site, ending: Ending) -> list[BaseRoute]:
+    static = StaticFiles(directory=str(files("passhat.dashboard").joinpath("static")))
+    found: list[BaseRoute] = [
+        _of_the_report("/static/report.css", "style.css", "text/css"),
+        _of_the_report("/static/scheme.js", "scheme.js", "text/javascript"),
+        Mount("/static", static),
+        Route("/", _page(site, runs)),
+        Route("/start", partial(_start, site), methods=["POST"]),
+        Route("/runs/{run}/regrade", partial(_regrade, site), methods=["POST"]),
+        Route("/runs/{run}/live", partial(_live, site, ending)),
+    ]
+    for path, view in _PAGES:
+        found += [Route(f"{path}.{{form:form}}", _page(site, view)), Route(path, _page(site, view))]
+    return found
+
+
+def _of_the_report(path: str, name: str, kind: str) -> Route:
+    """A file that the HTML report has, too."""
+    text = files("passhat.report.html").joinpath(name).read_text(encoding="utf-8")
+    return Route(path, lambda _request: Response(text, media_type=kind))
+
+
+def _page(site: Site, view: View) -> Callable[[Request], object]:
+    """A view as an endpoint, computed beside the event loop."""
+
+    async def endpoint(request: Request) -> Response:
+        path = {name: str(value) for name, value in request.path_params.items()}
+        ask = Ask(path, request.query_params, path.pop("form", "html"))
+        return await run_in_threadpool(lambda: answer(site, view(site, ask)))
+
+    return endpoint
+
+
+async def _live(site: Site, ending: Ending, request: Request) -> Response:
+    return await live(request, site, ending)
+
+
+async def _start(site: Site, request: Request) -> Response:
+    fields = await _fields(site, request)
+    await run_in_threadpool(site.commands.start, "run", start_command(fields))
+    return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
+
+
+async def _regrade(site: Site, request: Request) -> Response:
+    await _fields(site, request)
+    told = await run_in_threadpool(regrade_command, site, request.path_params["run"])
+    await run_in_threadpool(site.commands.start, "regrade", told)
+    return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
+
+
+async def _fields(site: Site, request: Request) -> dict[str, str]:
+    """The fields of a form that may be acted on."""
+    if not site.allow_run:
+        raise Forbidden(
+            "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
+        )
+    return await checked_form(request, site.access)
+
+
+async def _refused(site: Site, request: Request, error: Exception) -> Response:
+    """What could not be shown, as a page or as data, with the number that says so."""
+    if isinstance(error, HTTPException):
+        status, message, hint = error.status_code, "there is no such page.", ""
+        if status != HTTPStatus.NOT_FOUND:
+            message = error.detail
+    else:
+        assert isinstance(error, PasshatError)
+        status = {NotFound: 404, Forbidden: 403, StoreUnavailable: 503}.get(type(error), 400)
+        message, hint = error.message, error.hint or ""
+    if request.url.path.endswith((".json", ".csv")):
+        response = answer(site, Json({"error": message, "hint": hint or None}))
+        response.status_code = status
+        return response
+    context = {"status": status, "message": message, "hint": hint}
+    return answer(site, Html("refused.html.j2", context, status))

@@ -1,0 +1,184 @@
+"""What every page is made with, what is asked of it, and the forms of its answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+from starlette.datastructures import QueryParams
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+import passhat
+from passhat._display import counted, number
+from passhat.dashboard.changes import News
+from passhat.dashboard.commands import Commands
+from passhat.dashboard.formatting import address, cost_text, day, dots, seconds_text
+from passhat.dashboard.guard import Access
+from passhat.dashboard.reports import Reports
+from passhat.dashboard.summaries import Summaries
+from passhat.dashboard.transcripts import visible
+from passhat.errors import InvalidValue
+from passhat.stats.outcomes import Verdict
+from passhat.store.queries import Reading
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["Answer", "Ask", "Csv", "Html", "Json", "Site", "answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request: what the path names, the query, and the form wanted.
+
+    ``part`` names a part of the page when only that is to be drawn again.
+    """
+
+    path: Mapping[str, str]
+    query: QueryParams
+    form: str = "html"
+
+    @property
+    def part(self) -> str:
+        return self.query.get("part", "")
+
+    def text(self, name: str, default: str = "") -> str:
+        return self.query.get(name, default).strip()
+
+    def texts(self, name: str) -> list[str]:
+        """Every value of a field that may be repeated, without empty ones."""
+        return [value.strip() for value in self.query.getlist(name) if value.strip()]
+
+    def choice(self, name: str, choices: Sequence[str]) -> str:
+        """One of some words; the first when nothing is said."""
+        value = self.text(name) or choices[0]
+        if value not in choices:
+            raise InvalidValue(f"{name} is one of {', '.join(choices)}, not {value!r}.")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        value = self.text(name)
+        if not value:
+            return default
+        try:
+            return float(value)
+        except ValueError:
+            raise InvalidValue(f"{name} should be a number, not {value!r}.") from None
+
+    def whole(self, name: str, default: int) -> int:
+        value = self.text(name)
+        if value and not (value.isascii() and value.isdigit() and int(value) > 0):
+            raise InvalidValue(f"{name} should be a whole number from 1 on, not {value!r}.")
+        return int(value) if value else default
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """A page, or with a template that begins with ``_`` a part of one."""
+
+    template: str
+    context: Mapping[str, object]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """The same numbers for a program."""
+
+    data: object
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """The same numbers for a table; ``text`` when they are written already."""
+
+    header: Sequence[str] = ()
+    rows: Iterable[Sequence[object]] = ()
+    text: str = ""
+
+
+Answer = Html | Json | Csv
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that views share."""
+
+    reading: Reading
+    news: News
+    summaries: Summaries
+    reports: Reports
+    commands: Commands
+    access: Access
+    allow_run: bool
+
+    def close(self) -> None:
+        self.commands.close()
+        self.news.close()
+        self.reports.close()
+        self.reading.close()
+
+    @cached_property
+    def templates(self) -> Environment:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        found = Environment(
+            loader=PackageLoader("passhat.dashboard", "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_harmless,
+        )
+        found.globals |= {
+            "site": self,
+            "passhat_version": passhat.__version__,
+            "address": address,
+            "Verdict": Verdict,
+        }
+        found.filters |= {
+            "number": number,
+            "counted": counted,
+            "cost": cost_text,
+            "seconds": seconds_text,
+            "day": day,
+            "dots": dots,
+        }
+        return found
+
+
+def _harmless(value: Any) -> Any:
+    """Every text that a template prints: escaped by autoescape, and without steering characters."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def answer(site: Site, found: Answer) -> Response:
+    """The answer as it is sent."""
+    if isinstance(found, Json):
+        return _Json(found.data)
+    if isinstance(found, Csv):
+        return Response(found.text or _csv_text(found), media_type="text/csv; charset=utf-8")
+    text = site.templates.get_template(found.template).render(found.context)
+    return HTMLResponse(text, status_code=found.status)
+
+
+class _Json(JSONResponse):
+    """As the command line prints it."""
+
+    def render(self, content: Any) -> bytes:
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode()
+
+
+def _csv_text(found: Csv) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(found.header)
+    writer.writerows(found.rows)
+    return out.getvalue()

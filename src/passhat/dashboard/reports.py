@@ -1,0 +1,254 @@
+"""Runs and their estimates, kept until another attempt of the run has finished."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from passhat.dashboard.errors import NotFound
+from passhat.dashboard.summaries import Summary
+from passhat.errors import PasshatError, ReadError
+from passhat.readers.store import run_from_store
+from passhat.readers.stored_counts import run_from_counts
+from passhat.report.build import ReportOptions, build_report
+from passhat.report.view import SCHEMA, RunReport
+from passhat.stats.estimate import Estimate, estimate_all
+from passhat.stats.outcomes import Run, Verdict
+from passhat.store import open_reading, open_store
+from passhat.store.queries import Group
+
+__all__ = ["READ_ONE_BY_ONE", "Known", "Reports"]
+
+READ_ONE_BY_ONE = 20_000
+"""Attempts up to which a run is read as ``passhat report`` reads it; beyond, tasks are counted."""
+_MOST_TASKS = 400_000
+"""How many tasks the runs in memory may have together."""
+_MOST_SINGLE = 5_000
+_CURVE_POINTS = 16
+_PATIENCE = 0.15
+"""Seconds a page waits for estimates before it is shown without them."""
+_REST = 3
+"""While a run goes on, its estimates rest for so many times as long as they took: whoever looks at
+other pages meanwhile needs the processor, too."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one version of a run.
+
+    ``curve`` has pass^k and pass@k with intervals at every k that is drawn. While a run goes on,
+    tasks that have fewer than k attempts so far are left out at that k.
+    """
+
+    report: RunReport
+    curve: tuple[Estimate, ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def run(self) -> Run:
+        return self.report.run
+
+    def categories(self, verdict: Verdict) -> dict[str, int]:
+        """How many attempts ended so, by word."""
+        return {one.why: one.attempts for one in self.groups if one.verdict is verdict}
+
+
+class Reports:
+    """Computes in the background, two runs at a time, and remembers."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        # A connection of its own: a long count must not keep pages waiting.
+        self._reading = open_reading(place)
+        self._lock = threading.Lock()
+        self._work = ThreadPoolExecutor(2, "estimates")
+        self._whole: Kept[Known] = Kept(_MOST_TASKS)
+        self._loaded: Kept[Run] = Kept(_MOST_TASKS)
+        self._rests: dict[str, float] = {}
+        self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
+
+    def close(self) -> None:
+        self._work.shutdown(wait=True, cancel_futures=True)
+        self._reading.close()
+
+    def run(self, summary: Summary) -> Run:
+        """The run itself, for comparing and forecasting."""
+        self._refuse_empty(summary)
+        work = partial(self._load, summary)
+        return self._future(self._loaded, summary, work).result()
+
+    def estimate(self, summary: Summary, word: str) -> Estimate:
+        """One metric of a run, about new tasks."""
+        key = summary.id, summary.version, word
+        found = self._single.get(key)
+        if found is None:
+            (found,) = estimate_all(self.run(summary).outcomes, [word])
+            with self._lock:
+                self._single[key] = found
+                while len(self._single) > _MOST_SINGLE:
+                    self._single.popitem(last=False)
+        return found
+
+    def whole(self, summary: Summary) -> Known:
+        """Everything, however long it takes."""
+        self._refuse_empty(summary)
+        return self._future(self._whole, summary, partial(self._build, summary)).result()
+
+    def data(self, summary: Summary) -> dict[str, object]:
+        """As ``passhat report --json`` prints it, with all that its charts show."""
+        known = self.whole(summary)
+        (report,) = build_report([known.run], ReportOptions(with_details=True)).runs
+        own = report.to_dict()
+        if known.run.attempts is None:
+            own["failures_by_category"] = known.categories(Verdict.FAILED)
+            own["missing_by_reason"] = known.categories(Verdict.MISSING)
+        return {"schema": SCHEMA, "runs": [own]}
+
+    def soon(self, summary: Summary) -> Known | None:
+        """Everything if it is there in a moment; meanwhile nothing, and the page asks again.
+
+        While a run goes on, what was known a moment ago is better than nothing.
+        """
+        if summary.counts.attempts == 0:
+            return None
+        known = self._whole.newest(summary.id)
+        future = self.begin(summary)
+        if future is None:
+            return known
+        try:
+            return future.result(timeout=_PATIENCE if known is None else 0)
+        except TookTooLong:
+            return known
+
+    def begin(self, summary: Summary) -> Future[Known] | None:
+        """Have everything computed; ``None`` while that has to wait its turn."""
+        if self._whole.find(summary.id, summary.version) is None and (
+            self._whole.is_busy(summary.id, summary.version)
+            or (summary.status != "complete" and time.monotonic() < self._rests.get(summary.id, 0))
+        ):
+            return None
+        return self._future(self._whole, summary, partial(self._build, summary))
+
+    def is_ready(self, summary: Summary) -> bool:
+        """Whether everything about this version is there, or that it cannot be had."""
+        return summary.counts.attempts == 0 or self._whole.is_done(summary.id, summary.version)
+
+    def _future(self, kept: Kept[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
+        with self._lock:
+            found = kept.find(summary.id, summary.version)
+            if found is None:
+                found = self._work.submit(work)
+                kept.keep(summary.id, summary.version, found, summary.counts.tasks)
+            return found
+
+    def _refuse_empty(self, summary: Summary) -> None:
+        if summary.counts.attempts == 0:
+            raise NotFound(f"run {summary.id} has no finished attempt yet.")
+
+    def _load(self, summary: Summary) -> Run:
+        if summary.counts.attempts <= READ_ONE_BY_ONE:
+            with open_store(self._place, must_exist=True, read_only=True) as store:
+                return run_from_store(store, summary.stored)
+        return run_from_counts(self._reading, summary.head.key, summary.stored)
+
+    def _build(self, summary: Summary) -> Known:
+        began = time.monotonic()
+        run = self._load(summary)
+        (report,) = build_report([run], ReportOptions()).runs
+        groups = tuple(self._reading.groups(summary.head.key))
+        curve = _curve(run, going_on=summary.status != "complete")
+        now = time.monotonic()
+        self._rests[summary.id] = now + _REST * (now - began)
+        return Known(report, curve, groups)
+
+
+def _curve(run: Run, *, going_on: bool) -> tuple[Estimate, ...]:
+    """pass^k and pass@k with intervals, at up to sixteen k."""
+    n = run.outcomes.n + run.outcomes.missing
+    top = int(np.sort(n)[len(n) // 2] if going_on else n.min())
+    if top < 2:
+        return ()
+    ks = np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int)).tolist()
+    words = [f"pass{sign}{k}" for sign in "^@" for k in ks]
+    try:
+        return estimate_all(run.outcomes, words, drop_short=going_on)
+    except PasshatError:
+        return ()
+
+
+class Kept(Generic[T]):
+    """The newest version of what was computed for each run, the least used ones forgotten."""
+
+    def __init__(self, most_tasks: int) -> None:
+        self._most = most_tasks
+        # Futures call back from the threads that complete them, or at once.
+        self._lock = threading.RLock()
+        self._found: OrderedDict[str, tuple[str, Future[T], int]] = OrderedDict()
+        self._before: dict[str, T] = {}
+
+    def find(self, run: str, version: str) -> Future[T] | None:
+        with self._lock:
+            found = self._found.get(run)
+            if found is None or found[0] != version or _worth_another_try(found[1]):
+                return None
+            self._found.move_to_end(run)
+            return found[1]
+
+    def keep(self, run: str, version: str, future: Future[T], tasks: int) -> None:
+        with self._lock:
+            older = self._found.get(run)
+            if older is not None and _succeeded(older[1]):
+                self._before[run] = older[1].result()
+            self._found[run] = (version, future, tasks)
+            self._found.move_to_end(run)
+            while len(self._found) > 1 and self._tasks() > self._most:
+                gone, _ = self._found.popitem(last=False)
+                self._before.pop(gone, None)
+        future.add_done_callback(lambda done: self._forget_before(run, done))
+
+    def _tasks(self) -> int:
+        return sum(size for _, _, size in self._found.values())
+
+    def _forget_before(self, run: str, done: Future[T]) -> None:
+        """What was known before goes when something newer is; not when that was replaced itself."""
+        with self._lock:
+            found = self._found.get(run)
+            if found is not None and found[1] is done and _succeeded(done):
+                self._before.pop(run, None)
+
+    def is_busy(self, run: str, version: str) -> bool:
+        """Whether another version is being computed: then a newer one has to wait its turn."""
+        found = self._found.get(run)
+        return found is not None and found[0] != version and not found[1].done()
+
+    def is_done(self, run: str, version: str) -> bool:
+        found = self._found.get(run)
+        if found is None or found[0] != version:
+            return False
+        return found[1].done() and not _worth_another_try(found[1])
+
+    def newest(self, run: str) -> T | None:
+        """What the newest version said of which everything is known."""
+        with self._lock:
+            found, before = self._found.get(run), self._before.get(run)
+            return found[1].result() if found is not None and _succeeded(found[1]) else before
+
+
+def _worth_another_try(future: Future[T]) -> bool:
+    """A store that could not be read may be back; anything else stays so for the same attempts."""
+    return future.done() and isinstance(future.exception(), ReadError)
+
+
+def _succeeded(future: Future[T]) -> bool:
+    return future.done() and future.exception() is None

@@ -1,0 +1,126 @@
+"""The list of runs with their counts, counted again only where something happened."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from passhat.dashboard.errors import NotFound
+from passhat.store.queries import Reading, RunCounts, RunHead
+from passhat.store.rows import StoredRun
+
+__all__ = ["Summaries", "Summary"]
+
+_MANY = 50
+"""From so many changed runs on, counting all of them in one go is quicker."""
+_LONG, _PATIENCE = 0.1, 10
+"""A count that took longer than a tenth of a second is kept for ten times as long as it took,
+however much goes on meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run and its counts; ``version`` is the same exactly when both are."""
+
+    head: RunHead
+    counts: RunCounts
+    version: str
+
+    @property
+    def id(self) -> str:
+        return self.head.id
+
+    @property
+    def total(self) -> int:
+        """Attempts that are planned, over all tasks."""
+        return max(self.head.planned * self.counts.tasks, self.counts.attempts)
+
+    @property
+    def failed(self) -> int:
+        return self.counts.attempts - self.counts.passed - self.counts.missing
+
+    @property
+    def status(self) -> str:
+        if self.counts.attempts >= self.head.planned * self.counts.tasks:
+            return "complete"
+        return "in progress" if self.head.open else "stopped"
+
+    @property
+    def title(self) -> str:
+        """What a person calls it: the agent, and the name that tells runs apart."""
+        return f"{self.head.agent} ({self.head.name})" if self.head.name else self.head.agent
+
+    @property
+    def stored(self) -> StoredRun:
+        """As ``passhat runs`` lists it."""
+        head, counts = self.head, self.counts
+        return StoredRun(
+            *(head.id, head.agent, head.suite, counts.tasks, head.planned, counts.attempts),
+            *(counts.missing, counts.passed, head.started, self.status),
+        )
+
+
+class Summaries:
+    """All runs of a store; asked often, answered from memory while nobody writes."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._lock = threading.Lock()
+        self._change: object = None
+        self.is_settled = False
+        """Whether everything that had changed at the last look was counted."""
+        self._judged: dict[int, int] = {}
+        self._known: dict[int, Summary] = {}
+        self._again_at: dict[int, float] = {}
+        self._listed: Mapping[str, Summary] = {}
+
+    def all(self) -> list[Summary]:
+        """Every run, the newest first."""
+        return list(self._look().values())[::-1]
+
+    def one(self, word: str) -> Summary:
+        """A run by its id or the beginning of it."""
+        listed = self._look()
+        if word in listed:
+            return listed[word]
+        found = [summary for run, summary in listed.items() if run.startswith(word)]
+        if len(found) == 1 and word:
+            return found[0]
+        what = f"{len(found)} runs start with" if found and word else "there is no run"
+        raise NotFound(f"{what} {word!r} in {self._reading.path}.")
+
+    def _look(self) -> Mapping[str, Summary]:
+        with self._lock:
+            change = self._reading.change()
+            if change != self._change:
+                self.is_settled = self._count_again()
+                self._change = change if self.is_settled else None
+            return self._listed
+
+    def _count_again(self) -> bool:
+        """Count what changed; false when some of it is left for later."""
+        newest = max(self._judged.values(), default=0)
+        self._judged |= self._reading.judged_after(newest)
+        heads = [
+            replace(head, judged=self._judged.get(head.key, 0)) for head in self._reading.heads()
+        ]
+        changed = [
+            head
+            for head in heads
+            if head.key not in self._known or self._known[head.key].version != head.version
+        ]
+        now = time.monotonic()
+        due = [head for head in changed if self._again_at.get(head.key, 0.0) <= now]
+        counted = self._reading.counts() if len(due) > _MANY else {}
+        for head in due:
+            began = time.monotonic()
+            counts = counted.get(head.key) or self._reading.counts(head.key).get(head.key)
+            took = time.monotonic() - began
+            self._known[head.key] = Summary(head, counts or RunCounts(), head.version)
+            if took > _LONG:
+                self._again_at[head.key] = time.monotonic() + _PATIENCE * took
+        self._known = {head.key: self._known[head.key] for head in heads}
+        self._listed = {summary.id: summary for summary in self._known.values()}
+        return len(due) == len(changed)

@@ -1,0 +1,181 @@
+"""Two runs or more, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from passhat._display import number
+from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.summaries import Summary
+from passhat.dashboard.views.tasks_of_run import DOTS_UP_TO
+from passhat.errors import InvalidValue, NotComparable, PasshatError
+from passhat.report.changes import TaskChange, task_changes
+from passhat.report.comparison_view import (
+    PAIR_HEADER,
+    RANK_HEADER,
+    RESULT_HEADER,
+    pair_rows,
+    protocol_lines,
+    rank_rows,
+    ranking_lines,
+    ranking_note,
+    result_rows,
+)
+from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
+from passhat.stats.outcomes import Run, Verdict
+
+__all__ = ["comparison"]
+
+_MOST_RUNS = 6
+_MOST_TASKS = 200
+_OFFERED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One task under one run."""
+
+    c: int
+    n: int
+    marks: tuple[tuple[int, Verdict], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One task under all of them."""
+
+    task: str
+    sides: tuple[Side | None, ...]
+    change: TaskChange | None = None
+
+    @property
+    def kind(self) -> str:
+        """won, lost, or nothing; of three and more: whether they differ."""
+        if self.change is not None:
+            return self.change.flip
+        shares = {one.c / one.n for one in self.sides if one is not None and one.n}
+        return "differ" if len(shares) > 1 else ""
+
+
+def comparison(site: Site, ask: Ask) -> Answer:
+    """The claim, the table, and task by task what changed."""
+    chosen = [site.summaries.one(word) for word in dict.fromkeys(ask.texts("run"))]
+    words = ask.texts("metric") or ["pass^1"]
+    allow = ask.text("allow") in ("1", "on", "true")
+    show = ask.choice("show", ("changed", "all"))
+    context: dict[str, object] = {
+        "chosen": chosen,
+        "offered": site.summaries.all()[:_OFFERED],
+        "words": words,
+        "allow": allow,
+        "show": show,
+        "most": _MOST_RUNS,
+        # Two are A and B, as in every lift; more have numbers, as in the tables.
+        "names": "123456" if len(chosen) > 2 else "AB3456",
+        "found": None,
+        "trouble": "",
+        "hint": "",
+        "may_allow": False,
+    }
+    if len(chosen) < 2 and ask.form == "html":
+        return Html("compare.html.j2", context)
+    try:
+        runs, found = _compared(site, chosen, words, allow=allow)
+    except PasshatError as error:
+        if ask.form != "html":
+            raise
+        trouble = {
+            "trouble": error.message,
+            "hint": error.hint or "",
+            "may_allow": isinstance(error, NotComparable) and not allow,
+        }
+        return Html("compare.html.j2", context | trouble)
+    if ask.form == "json":
+        changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
+        return Json(found.to_dict() | {"changes": [one.to_dict() for one in changes]})
+    header, rows = _table(found)
+    if ask.form == "csv":
+        return Csv(header, rows)
+    beside = _beside(site, chosen, runs, words[0])
+    flips = [one for one in beside if one.kind]
+    listed = beside if show == "all" else flips
+    return Html(
+        "compare.html.j2",
+        context
+        | {
+            "found": found,
+            "header": header,
+            "rows": rows,
+            "ranks": rank_rows(found) if isinstance(found, Comparisons) else [],
+            "rank_header": RANK_HEADER,
+            "sentences": _sentences(found),
+            "agreement": protocol_lines(found)
+            if isinstance(found, Comparison)
+            else ranking_lines(found),
+            "beside": listed[:_MOST_TASKS],
+            "left_out": max(0, len(listed) - _MOST_TASKS),
+            "won": sum(one.kind == "won" for one in beside),
+            "lost": sum(one.kind == "lost" for one in beside),
+            "differ": len(flips),
+            "tasks": len(beside),
+        },
+    )
+
+
+def _compared(
+    site: Site, chosen: Sequence[Summary], words: Sequence[str], *, allow: bool
+) -> tuple[list[Run], Comparison | Comparisons]:
+    if not 2 <= len(chosen) <= _MOST_RUNS:
+        raise InvalidValue(
+            f"two to {_MOST_RUNS} runs can be compared here, not {len(chosen)}.",
+            hint="Choose them with run=ID&run=ID.",
+        )
+    runs = [site.reports.run(one) for one in chosen]
+    if len(runs) == 2:
+        return runs, compare(runs[0], runs[1], list(words), allow=allow)
+    return runs, compare_all(runs, list(words), allow=allow)
+
+
+def _table(found: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    if isinstance(found, Comparison):
+        return RESULT_HEADER, result_rows(found.results)
+    return PAIR_HEADER, pair_rows(found)
+
+
+def _sentences(found: Comparison | Comparisons) -> list[str]:
+    if isinstance(found, Comparison):
+        return [result.sentence for result in found.results]
+    first = found.ranks[0]
+    return [
+        f"{first.name} has the highest {first.metric}, {number(first.value)}; its rank among "
+        f"{len(found.names)} may be {first}.",
+        ranking_note(found),
+    ]
+
+
+def _beside(site: Site, chosen: Sequence[Summary], runs: Sequence[Run], word: str) -> list[Beside]:
+    """Every task of any of the runs; of two, the largest gain first."""
+    sides = [_sides(site, one, run) for one, run in zip(chosen, runs, strict=True)]
+    changes: dict[str, TaskChange] = {}
+    if len(runs) == 2:
+        found = task_changes(runs[0], runs[1], word, drop_short=True)
+        changes = {one.task: one for one in found}
+    tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
+    return [
+        Beside(task, tuple(side.get(task) for side in sides), changes.get(task)) for task in tasks
+    ]
+
+
+def _sides(site: Site, summary: Summary, run: Run) -> dict[str, Side]:
+    """Counts of every task; dots where a run is small enough for them."""
+    outcomes, key = run.outcomes, summary.head.key
+    marks: dict[str, list[tuple[int, Verdict]]] = {}
+    if summary.head.planned <= DOTS_UP_TO and len(outcomes) <= _MOST_TASKS:
+        keys = site.reading.task_keys(key, list(outcomes.tasks))
+        found = site.reading.marks(key, list(keys.values()))
+        marks = {task: found.get(own, []) for task, own in keys.items()}
+    return {
+        task: Side(int(c), int(n), tuple(marks.get(task, ())))
+        for task, c, n in zip(outcomes.tasks, outcomes.c, outcomes.n, strict=True)
+    }

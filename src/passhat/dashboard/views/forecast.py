@@ -1,0 +1,116 @@
+"""Beyond the attempts that were made: what more of them would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from passhat._display import number
+from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.svg_charts import Plot, Point, Series, draw
+from passhat.errors import PasshatError
+from passhat.report.forecast_data import default_words, forecast_data
+from passhat.stats.estimate import metric
+from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps, reaches
+from passhat.stats.outcomes import Run
+
+__all__ = ["forecast"]
+
+_OFFERED = 200
+_USERS = 10_000
+
+
+def forecast(site: Site, ask: Ask) -> Answer:
+    """Bands for any k, and which k reaches a target."""
+    offered = [one for one in site.summaries.all() if one.counts.attempts][:_OFFERED]
+    words = [word for text in ask.texts("metric") for word in text.replace(",", " ").split()]
+    context: dict[str, object] = {
+        "offered": offered,
+        "chosen": None,
+        "asked": {name: ask.text(name) for name in ("reach", "keep", "users")},
+        "words": words,
+        "results": (),
+        "inverse": (),
+        "trouble": "",
+        "hint": "",
+        "plot": "",
+    }
+    if not ask.text("run"):
+        if ask.form != "html":
+            return Json({"runs": [one.id for one in offered]})
+        return Html("forecast.html.j2", context)
+    summary = site.summaries.one(ask.text("run"))
+    context["chosen"] = summary
+    try:
+        run = site.reports.run(summary)
+        reach, keep = ask.number("reach"), ask.number("keep")
+        # A page shows where the band lies in any case; data answer what was asked.
+        bare = ask.form != "html" and (reach is not None or keep is not None)
+        words = words or ([] if bare else list(default_words(run)))
+        found = forecast_all(run, words)
+        inverse = [] if reach is None else [reaches(run, reach)]
+        inverse += [] if keep is None else [keeps(run, keep)]
+        users = ask.whole("users", _USERS)
+        plot = _plot(run, words) if ask.form == "html" else Markup("")
+    except PasshatError as error:
+        if ask.form != "html":
+            raise
+        return Html(
+            "forecast.html.j2", context | {"trouble": error.message, "hint": error.hint or ""}
+        )
+    if ask.form == "json":
+        return Json(forecast_data(run, found, inverse, users))
+    if ask.form == "csv":
+        rows = [(one.metric, one.low, one.high, one.observed, one.users(users)) for one in found]
+        return Csv(("metric", "low", "high", "observed", "in_words"), rows)
+    return Html(
+        "forecast.html.j2",
+        context
+        | {
+            "words": words,
+            "results": [(one, one.users(users)) for one in found],
+            "inverse": inverse,
+            "plot": plot,
+            "run": run,
+        },
+    )
+
+
+def _plot(run: Run, words: Sequence[str]) -> Markup:
+    """The band of every metric from k = 1 on; the points are what was observed."""
+    lines = []
+    for place, sign in enumerate("^@", 1):
+        ks = [metric(word).k for word in words if word.startswith(f"pass{sign}")]
+        if ks:
+            points = [_point(one) for one in forecast_curve(run, f"pass{sign}{max(ks)}")]
+            lines.append(Series(f"pass{sign}k", points, place))
+    if not lines:
+        return Markup("")
+    drawn = sorted({int(point.x) for line in lines for point in line.points})
+    step = max(1, -(-len(drawn) // 9))
+    ends = "; ".join(line.points[-1].tip for line in lines)
+    return draw(
+        Plot(
+            "forecast",
+            "Beyond the attempts that were made",
+            "Bands over k on a doubling scale: every value that some distribution of difficulty "
+            f"not rejected by the data would give. Points are what was observed. {ends}.",
+            lines,
+            x_title="attempts k, doubling",
+            ticks=[(k, f"{k:,}") for k in drawn[::step]],
+            log=True,
+            width=680,
+        )
+    )
+
+
+def _point(found: Forecast) -> Point:
+    seen = "" if found.observed is None else f" = {number(found.observed)} observed,"
+    return Point(
+        metric(found.metric).k,
+        found.observed,
+        found.low,
+        found.high,
+        f"{found.metric}{seen} band {found.band_text()}",
+    )

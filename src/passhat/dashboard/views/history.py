@@ -1,0 +1,177 @@
+"""A suite over many runs: the trend with intervals, and where suite or protocol changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from passhat._display import number
+from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.formatting import address, day
+from passhat.dashboard.summaries import Summary
+from passhat.dashboard.svg_charts import Mark, Plot, Point, Series, draw
+from passhat.errors import PasshatError
+from passhat.protocol import Protocol
+from passhat.stats.estimate import Estimate, metric
+
+__all__ = ["history"]
+
+SCHEMA = "passhat.history/1"
+_MOST_RUNS = 60
+_MOST_LINES = 6
+_SUITE = ("suite", "suite_fingerprint", "tests_fingerprint")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One run of the suite; ``changes`` is what differs from the run before."""
+
+    run: Summary
+    estimate: Estimate | None
+    trouble: str
+    changes: tuple[str, ...]
+
+    @property
+    def suite_changed(self) -> bool:
+        return any(change.startswith(_SUITE) for change in self.changes)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "run": self.run.id,
+            "agent": self.run.head.agent,
+            "name": self.run.head.name,
+            "started": self.run.head.started,
+            "status": self.run.status,
+            "attempts": self.run.counts.attempts,
+            "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "trouble": self.trouble or None,
+            "changes": list(self.changes),
+        }
+
+
+def history(site: Site, ask: Ask) -> Answer:
+    """The newest sixty runs of a suite in the order in which they were started."""
+    everything = site.summaries.all()
+    suites = sorted({one.head.suite for one in everything})
+    suite = ask.text("suite") or (everything[0].head.suite if everything else "")
+    word = str(metric(ask.text("metric") or "pass^1"))
+    agent = ask.text("agent")
+    own = [one for one in everything if one.head.suite == suite and one.counts.attempts]
+    chosen = [one for one in own if not agent or one.head.agent == agent][:_MOST_RUNS][::-1]
+    steps = _steps(site, chosen, word)
+    data = {
+        "schema": SCHEMA,
+        "suite": suite,
+        "metric": word,
+        "agent": agent or None,
+        "runs": [one.to_dict() for one in steps],
+    }
+    if ask.form == "json":
+        return Json(data)
+    if ask.form == "csv":
+        return _csv(steps, word)
+    return Html(
+        "history.html.j2",
+        {
+            "suite": suite,
+            "suites": suites,
+            "agents": sorted({one.head.agent for one in own}),
+            "agent": agent,
+            "word": word,
+            "steps": steps,
+            "plot": _plot(steps, suite, word),
+            "left_out": max(0, len(own) - len(chosen)) if not agent else 0,
+        },
+    )
+
+
+def _steps(site: Site, runs: Sequence[Summary], word: str) -> list[Step]:
+    steps = []
+    before: Protocol | None = None
+    for one in runs:
+        protocol = replace(site.reading.protocol(one.head.key), attempts=one.head.planned)
+        changes = () if before is None else _changes(before, protocol)
+        before = protocol
+        estimate, trouble = None, ""
+        try:
+            estimate = site.reports.estimate(one, word)
+        except PasshatError as error:
+            trouble = error.message
+        steps.append(Step(one, estimate, trouble, changes))
+    return steps
+
+
+def _changes(before: Protocol, after: Protocol) -> tuple[str, ...]:
+    """Fields that both recorded and that differ."""
+    return tuple(str(entry) for entry in before.differences(after) if entry.known)
+
+
+def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
+    places = {agent: i for i, agent in enumerate(dict.fromkeys(s.run.head.agent for s in steps), 1)}
+    lines = []
+    for agent, place in list(places.items())[:_MOST_LINES]:
+        points = [
+            Point(x, one.estimate.value, one.estimate.low, one.estimate.high, _tip(one), _href(one))
+            for x, one in enumerate(steps)
+            if one.estimate is not None and one.run.head.agent == agent
+        ]
+        if points:
+            lines.append(Series(_short(agent), points, place, bars=True))
+    marks = [
+        Mark(x - 0.5, f"{day(one.run.head.started)}: {'; '.join(one.changes)}")
+        for x, one in enumerate(steps)
+        if one.changes
+    ]
+    shown = [x for x, one in enumerate(steps) if one.estimate is not None]
+    step = max(1, -(-len(shown) // 6))
+    inside = [mark for mark in marks if shown and shown[0] <= mark.x <= shown[-1]]
+    return draw(
+        Plot(
+            "trend",
+            f"{word} of {suite} over {len(shown)} runs",
+            f"Points are runs in the order in which they were started, bars their 95% intervals "
+            f"for new tasks; {len(inside)} vertical lines mark where suite or protocol changed.",
+            lines,
+            x_title="runs, in order of their start",
+            ticks=_ticks(steps, shown[::step]),
+            marks=inside,
+            width=680,
+        )
+    )
+
+
+def _ticks(steps: Sequence[Step], places: Sequence[int]) -> list[tuple[float, str]]:
+    """Days; where all runs are of one day, hours and minutes."""
+    stamps = [(x, day(steps[x].run.head.started)) for x in places]
+    one_day = len({stamp[:10] for _, stamp in stamps}) == 1
+    return [(x, stamp[11:] if one_day else stamp[5:10]) for x, stamp in stamps]
+
+
+def _short(agent: str) -> str:
+    return agent if len(agent) <= 24 else f"{agent[:23]}…"
+
+
+def _tip(one: Step) -> str:
+    assert one.estimate is not None
+    return (
+        f"{one.run.title} {one.run.id}, {day(one.run.head.started)}: {one.estimate.metric} = "
+        f"{number(one.estimate.value)} {one.estimate.interval_text()}"
+    )
+
+
+def _href(one: Step) -> str:
+    return address("runs", one.run.id)
+
+
+def _csv(steps: Sequence[Step], word: str) -> Csv:
+    header = ("run", "agent", "name", "started", "metric", "value", "low", "high", "level")
+    rows = []
+    for one in steps:
+        found = one.estimate
+        numbers = (found.value, found.low, found.high, found.level) if found else ("",) * 4
+        head = one.run.head
+        changes = "; ".join(one.changes)
+        rows.append((head.id, head.agent, head.name, head.started, word, *numbers, changes))
+    return Csv((*header, "changes"), rows)

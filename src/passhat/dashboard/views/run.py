@@ -1,0 +1,191 @@
+"""One run, that moves while attempts finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from passhat._display import number
+from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.live import mark_of
+from passhat.dashboard.reports import Known
+from passhat.dashboard.summaries import Summary
+from passhat.dashboard.svg_charts import Plot, Point, Series, draw
+from passhat.dashboard.views.tasks_of_run import task_list
+from passhat.errors import PasshatError
+from passhat.report.data import as_csv
+from passhat.report.measures import Measure, measures_of
+from passhat.report.view import Report
+from passhat.stats.estimate import Estimate, metric
+from passhat.stats.outcomes import Verdict
+from passhat.store.queries import Group, Wanted
+
+__all__ = ["Card", "cards_of", "run", "total"]
+
+_RECENT = 20
+_LEVEL = 0.95
+_ASKS = {"^": "All of {k} attempts pass", "@": "At least one of {k} attempts passes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One number with its interval and counts."""
+
+    name: str
+    asks: str
+    value: str
+    interval: str
+    counts: str
+    about: str = "95% for new tasks"
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+    place: int = 1
+
+
+def run(site: Site, ask: Ask) -> Answer:
+    """The run: progress, numbers, curve, what happens, and its tasks."""
+    summary = site.summaries.one(ask.path["run"])
+    if ask.form == "json":
+        return Json(site.reports.data(summary))
+    if ask.form == "csv":
+        return Csv(text=as_csv(Report((site.reports.whole(summary).report,))))
+    # Before anything is looked up: what becomes ready meanwhile is then told once more, not never.
+    mark = mark_of(site, summary)
+    known, trouble = _known(site, summary)
+    context: dict[str, object] = {
+        "run": summary,
+        "known": known,
+        "trouble": trouble,
+        "mark": mark,
+    }
+    if ask.part != "tasks":
+        context |= _live(site, summary, known)
+    if ask.part != "live":
+        context |= {"list": task_list(site, summary, known, ask), "protocol": _protocol(known)}
+    template = {"live": "_live.html.j2", "tasks": "_tasks.html.j2"}.get(ask.part, "run.html.j2")
+    return Html(template, context)
+
+
+def _known(site: Site, summary: Summary) -> tuple[Known | None, str]:
+    try:
+        return site.reports.soon(summary), ""
+    except PasshatError as error:
+        return None, str(error)
+
+
+def _live(site: Site, summary: Summary, known: Known | None) -> dict[str, object]:
+    groups = known.groups if known else ()
+    return {
+        "cards": cards_of(known) if known else [],
+        "plot": _plot(known) if known else "",
+        "curve_rows": _curve_rows(known) if known else [],
+        "failed": [one for one in groups if one.verdict is Verdict.FAILED],
+        "missing": [one for one in groups if one.verdict is Verdict.MISSING],
+        "totals": {
+            "cost": total(groups, "cost"),
+            "seconds": total(groups, "seconds"),
+            "steps": total(groups, "steps"),
+            "tokens": total(groups, "tokens"),
+        },
+        "lines": site.reading.newest(summary.head.key, Wanted(), _RECENT),
+    }
+
+
+def total(groups: Sequence[Group], name: str) -> float | None:
+    """What all attempts took together; ``None`` when nobody wrote it down."""
+    found = [value for one in groups if (value := getattr(one, name)) is not None]
+    return sum(found) if found else None
+
+
+def cards_of(known: Known) -> list[Card]:
+    """pass^1, pass@k and pass^k at the largest k of the report, and what a success costs."""
+    report = known.report
+    k = max((point.k for point in report.curve), default=1)
+    words = ["pass^1"] if k == 1 else ["pass^1", f"pass@{k}", f"pass^{k}"]
+    found = [one for word in words if (one := report.find(word)) is not None]
+    cards = [_card(one) for one in found]
+    measures = {one.name: one for one in measures_of(known.run.attempts, _LEVEL)}
+    chosen = measures.get("cost") or measures.get("seconds")
+    return [*cards, _cost_card(chosen)] if chosen else cards
+
+
+def _card(found: Estimate) -> Card:
+    chosen = metric(found.metric)
+    k = chosen.k
+    asks = "One attempt passes" if k == 1 else _ASKS[found.metric[4]].format(k=k)
+    return Card(
+        found.metric,
+        asks,
+        _value(found),
+        found.interval_text(),
+        f"{found.tasks:,} tasks, {found.attempts:,} attempts",
+        at=found.value,
+        low=found.low,
+        high=found.high,
+        place=1 if "^" in found.metric else 2,
+    )
+
+
+def _value(found: Estimate) -> str:
+    upper = found.value_if_passed
+    if upper is not None and upper != found.value:
+        return f"{number(found.value)} to {number(upper)}"
+    return number(found.value)
+
+
+def _cost_card(found: Measure) -> Card:
+    interval = "no interval: too few successes"
+    if found.low is not None and found.high is not None:
+        interval = f"[{found.low:.3g}, {found.high:.3g}]"
+    value = "–" if found.per_solved is None else f"{found.per_solved:.3g}"
+    unit = " s" if found.name == "seconds" else ""
+    return Card(
+        "cost per success" if found.name == "cost" else "time per success",
+        "All attempts, per one that passes",
+        f"{value}{unit}",
+        interval,
+        found.counts_text(),
+        "" if found.low is None else "95%",
+    )
+
+
+def _plot(known: Known) -> Markup:
+    ks = sorted({metric(one.metric).k for one in known.curve})
+    if len(ks) < 2:
+        return Markup("")
+    lines = []
+    for place, sign in enumerate("^@", 1):
+        own = [one for one in known.curve if one.metric[4] == sign]
+        points = [
+            Point(metric(one.metric).k, one.value, one.low, one.high, _said(one)) for one in own
+        ]
+        lines.append(Series(f"pass{sign}k", points, place))
+    step = max(1, -(-len(ks) // 10))
+    return draw(
+        Plot(
+            "curve",
+            "Capability and reliability over k",
+            "pass@k, the chance that at least one of k attempts passes, rises with k; pass^k, the "
+            "chance that all of them pass, falls. Shaded: the 95% interval for new tasks. "
+            + "; ".join(_said(one) for one in (known.curve[len(ks) - 1], known.curve[-1])),
+            lines,
+            ticks=[(k, str(k)) for k in ks[::step]],
+        )
+    )
+
+
+def _curve_rows(known: Known) -> list[tuple[int, Estimate, Estimate]]:
+    half = len(known.curve) // 2
+    pairs = zip(known.curve[:half], known.curve[half:], strict=True)
+    return [(metric(hat.metric).k, hat, at) for hat, at in pairs]
+
+
+def _said(found: Estimate) -> str:
+    return f"{found.metric} = {number(found.value)} {found.interval_text()}"
+
+
+def _protocol(known: Known | None) -> Sequence[tuple[str, str]]:
+    return known.report.protocol_lines if known else ()

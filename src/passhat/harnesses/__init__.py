@@ -1,1 +1,0 @@
-"""Suites that run themselves: another harness makes the attempts, passhat plans and keeps them."""

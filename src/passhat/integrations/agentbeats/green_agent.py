@@ -1,0 +1,180 @@
+"""passhat as a green agent: an A2A server that evaluates the agents it is sent to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from a2a.helpers import (
+    new_data_part,
+    new_task_from_user_message,
+    new_text_message,
+    new_text_part,
+)
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Message
+
+from passhat.errors import PasshatError
+from passhat.integrations.agentbeats.assessments import (
+    Assessment,
+    BadRequest,
+    Rules,
+    is_greeting,
+    read_request,
+)
+from passhat.integrations.agentbeats.backends import BackendReports
+from passhat.integrations.agentbeats.evaluation import EVALUATOR, Result, Stopped, evaluate
+from passhat.runner.redaction import Redactor
+from passhat.runner.run import Stop
+from passhat.store import open_store
+
+__all__ = ["GreenAgent", "Settings"]
+
+_HEARTBEAT_SECONDS = 1.5
+"""Clients give up when nothing comes for five seconds: slow attempts must not look like death."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the person who started the server decided."""
+
+    store_path: str
+    rules: Rules = field(default_factory=Rules)
+    most_at_once: int = 2
+    redact: Redactor = field(default_factory=Redactor)
+
+
+class GreenAgent(AgentExecutor):
+    """Takes a request, streams a line for every attempt, ends with the artifact "Result"."""
+
+    def __init__(
+        self, settings: Settings, say: Callable[[str], object] = lambda _line: None
+    ) -> None:
+        self._settings = settings
+        self._say = say
+        self._going_on: dict[str, Stop] = {}
+        self.finished = 0
+
+    @property
+    def going_on(self) -> int:
+        """How many evaluations are going on."""
+        return len(self._going_on)
+
+    def stop_all(self) -> int:
+        """Give up every evaluation; returns how many there were."""
+        for stop in self._going_on.values():
+            stop.ask()
+            stop.ask()
+        return len(self._going_on)
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.message is not None
+        text = context.get_user_input()
+        if is_greeting(text):
+            await event_queue.enqueue_event(
+                new_text_message("ready to evaluate", context_id=context.context_id)
+            )
+            return
+        task = context.current_task or new_task_from_user_message(context.message)
+        await event_queue.enqueue_event(task)
+        updater = TaskUpdater(event_queue, task.id, task.context_id)
+        try:
+            asked = read_request(text, self._settings.rules)
+            if self.going_on >= self._settings.most_at_once:
+                raise BadRequest(f"busy: {self.going_on} evaluations are going on; try again later")
+        except BadRequest as error:
+            self._say(f"rejected: {error}")
+            await updater.reject(_words("Rejected: " + "; ".join(error.reasons), updater))
+            return
+        stop = self._going_on[task.id] = Stop()
+        try:
+            await self._evaluated(asked, task.id, stop, updater)
+        finally:
+            del self._going_on[task.id]
+            self.finished += 1
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        stop = self._going_on.get(str(context.task_id))
+        if stop is not None:
+            stop.ask()
+            stop.ask()
+        await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
+
+    async def _evaluated(
+        self, asked: Assessment, task_id: str, stop: Stop, updater: TaskUpdater
+    ) -> None:
+        lines: asyncio.Queue[str | None] = asyncio.Queue()
+        reports = None
+        if asked.battle is not None and asked.battle.backend_url:
+            reports = BackendReports(asked.battle)
+
+        def seen(line: str) -> None:
+            line = self._settings.redact(line)
+            self._say(line)
+            lines.put_nowait(line)
+            if reports is not None:
+                reports.progress(line)
+
+        telling = asyncio.create_task(_tell(lines, updater))
+        try:
+            result = await self._result(asked, task_id, stop, seen)
+            self._say(result.text)
+            if reports is not None:  # a slow backend is waited for, with signs of life
+                reports.result(result.winner, result.text, result.data)
+                await reports.close()
+                if reports.lost:
+                    self._say(f"{reports.lost} reports did not reach {asked.battle}")
+        finally:
+            lines.put_nowait(None)
+            await telling
+        await _finish(result, updater)
+
+    async def _result(
+        self, asked: Assessment, task_id: str, stop: Stop, seen: Callable[[str], None]
+    ) -> Result:
+        name = asked.battle.id if asked.battle is not None else task_id
+        redact = self._settings.redact
+        try:
+            with open_store(self._settings.store_path) as store:
+                return await evaluate(asked, store, name=name, redact=redact, stop=stop, seen=seen)
+        except Stopped as error:
+            return _failed(str(error))
+        except Exception as error:  # whoever waits for the result must hear of it
+            known = str(error) if isinstance(error, PasshatError) else repr(error)
+            return _failed(redact(f"the evaluation failed: {known}"))
+
+
+async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:
+    """Stream a status update for every line, and a sign of life where lines are far apart."""
+    last = "working"
+    while True:
+        try:
+            line = await asyncio.wait_for(lines.get(), _HEARTBEAT_SECONDS)
+        except TimeoutError:
+            await updater.start_work(_words(f"still working; last: {last}", updater))
+            continue
+        if line is None:
+            return
+        last = line
+        await updater.start_work(_words(line, updater))
+
+
+async def _finish(result: Result, updater: TaskUpdater) -> None:
+    if not result.data:
+        await updater.failed(_words(result.text, updater))
+        return
+    data = json.loads(json.dumps(result.data, allow_nan=False, default=str))
+    await updater.add_artifact([new_text_part(result.text), new_data_part(data)], name="Result")
+    await updater.complete()
+
+
+def _failed(why: str) -> Result:
+    return Result(why, {}, EVALUATOR)
+
+
+def _words(text: str, updater: TaskUpdater) -> Message:
+    return new_text_message(text, context_id=updater.context_id, task_id=updater.task_id)

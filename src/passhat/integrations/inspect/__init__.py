@@ -1,0 +1,1 @@
+"""Run inspect_ai tasks, and passhat metrics inside inspect_ai."""

@@ -1,0 +1,246 @@
+"""``inspect:FILE[@TASK]``: inspect makes the attempts, as epochs; passhat asks for what is missing.
+
+A suite that runs itself: it has ``run`` and the runner hands the plan over. Resume is the same
+subtraction as everywhere, planned attempts minus what the store has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from passhat.errors import InvalidValue, PasshatError
+from passhat.integrations.inspect.inspect_logs import Batch, batches, left_behind
+from passhat.integrations.inspect.inspect_model import InspectModel
+from passhat.integrations.inspect.inspect_process import InspectProcess
+from passhat.protocol import Protocol
+from passhat.readers.builder import scalars
+from passhat.readers.inspect_ai import NO_DECODING
+from passhat.readers.inspect_scores import value_of
+from passhat.runner.run import Progress, RunPlan, Seen, Stop
+from passhat.stats.outcomes import FailureCategory, MissingReason
+from passhat.store import AttemptRecord, Store
+from passhat.suites.base import Judgement, Task
+from passhat.suites.settings import Settings
+
+__all__ = ["InspectSuite"]
+
+_LOOK_SECONDS = 0.2
+"""How often a request to stop is looked for while inspect is at work."""
+
+
+class InspectSuite:
+    """A task of inspect, run by inspect: inspect:FILE@TASK, inspect:inspect_evals/TASK."""
+
+    harness = "inspect"
+
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+        self._settings = Settings()
+        self._process: InspectProcess | None = None
+
+    def settle(self, settings: Settings) -> None:
+        """Limits and temperature that were asked for go to inspect; else the task's own hold."""
+        if settings.user:
+            raise InvalidValue("--user means nothing to an inspect task: it brings its own.")
+        self._settings = settings
+
+    @property
+    def name(self) -> str:
+        place, _, _ = self._spec.partition("@")
+        return f"inspect:{place}@{self._described['task']}"
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        return tuple(
+            Task(one["id"], one["input"], MappingProxyType(one["labels"]))
+            for one in self._described["samples"]
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self._described["fingerprint"])
+
+    @property
+    def judge_fingerprint(self) -> str:
+        return str(self._described["judge_fingerprint"])
+
+    @property
+    def protocol(self) -> Protocol:
+        """What inspect was told, in the words that a log of it is read with."""
+        told = self._settings
+        limit = told.max_steps or self._described["message_limit"]
+        seconds = told.attempt_seconds or self._described["time_limit"]
+        decoding = scalars(self._described["config"], *NO_DECODING)
+        if told.temperature is not None:
+            decoding["temperature"] = told.temperature
+        return Protocol(
+            suite=self.name,
+            suite_fingerprint=self.fingerprint,
+            tests_fingerprint=self.judge_fingerprint,
+            decoding=decoding,
+            max_steps=limit,
+            attempt_seconds=seconds,
+            judge=self._scorer,
+        )
+
+    def episode(self, task: Task, seed: int) -> Any:  # noqa: ARG002 - what every suite has
+        """Never asked for: inspect has its own."""
+        raise InvalidValue(f"{self.name} is run by inspect, not attempt by attempt.")
+
+    async def run(self, plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+        """Let inspect make every planned attempt that the store does not have yet."""
+        assert isinstance(plan.agent, InspectModel)
+        run = plan.record.id
+        store.begin(plan.record, plan.attempts)
+        folder = Path(store.path).parent / "inspect" / run
+        for batch in left_behind(folder):
+            self._take_in(batch, plan, store, store.claim(run, _attempts(batch)))
+            store.release(run)
+        made = store.made(run)
+        claimed = store.claim(run, [one for one in plan.wanted() if one not in made])
+        progress = Progress(total=len(claimed))
+        try:
+            for batch in batches(folder, claimed):
+                if not stop.asked:
+                    await self._evaluate(batch, plan, store, stop, seen, progress)
+        finally:
+            store.release(run)
+            self.close_process()
+        return progress
+
+    async def _evaluate(
+        self,
+        batch: Batch,
+        plan: RunPlan,
+        store: Store,
+        stop: Stop,
+        seen: Seen,
+        progress: Progress,
+    ) -> None:
+        assert isinstance(plan.agent, InspectModel)
+        batch.write()
+        process = self._started()
+        process.ask("evaluate", self._job(batch, plan.agent.model, plan.jobs))
+        stop.when_impatient(process.kill)
+        told = False
+        ended: Mapping[str, Any] = {}
+        failed = ""
+        while not ended and not failed:
+            asking = asyncio.create_task(asyncio.to_thread(process.answer))
+            while not asking.done():
+                await asyncio.wait({asking}, timeout=_LOOK_SECONDS)
+                if stop.asked and not told and not asking.done():
+                    process.interrupt()
+                    told = True
+            try:
+                said = asking.result()
+            except PasshatError as error:
+                said = {"done": {"status": "cancelled"}} if stop.asked else {"trouble": str(error)}
+            if "sample" in said and not told:
+                record = self._preview(batch, said)
+                progress.count(record)
+                seen(record, progress)
+            ended, failed = said.get("done", {}), said.get("trouble", "")
+        self._take_in(batch, plan, store, _attempts(batch))
+        problem = failed or (ended.get("error", "") if ended.get("status") == "error" else "")
+        if problem:
+            raise InvalidValue(f"inspect could not run {self.name}: {problem.rstrip('.')}.")
+
+    def _take_in(
+        self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
+    ) -> None:
+        """Read the log into the store; what is not in it stays to be made."""
+        ours = set(claimed)
+        records = [
+            replace(one, judgement=replace(one.judgement, detail=plan.redact(one.judgement.detail)))
+            for one in batch.records(self._scorer)
+            if (one.task, one.number) in ours
+        ]
+        store.finish(plan.record.id, records)
+        batch.taken()
+
+    def _job(self, batch: Batch, model: str, jobs: int) -> dict[str, object]:
+        told = self._settings
+        settings = {
+            "message_limit": told.max_steps,
+            "time_limit": None if told.attempt_seconds is None else math.ceil(told.attempt_seconds),
+            "temperature": told.temperature,
+        }
+        return {
+            "spec": self._spec,
+            "model": model,
+            "samples": list(batch.numbers),
+            "epochs": batch.epochs,
+            "log_dir": str(batch.folder),
+            "cache_dir": str(batch.folder / "cache"),
+            "max_samples": jobs,
+            "settings": {name: value for name, value in settings.items() if value is not None},
+        }
+
+    def _preview(self, batch: Batch, said: Mapping[str, Any]) -> AttemptRecord:
+        """What a sample seems to have come to, for the progress; the log decides."""
+        scores = said["scores"]
+        value = value_of(scores.get(self._scorer, next(iter(scores.values()), None)))
+        if said["error"]:
+            judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, said["error"])
+        elif value is None:
+            judgement = Judgement.missing(MissingReason.NOT_RECORDED, "no score")
+        elif value >= 1 - 1e-6:
+            judgement = Judgement.passed()
+        else:
+            judgement = Judgement.failed(FailureCategory.UNKNOWN_FAILURE)
+        number = batch.number_of(said["sample"], said["epoch"])
+        return AttemptRecord(
+            said["sample"],
+            number,
+            judgement,
+            seconds=said["seconds"] or 0.0,
+            steps=said["steps"],
+        )
+
+    @cached_property
+    def _described(self) -> dict[str, Any]:
+        process = self._started()
+        process.ask("describe", {"spec": self._spec})
+        said = process.answer()
+        if "trouble" in said:
+            raise InvalidValue(
+                f"inspect:{self._spec} cannot be run: {said['trouble'].rstrip('.')}.",
+                hint="A suite reads inspect:FILE.py@TASK or inspect:PACKAGE/TASK.",
+            )
+        found: dict[str, Any] = said["described"]
+        return found
+
+    @cached_property
+    def _scorer(self) -> str | None:
+        """Whose verdict counts, said before anything is paid for."""
+        names = self._described["scorers"]
+        asked = self._settings.scorer
+        if asked is None and len(names) > 1:
+            raise InvalidValue(
+                f"{self.name} has {len(names)} scorers, and only one can decide what passed.",
+                hint=f"Choose with --scorer: {', '.join(names)}.",
+            )
+        return asked or next(iter(names), None)
+
+    def _started(self) -> InspectProcess:
+        if self._process is None:
+            self._process = InspectProcess()
+        return self._process
+
+    def close_process(self) -> None:
+        """End inspect's process; another is started when there is more to ask."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+def _attempts(batch: Batch) -> Sequence[tuple[str, int]]:
+    return [(task, number) for task, numbers in batch.numbers.items() for number in numbers]

@@ -1,0 +1,166 @@
+"""pass^k for inspect's own reports: reducers over epochs, and metrics with intervals.
+
+    from passhat.integrations.inspect.reducers import interval, pass_hat, pass_hat_estimate
+
+    Task(..., epochs=Epochs(8, [pass_hat(4)]), metrics=[accuracy(), interval()])
+
+inspect finds them by name, too, as in ``--epochs-reducer passhat/pass_hat_4``. This is the one
+module that imports inspect_ai; it needs the extra ``[inspect]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+try:
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        ScoreReducer,
+        Value,
+        metric,
+        score_reducer,
+        value_to_float,
+    )
+except ImportError:  # pragma: no cover - the extra is there in tests
+    from passhat.errors import MissingExtra
+
+    raise MissingExtra("passhat.integrations.inspect.reducers", extra="inspect") from None
+
+from passhat.errors import InvalidValue
+from passhat.stats.estimate import estimate
+from passhat.stats.estimate.counting import pass_at_k, pass_hat_k
+from passhat.stats.outcomes import Outcomes
+
+__all__ = ["interval", "pass_at", "pass_at_estimate", "pass_hat", "pass_hat_estimate"]
+
+_TO_FLOAT = value_to_float()
+_NO_SCORE = float("nan")
+
+
+@score_reducer
+def pass_hat(k: int, value: float = 1.0) -> ScoreReducer:
+    """The chance that all of k epochs pass: C(c, k) / C(n, k).
+
+    A sample with fewer than k scored epochs stays unscored: no number is made up for it.
+
+    Parameters
+    ----------
+    k : int
+        How many have to pass.
+    value : float
+        The score from which an epoch passes.
+    """
+    return _reducer(k, value, pass_hat_k)
+
+
+@score_reducer
+def pass_at(k: int, value: float = 1.0) -> ScoreReducer:
+    """The chance that any of k epochs passes: 1 - C(n - c, k) / C(n, k). See pass_hat."""
+    return _reducer(k, value, pass_at_k)
+
+
+@metric(scores="reduced")
+def interval(level: float = 0.95) -> Metric:
+    """Where the average over new tasks like these lies: passhat's interval for any reducer.
+
+    Needs reduced scores between 0 and 1, as pass_hat, pass_at and mean give them. Unscored
+    samples take no part; ``samples`` says how many do.
+    """
+    from passhat.stats.estimate.intervals.new_tasks import gaffke
+
+    _check_level(level)
+
+    def within(scores: list[SampleScore]) -> Value:
+        values = [_TO_FLOAT(one.score.value) for one in scores]
+        known = [one for one in values if not math.isnan(one)]
+        if any(not 0 <= one <= 1 for one in known):
+            raise InvalidValue("passhat's interval metric needs scores between 0 and 1.")
+        if not known:
+            return {"low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
+        found = gaffke([known], [1.0] * len(known), level=level)
+        return {"low": float(found.lows[0]), "high": float(found.highs[0]), "samples": len(known)}
+
+    return within
+
+
+@metric(scores="unreduced")
+def pass_hat_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric:
+    """pass^k over all samples with its interval for new tasks, from the epochs themselves.
+
+    Samples with fewer than k scored epochs take no part; ``samples`` says how many do.
+
+    Parameters
+    ----------
+    k : int
+        How many have to pass.
+    level : float
+        The confidence of the interval.
+    value : float
+        The score from which an epoch passes.
+    """
+    return _estimate(k, f"pass^{k}", level, value)
+
+
+@metric(scores="unreduced")
+def pass_at_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric:
+    """pass@k over all samples with its interval for new tasks. See pass_hat_estimate."""
+    return _estimate(k, f"pass@{k}", level, value)
+
+
+def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object]) -> ScoreReducer:
+    if k < 1:
+        raise InvalidValue(f"k must be at least 1, not {k}.")
+
+    def reduced(values: Iterable[Value | None]) -> float:
+        given = [_TO_FLOAT(one) for one in values if one is not None]
+        known = [one for one in given if not math.isnan(one)]
+        if len(known) < k:
+            return _NO_SCORE
+        return float(estimator(len(known), sum(one >= value for one in known), k))  # type: ignore[arg-type]
+
+    def reduce(scores: list[Score]) -> Score:
+        scored = [one for one in scores if not _is_unscored(one.value)]
+        shape = scored[0].value if scored else _NO_SCORE
+        found: Value
+        if isinstance(shape, dict):
+            found = {name: reduced(one.as_dict()[name] for one in scored) for name in shape}
+        elif isinstance(shape, Sequence) and not isinstance(shape, str):
+            found = [reduced(one.as_list()[i] for one in scored) for i in range(len(shape))]
+        else:
+            found = reduced(one.value for one in scored)
+        return Score(value=found, metadata=scores[0].metadata if scores else None)
+
+    return reduce
+
+
+def _estimate(k: int, word: str, level: float, value: float) -> Metric:
+    _check_level(level)
+
+    def estimated(scores: list[SampleScore]) -> Value:
+        n: dict[object, int] = {}
+        c: dict[object, int] = {}
+        for one in scores:
+            number = _TO_FLOAT(one.score.value)
+            if not math.isnan(number):
+                n[one.sample_id] = n.get(one.sample_id, 0) + 1
+                c[one.sample_id] = c.get(one.sample_id, 0) + (number >= value)
+        enough = [name for name in n if n[name] >= k]
+        if not enough:
+            return {word: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
+        outcomes = Outcomes.from_counts([n[name] for name in enough], [c[name] for name in enough])
+        found = estimate(outcomes, word, level=level)
+        return {word: found.value, "low": found.low, "high": found.high, "samples": len(enough)}
+
+    return estimated
+
+
+def _is_unscored(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InvalidValue(f"level must lie between 0 and 1, not {level}.")

@@ -1,0 +1,389 @@
+"""The pytest plug-in: a test function as many attempts of one task.
+
+    @pytest.mark.passhat(attempts=60, rule="pass^1 >= 0.9")
+    def test_refund(agent): ...
+
+    @pytest.mark.passhat(attempts=8, rule="pass^4 >= 0.6", suite="refunds")
+    @pytest.mark.parametrize("ticket", TICKETS)
+    def test_ticket(agent, ticket): ...
+
+Each attempt runs pytest's whole protocol again: fixtures of function scope are set up and torn
+down, a test class is instantiated, mutable parameters are copied. Fixtures of wider scope are
+shared, as they are between tests. A test that fails is a failed attempt; a fixture that cannot be
+set up is a missing one, since that is not the agent's doing.
+
+Without ``suite`` the rule speaks about this one task, by Clopper-Pearson bounds on its success
+rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one suite,
+judged together when the session ends, and the rule speaks about new tasks.
+
+Test runs that do not use the mark pay for one look at each test's marks; NumPy is not imported.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+if TYPE_CHECKING:
+    from passhat.stats.gate import GateResult
+
+__all__: list[str] = []
+
+_MARK = "passhat"
+_PROPERTY = "passhat"
+_HELP = (
+    "passhat(attempts, rule, suite=None, level=0.95, allow_unsettled=False): run the test as that "
+    "many attempts of one task and judge the rule, such as 'pass^4 >= 0.6'; with suite, together "
+    "with the other tests of that suite when the session ends."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a mark asks for."""
+
+    attempts: int
+    rule: str
+    suite: str | None = None
+    level: float = 0.95
+    allow_unsettled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """How one attempt ended: passed, failed, or missing, with its reports."""
+
+    number: int
+    ended: str
+    reports: Sequence[pytest.TestReport]
+
+    @property
+    def telling(self) -> pytest.TestReport:
+        """The report that says why."""
+        return next((report for report in self.reports if not report.passed), self.reports[-1])
+
+
+class _Suites:
+    """What came of the tests of each suite, gathered where the session is reported."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, dict[str, dict[str, Any]]] = {}
+        self.lines: list[str] = []
+
+    def add(self, found: dict[str, Any]) -> None:
+        self.tasks.setdefault(found["suite"], {})[found["task"]] = found
+
+
+_ASKED = pytest.StashKey[_Asked]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _HELP)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Read the marks before anything is paid for, so that a mistake costs no attempt."""
+    for item in items:
+        mark = item.get_closest_marker(_MARK)
+        if mark is not None:
+            item.stash[_ASKED] = _read_mark(item, mark)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run the attempts and report them as one test."""
+    asked = item.stash.get(_ASKED, None)
+    if asked is None:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    attempts = _make_attempts(item, asked, nextitem)
+    for report in _reports(item, asked, attempts):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+# -- reading a mark ---------------------------------------------------------------------------
+
+
+def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
+    from passhat.errors import PasshatError
+    from passhat.stats.gate.one_task import check_one_task_rule
+    from passhat.stats.gate.rules import parse_rule
+
+    try:
+        asked = _Asked(*mark.args, **mark.kwargs)
+    except TypeError as error:
+        reason = str(error).replace("_Asked.__init__()", "the mark")
+        raise pytest.UsageError(f"{item.nodeid}: {reason}. It reads {_HELP}") from None
+    attempts: object = asked.attempts
+    if not isinstance(attempts, int) or attempts < 1:
+        raise pytest.UsageError(
+            f"{item.nodeid}: attempts must be a whole number from 1, not {attempts!r}."
+        )
+    if not 0.5 < asked.level < 1:
+        raise pytest.UsageError(
+            f"{item.nodeid}: level is one-sided and lies between 0.5 and 1, not {asked.level!r}."
+        )
+    try:
+        if asked.suite is None:
+            check_one_task_rule(asked.rule, asked.attempts)
+        elif parse_rule(asked.rule).relative:
+            raise pytest.UsageError(f"{item.nodeid}: there is no base to compare with in pytest.")
+    except PasshatError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+    return asked
+
+
+# -- making attempts --------------------------------------------------------------------------
+
+
+def _make_attempts(
+    item: pytest.Item, asked: _Asked, nextitem: pytest.Item | None
+) -> list[_Attempt]:
+    """Run the protocol once per attempt; a test that skips itself at once is skipped."""
+    parameters = _function_parameters(item)
+    found: list[_Attempt] = []
+    for number in range(1, asked.attempts + 1):
+        _refresh(item, parameters)
+        # To the parent as the "next item" pytest tears down this test and nothing above it, so
+        # that fixtures of wider scope live on until the last attempt.
+        after: Any = nextitem if number == asked.attempts else item.parent
+        reports = runtestprotocol(item, log=False, nextitem=after)
+        found.append(_Attempt(number, _ended(reports), reports))
+        if number == 1 and found[0].ended == "skipped":
+            _tear_down_rest(item, nextitem)
+            break
+        if item.session.shouldstop or item.session.shouldfail:
+            break
+    return found
+
+
+def _tear_down_rest(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What the last attempt would have torn down, had there been one."""
+    item.session._setupstate.teardown_exact(nextitem)
+
+
+def _ended(reports: Sequence[pytest.TestReport]) -> str:
+    """A failed call is the agent's; what breaks before it is ours."""
+    call = next((report for report in reports if report.when == "call"), None)
+    if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
+        return "skipped"
+    if call is None:
+        return "missing"
+    return "passed" if call.passed else "failed"
+
+
+def _function_parameters(item: pytest.Item) -> dict[str, object]:
+    """Parameters of function scope; those of wider scope belong to shared fixtures."""
+    callspec = getattr(item, "callspec", None)
+    scopes = getattr(callspec, "_arg2scope", {})
+    return {
+        name: value
+        for name, value in getattr(callspec, "params", {}).items()
+        if getattr(scopes.get(name), "value", "function") == "function"
+    }
+
+
+def _refresh(item: pytest.Item, parameters: dict[str, object]) -> None:
+    """Leave nothing of an earlier attempt in the item: no instance, no output, no parameter."""
+    if getattr(item, "cls", None) is not None:
+        for name in ("_instance", "_obj"):
+            item.__dict__.pop(name, None)
+    item._report_sections.clear()
+    for name, value in parameters.items():
+        try:
+            item.callspec.params[name] = copy.deepcopy(value)  # type: ignore[attr-defined]
+        except Exception:
+            # A lock or a connection cannot be copied; it is shared, as it is in plain pytest.
+            item.callspec.params[name] = value  # type: ignore[attr-defined]
+
+
+# -- reporting them as one test ---------------------------------------------------------------
+
+
+def _reports(
+    item: pytest.Item, asked: _Asked, attempts: Sequence[_Attempt]
+) -> list[pytest.TestReport]:
+    if attempts[0].ended == "skipped":
+        return list(attempts[0].reports)
+    counts = {
+        "n": sum(attempt.ended in ("passed", "failed") for attempt in attempts),
+        "c": sum(attempt.ended == "passed" for attempt in attempts),
+        "missing": sum(attempt.ended in ("missing", "skipped") for attempt in attempts),
+    }
+    outcome, text = "passed", ""
+    if asked.suite is None:
+        outcome, text = _one_task_outcome(item, asked, counts)
+    worst = next((attempt for attempt in attempts if attempt.ended != "passed"), None)
+    if outcome == "failed" and worst is not None:
+        text += f"\n\nattempt {worst.number} ({worst.ended}):\n{worst.telling.longreprtext}"
+    setup = _report(item, "setup", "passed")
+    call = _report(
+        item,
+        "call",
+        outcome,
+        longrepr=text or None,
+        sections=[] if worst is None else list(worst.telling.sections),
+        duration=sum(report.duration for attempt in attempts for report in attempt.reports),
+    )
+    call.user_properties.append((_PROPERTY, json.dumps(_record(item, asked, counts))))
+    broken = [
+        report
+        for attempt in attempts
+        for report in attempt.reports
+        if report.when == "teardown" and report.failed
+    ]
+    return [setup, call, *(broken[:1] or [_report(item, "teardown", "passed")])]
+
+
+def _record(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> dict[str, object]:
+    """What travels with the report, also from one process to another."""
+    return {
+        "task": item.nodeid,
+        "suite": asked.suite,
+        "rule": asked.rule,
+        "level": asked.level,
+        "allow_unsettled": asked.allow_unsettled,
+        **counts,
+    }
+
+
+def _one_task_outcome(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> tuple[str, str]:
+    from passhat.errors import PasshatError
+    from passhat.stats.gate.one_task import judge_one_task
+
+    try:
+        result = judge_one_task(item.name, asked.rule, level=asked.level, **counts)
+    except PasshatError as error:  # the session was stopped after fewer attempts than k
+        return "failed", f"passhat: {error}"
+    return _passes(result, allow_unsettled=asked.allow_unsettled), f"passhat: {result}"
+
+
+def _passes(result: GateResult, *, allow_unsettled: bool) -> str:
+    allowed = (0, 3) if allow_unsettled else (0,)
+    return "passed" if result.exit_code in allowed else "failed"
+
+
+def _report(
+    item: pytest.Item,
+    when: str,
+    outcome: str,
+    *,
+    longrepr: str | None = None,
+    sections: Sequence[tuple[str, str]] = (),
+    duration: float = 0.0,
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome=outcome,  # type: ignore[arg-type]
+        longrepr=longrepr if outcome == "failed" else None,
+        when=when,  # type: ignore[arg-type]
+        sections=sections,
+        duration=duration,
+        user_properties=list(item.user_properties),
+    )
+
+
+# -- suites, where the session is reported ----------------------------------------------------
+
+
+def _found(report: pytest.TestReport) -> dict[str, Any] | None:
+    if report.when != "call":
+        return None
+    text = next((value for name, value in report.user_properties if name == _PROPERTY), None)
+    return None if text is None else json.loads(str(text))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, str] | None:
+    """A test of a suite is neither passed nor failed by itself: it is attempted."""
+    if not isinstance(report, pytest.TestReport) or not report.passed:
+        return None
+    found = _found(report)
+    if found is None or found["suite"] is None:
+        return None
+    made = found["n"] + found["missing"]
+    return "attempted", "a", f"ATTEMPTED ({found['c']} of {made} passed)"
+
+
+class _Gatherer:
+    """Listens to the reports of a session; one per session, and none in a worker of xdist."""
+
+    def __init__(self, suites: _Suites) -> None:
+        self._suites = suites
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        found = _found(report)
+        if found is not None and found["suite"] is not None:
+            self._suites.add(found)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        outcomes = [
+            self._judge(name, list(tasks.values())) for name, tasks in self._suites.tasks.items()
+        ]
+        if "failed" in outcomes and session.exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _judge(self, name: str, tasks: list[dict[str, Any]]) -> str:
+        from passhat.errors import PasshatError
+
+        try:
+            result, allow = _judge_suite(name, tasks)
+        except PasshatError as error:
+            self._suites.lines.append(f"suite {name}: {error}")
+            return "failed"
+        self._suites.lines += f"suite {result}".splitlines()
+        outcome = _passes(result, allow_unsettled=allow)
+        if outcome == "passed" and result.exit_code:
+            self._suites.lines.append("  (not settled is allowed by the mark)")
+        return outcome
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._suites.lines:
+            terminalreporter.section("passhat")
+            for line in self._suites.lines:
+                terminalreporter.write_line(line)
+
+
+def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bool]:
+    from dataclasses import replace
+
+    from passhat.errors import InvalidValue
+    from passhat.stats.gate import gate
+    from passhat.stats.outcomes import Outcomes
+
+    asked = {(task["rule"], task["level"], task["allow_unsettled"]) for task in tasks}
+    if len(asked) > 1:
+        listed = "; ".join(sorted(str(one) for one in asked))
+        raise InvalidValue(
+            f"its marks disagree on (rule, level, allow_unsettled): {listed}.",
+            hint="Give all tests of a suite the same rule.",
+        )
+    rule, level, allow = asked.pop()
+    outcomes = Outcomes.from_counts(
+        [task["n"] for task in tasks],
+        [task["c"] for task in tasks],
+        [task["task"] for task in tasks],
+        missing=[task["missing"] for task in tasks],
+    )
+    return replace(gate(outcomes, rule, level=level), name=name), bool(allow)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(_Gatherer(_Suites()), "passhat-suites")

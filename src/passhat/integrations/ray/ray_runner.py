@@ -1,0 +1,232 @@
+"""``--on ray``: attempts made by the workers of a Ray cluster, on this machine or many.
+
+Claims and results stay where the command was called: that process alone writes to the store, as
+results come. This module finds the cluster and starts its workers;
+:mod:`passhat.integrations.ray.ray_pool` keeps them at work.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from passhat.agents import Agent
+from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
+from passhat.integrations.ray.ray_address import knock
+from passhat.integrations.ray.ray_pool import RayCrew, connection_lost, line_of
+from passhat.integrations.ray.ray_worker import About, Job, RayWorker
+from passhat.runner.gatekeeping import Gatekeeper
+from passhat.runner.queues import Claims, Outbox
+from passhat.runner.run import RunPlan
+from passhat.runner.run_spec import SetUp
+
+__all__ = ["OnRay"]
+
+_START_SECONDS = 120.0
+_CLOSE_SECONDS = 10.0
+_JOIN_TRIES = 3
+_NOT_SHIPPED = [".git", ".venv", ".passhat", "node_modules", "__pycache__", "*.db", "*.db-*"]
+
+
+class OnRay:
+    """Workers on a Ray cluster, for one run; use it as a context manager.
+
+    A process that is connected to a cluster already keeps that connection.
+
+    Parameters
+    ----------
+    plan : RunPlan
+        What is to be run.
+    set_up : SetUp
+        The same by name: each worker loads it for itself.
+    models : sequence of Agent
+        Everybody in the plan who may spend.
+    address : str
+        ``ray://head:10001``, the address of a cluster on this machine, or empty for a new one here.
+    """
+
+    def __init__(
+        self, plan: RunPlan, set_up: SetUp, models: Sequence[Agent] = (), address: str = ""
+    ) -> None:
+        if hasattr(plan.suite, "harness"):
+            raise InvalidValue(
+                f"{plan.suite.name} makes its attempts by itself, so Ray workers cannot make them.",
+                hint="Leave out --on; --jobs says how many it makes at once.",
+            )
+        self._plan = plan
+        self._set_up = set_up
+        self._models = models or (plan.agent,)
+        self._address = address
+        self._remote = address.startswith("ray://")
+        self._connected = False
+        self._actors: list[Any] = []
+        try:
+            import ray
+        except ImportError:
+            raise MissingExtra("Running on Ray", extra="ray") from None
+        self._ray: Any = ray
+
+    @staticmethod
+    def address_of(text: str, here: str = "") -> str:
+        """What ``ray`` or ``ray://head:10001`` stands for; ``here`` is a cluster that runs here."""
+        if text == "ray":
+            return here
+        if text.startswith("ray://") and len(text) > len("ray://"):
+            return text
+        raise InvalidValue(
+            f"--on {text!r} is not something to run on.",
+            hint="Write ray for this machine, or ray://HEAD:10001 for a cluster.",
+        )
+
+    @property
+    def workers(self) -> int:
+        return len(self._actors)
+
+    def __enter__(self) -> Self:
+        try:
+            self._connect()
+            self._start()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, EngineUnavailable):
+            return  # a cluster that is gone does not answer to a goodbye, and Ray waits long for it
+        # A worker that is gone, perhaps with the whole cluster, needs no goodbye.
+        with suppress(self._ray.exceptions.RayError, ConnectionError, RuntimeError):
+            # One that is killed outright would leave its sandboxes behind.
+            closing = [actor.close.remote() for actor in self._actors]
+            self._ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_SECONDS)
+            self._dismiss()
+        self._leave()
+
+    def _connect(self) -> None:
+        if self._ray.is_initialized():
+            return
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if self._remote:
+            project = {"working_dir": str(Path.cwd()), "excludes": _NOT_SHIPPED}
+            quiet = {**quiet, "runtime_env": project}
+        elif not self._address:
+            quiet = {**quiet, "include_dashboard": False}
+        try:
+            if self._address:
+                knock(self._address)
+            self._connected = True
+            with warnings.catch_warnings():
+                # Ray warns of what it raises next, with a link to its own pages.
+                warnings.simplefilter("ignore", UserWarning)
+                self._join(quiet)
+        except (RuntimeError, ValueError, OSError) as error:  # most are a ConnectionError
+            raise EngineUnavailable(
+                f"the Ray cluster {self._address or 'here'} cannot be used ({line_of(error)}).",
+                hint="Start one with `ray start --head`; clients use its port 10001, unless told "
+                "otherwise. If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
+                "here as there.",
+            ) from None
+
+    def _join(self, settings: dict[str, Any]) -> None:
+        """Ray tries again where nobody answers, but not where a busy head cannot take us in."""
+        for left in reversed(range(_JOIN_TRIES)):
+            try:
+                self._ray.init(self._address or "local", **settings)
+            except ConnectionAbortedError:
+                if not left:
+                    raise
+            else:
+                return
+
+    def _leave(self) -> None:
+        if self._connected:
+            self._ray.shutdown()
+
+    def _start(self) -> None:
+        """As many workers as the cluster has processors, and no more than attempts at once."""
+        plan = self._plan
+        processors = int(self._ray.cluster_resources().get("CPU", 0))
+        count = max(1, min(plan.jobs, processors))
+        job = Job(
+            self._set_up,
+            folder="" if self._remote else str(Path.cwd()),
+            run=plan.record.id,
+            tasks=tuple(task.id for task in plan.record.tasks),
+            attempts=plan.attempts,
+            limits=plan.limits,
+            seed=plan.seed,
+            temperature=plan.temperature,
+            top_p=plan.top_p,
+            canary=plan.canary,
+        )
+        self._actors = self._hired(count, job)
+        try:
+            said = self._ray.get(
+                [actor.about.remote() for actor in self._actors], timeout=_START_SECONDS
+            )
+        except self._ray.exceptions.GetTimeoutError:
+            raise EngineUnavailable(
+                f"{count} workers did not start within {_START_SECONDS:g} s; the cluster has "
+                f"{processors} processors, which others may be using.",
+                hint="Ask for fewer with --jobs, or add nodes.",
+            ) from None
+        except self._ray.exceptions.RayError as error:
+            raise self._cannot_load(_cause(error)) from None
+        except ConnectionError as error:
+            raise connection_lost(error) from None
+        self._refuse_differing(said)
+
+    def _hired(self, count: int, job: Job) -> list[Any]:
+        """Workers, in processes of their own."""
+        # All attempts may end up at one worker, and answers to their questions must get through.
+        at_once = self._plan.jobs + 8
+        made = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=at_once)(RayWorker)
+        return [made.remote(job) for _ in range(count)]
+
+    def _dismiss(self) -> None:
+        for actor in self._actors:
+            self._ray.kill(actor)
+
+    def _refuse_differing(self, said: Sequence[About]) -> None:
+        here = About.of(self._plan.suite)
+        for about in said:
+            if about.wrong:
+                raise self._cannot_load(about.wrong)
+            names = [
+                name for name in About.__slots__ if getattr(about, name) != getattr(here, name)
+            ]
+            if names:
+                raise EngineUnavailable(
+                    f"a worker has another {' and '.join(names)} than this machine "
+                    f"({getattr(about, names[0])}, not {getattr(here, names[0])}).",
+                    hint="Install the same passhat and the same suite on every node.",
+                )
+
+    def _cannot_load(self, why: str) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"a worker cannot load suite {self._set_up.suite!r} and agent "
+            f"{self._set_up.agent!r} ({why}).",
+            hint="The project's folder is brought along; packages it needs, and passhat, must be "
+            "installed on every node.",
+        )
+
+    async def work(self, plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
+        """Have claimed attempts made until there are none; ``plan.jobs`` at once, cluster-wide."""
+        head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
+        crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models), head)
+        await crew.work(claims, outbox)
+
+
+def _cause(error: BaseException) -> str:
+    """The last line of what a worker said: its own exception, without the way there."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[-1][:300]

@@ -1,0 +1,239 @@
+"""What a Ray worker does: load suite and agent by name, and make attempts as the local runner does.
+
+Nothing here imports Ray. The worker is a process of its own, perhaps on another machine, so it is
+told everything in one :class:`Job`. It judges programs in a sandbox of its own, serves MCP worlds
+on its own machine, and asks the process that started the run before it passes a shared limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+
+from passhat.agents.base import AttemptInfo
+from passhat.errors import PasshatError, RunStopped
+from passhat.runner.attempt import Attempter, seed_of
+from passhat.runner.budget import Account
+from passhat.runner.canaries import Canary
+from passhat.runner.gatekeeping import AccountElsewhere, Answer, Line, News, Question, Settled
+from passhat.runner.redaction import Redactor
+from passhat.runner.run_spec import Loaded, SetUp
+from passhat.runner.time_limits import Limits, Watch
+from passhat.store.rows import AttemptRecord
+from passhat.suites.base import Suite
+
+__all__ = ["About", "Job", "Made", "RayWorker"]
+
+_GATHER_SECONDS = 0.05
+"""What is finished waits so long, at most, for more to go along with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run as workers need to know it; suite and agent are names, not objects.
+
+    ``folder`` is where the names mean what they meant to the user; empty where Ray has brought the
+    project's files along.
+    """
+
+    set_up: SetUp
+    folder: str
+    run: str
+    tasks: tuple[str, ...]
+    attempts: int
+    limits: Limits
+    seed: int
+    temperature: float | None
+    top_p: float | None
+    canary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What must be the same on every worker as where the run was planned."""
+
+    passhat: str
+    suite: str
+    judge: str
+    wrong: str = ""
+    """Why this worker can do nothing, if it cannot."""
+
+    @classmethod
+    def of(cls, suite: Suite) -> About:
+        """Asks the suite for its judge, so that a sandbox is tried before any attempt."""
+        judge = f"{getattr(suite, 'judge', suite.name)}, {suite.judge_fingerprint}"
+        return cls(version("passhat"), suite.fingerprint, judge)
+
+
+@dataclass(slots=True)
+class Made:
+    """What came of a batch.
+
+    ``settled`` is what calls used that the gatekeeper was not told yet; ``stopped`` is set when no
+    further attempt could succeed.
+    """
+
+    records: list[AttemptRecord] = field(default_factory=list)
+    settled: Settled = ()
+    stopped: tuple[str, str | None] | None = None
+
+
+class _Tray:
+    """Batches that are being made, and finished ones until a call takes them along."""
+
+    def __init__(self) -> None:
+        self._making: set[asyncio.Task[Made]] = set()
+        self._finished: list[tuple[int, asyncio.Task[Made]]] = []
+        self._call: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def expect(self, ticket: int, making: asyncio.Task[Made]) -> None:
+        self._making.add(making)
+        making.add_done_callback(partial(self._take, ticket))
+
+    async def collected(self) -> list[tuple[int, Made]]:
+        """What is finished, once it is worth a call; nothing, when a newer call has come."""
+        self.close()
+        call = self._call = asyncio.get_running_loop().create_future()
+        self._look()
+        await call
+        if self._call is not call:
+            return []
+        self._call = None
+        finished, self._finished = self._finished, []
+        return [(ticket, made.result()) for ticket, made in finished]
+
+    def close(self) -> None:
+        """Let the open call return."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._call is not None and not self._call.done():
+            self._call.set_result(None)
+
+    def _take(self, ticket: int, made: asyncio.Task[Made]) -> None:
+        self._making.discard(made)
+        self._finished.append((ticket, made))
+        self._look()
+
+    def _look(self) -> None:
+        """One in four is left, so that there is work until the next come."""
+        if len(self._finished) >= max(1, 3 * len(self._making)):
+            self.close()
+        elif self._finished and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_GATHER_SECONDS, self.close)
+
+
+class RayWorker:
+    """Makes attempts, several at a time; one of these per process."""
+
+    def __init__(self, job: Job) -> None:
+        if job.folder:
+            os.chdir(job.folder)
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # python:MODULE may be a module of the user's folder
+        self._job = job
+        self._line = Line()
+        self._tray = _Tray()
+        self._watch = Watch(job.limits)
+        self._watching: asyncio.Task[None] | None = None
+        # The secrets to be kept out of transcripts are those of this machine.
+        self._redact = Redactor(os.environ)
+        self._wrong = ""
+        try:
+            self._loaded = self._load(job.set_up)
+        except Exception as error:  # anything may be wrong with a user's module
+            self._wrong = _described(error)
+            return
+        self._tasks = {task.id: task for task in self._loaded.suite.tasks}
+        canary = Canary(f"{job.run}/{job.seed}", job.tasks, job.attempts) if job.canary else None
+        self._attempter = Attempter(
+            self._loaded.suite, self._loaded.agent, job.limits, self._redact, canary
+        )
+
+    def _load(self, set_up: SetUp) -> Loaded:
+        # As many programs at once as this worker has processors.
+        loaded = replace(set_up, judges=1).loaded()
+        self._line.share(loaded.models)
+        return loaded
+
+    async def about(self) -> About:
+        """Also a sign of life."""
+        if not self._wrong:
+            try:
+                return About.of(self._loaded.suite)
+            except Exception as error:
+                self._wrong = _described(error)
+        return About(version("passhat"), "", "", self._wrong)
+
+    async def fetched(self) -> list[Question | News]:
+        """What this worker asks or tells, as soon as there is something."""
+        return await self._line.fetched()
+
+    async def hear(self, said: Sequence[Answer | News]) -> None:
+        """Answers to what it asked, and what other workers told."""
+        self._line.hear(said)
+
+    async def exchange(
+        self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
+    ) -> list[tuple[int, Made]]:
+        """Begin some batches, and return what is finished of all, soon after something is.
+
+        A batch is made one attempt after the other; under a cap it is one attempt. When a newer
+        call comes this one returns, with nothing: one that is open is enough.
+        """
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch.keep())
+        for ticket, wanted in batches:
+            # A time limit cancels the task that it is about, which must be our own and not Ray's.
+            self._tray.expect(ticket, asyncio.create_task(self._make(wanted)))
+        return await self._tray.collected()
+
+    async def _make(self, wanted: Sequence[tuple[str, int]]) -> Made:
+        clock = self._watch.clock()
+        made = Made()
+        try:
+            for task, number in wanted:
+                seed = seed_of(self._job.seed, task, number)
+                account = self._account(task, number)
+                info = AttemptInfo(
+                    task, number, seed, self._job.temperature, self._job.top_p, account
+                )
+                record = await self._attempter.attempt(self._tasks[task], info, clock)
+                made.records.append(record)
+                if isinstance(account, AccountElsewhere):
+                    made.settled += account.untold()
+        except RunStopped as error:
+            made.stopped = (self._redact(error.message), error.hint)
+        finally:
+            self._watch.forget(clock)
+        return made
+
+    def _account(self, task: str, number: int) -> Account:
+        if self._job.set_up.spending.is_capped:
+            return AccountElsewhere(self._line, (task, number))
+        return Account()
+
+    async def close(self) -> None:
+        """End what suite and agent hold open, such as sandboxes."""
+        self._line.close()
+        self._tray.close()
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._wrong:
+            return
+        for one in (*self._loaded.models, self._loaded.suite):
+            close = getattr(one, "close", None)
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
+
+
+def _described(error: Exception) -> str:
+    return str(error) if isinstance(error, PasshatError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,316 @@
+"""From the attempts in one log to runs: what every reader of logs shares.
+
+A reader hands over one attempt at a time and says at the end what the log knows about each run.
+The builder keeps columns, not objects, counts what was read, skipped and lost, and sees to it that
+no attempt counts twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from passhat.errors import PasshatError, ReadError, shorten
+from passhat.protocol import Protocol
+from passhat.readers.registry import ReadOptions
+from passhat.readers.sources import Source
+from passhat.stats.outcomes import Loss, Run, Tally
+from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
+
+__all__ = ["LogBuilder", "RunFacts", "number_or_none", "scalars", "why_missing"]
+
+_CHUNK_ROWS = 2_000
+_LONGEST_DETAIL = 120
+_LOSSES_KEPT = 1_000
+"""A file of a million broken lines is described by the first thousand and a count."""
+_NUMBERS = ("duration", "steps", "tokens", "cost")
+_EXTRAS = ("seed", "transcript")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a log says about one run as a whole.
+
+    ``variant`` tells it apart from the other runs of the same log (a suite, a prompt, a filter);
+    ``says`` are numbers the log prints, ``counts`` how it is known to count.
+    """
+
+    agent: str
+    protocol: Protocol = field(default_factory=Protocol)
+    variant: str = ""
+    says: Mapping[str, float] = field(default_factory=dict)
+    counts: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    origin: str = ""
+
+
+class LogBuilder:
+    """Collects the attempts of one log.
+
+    Parameters
+    ----------
+    source : Source
+        The log.
+    kind : str
+        What it was recognised as, for a person.
+    options : ReadOptions
+        What the user said.
+    order : {"appearance", "trial"}
+        Whether attempts stand in their order, or each carries its number.
+    slices : sequence of str
+        Labels of tasks that the log knows.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        kind: str,
+        options: ReadOptions,
+        *,
+        order: str = "appearance",
+        slices: Sequence[str] = (),
+    ) -> None:
+        self.source = source
+        self.kind = kind
+        self.options = options
+        self._numbered = order == "trial"
+        self._slices = tuple(slices)
+        self._labels: dict[str, tuple[str, ...]] = {}
+        self._keys: dict[str, int] = {}
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._trials: set[tuple[str, str, str]] = set()
+        self._read = self._absent = self._lost_rows = self._losses_more = 0
+        self._skipped: Counter[str] = Counter()
+        self._losses: list[Loss] = []
+        self._names = ["model", "task", "trial", "success", "failure", "answer"]
+        self._names += [*_NUMBERS, *(SLICE_PREFIX + name for name in slices)]
+        # The reader's columns have passhat's own names: nothing is left to guess.
+        columns = ColumnMap.resolve(self._names)
+        self._gatherer = AttemptGatherer(columns, options.pass_at, _EXTRAS)
+        self._names += _EXTRAS
+        self._buffer: list[tuple[object, ...]] = []
+
+    # -- taking ------------------------------------------------------------------------------
+
+    def add(
+        self,
+        where: str,
+        task: object,
+        reward: object,
+        *,
+        run: str = "",
+        trial: object = None,
+        why: str = "",
+        seconds: object = None,
+        steps: object = None,
+        tokens: object = None,
+        cost: object = None,
+        answer: object = None,
+        seed: object = None,
+        transcript: str = "",
+        labels: Sequence[object] = (),
+        absent: bool = False,
+    ) -> None:
+        """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
+
+        A row without a task, with a reward that is no number, or with a trial that was there
+        before is lost, and said to be. ``absent`` marks an attempt that was planned and has no
+        row.
+        """
+        name = "" if task is None else str(task).strip()
+        if not name or not isinstance(task, str | int | float):
+            self.lose(where, "has no task id")
+            return
+        try:
+            value = _reward(reward)
+        except ValueError:
+            self.lose(where, f"the reward should be a number, not {shorten(reward)}")
+            return
+        label = self._trial(run, name, trial)
+        if label is None:
+            self.lose(where, f"trial {trial} of task {shorten(name)} stands there twice")
+            return
+        if self._slices:
+            labels = self._labels.setdefault(name, tuple(map(_label, labels)))
+        self._read += not absent
+        self._absent += absent
+        key = self._keys.setdefault(run, len(self._keys))
+        self._buffer.append(
+            (
+                *(key, name, label, value, why[:_LONGEST_DETAIL], answer),
+                *map(number_or_none, (seconds, steps, tokens, cost)),
+                *labels,
+                *("" if seed is None else str(seed), transcript),
+            )
+        )
+        if len(self._buffer) >= _CHUNK_ROWS:
+            self._flush()
+
+    def skip(self, why: str, rows: int = 1) -> None:
+        """Leave a row aside on purpose."""
+        self._skipped[why] += rows
+
+    def lose(self, where: str, what: str, rows: int = 1) -> None:
+        """A row, or a part of the file, cannot be used."""
+        if len(self._losses) < _LOSSES_KEPT:
+            self._losses.append(Loss(where, what, rows))
+        else:
+            self._losses_more += 1
+            self._lost_rows += rows
+
+    # -- giving ------------------------------------------------------------------------------
+
+    def tally(self) -> Tally:
+        """What became of the rows so far."""
+        losses = list(self._losses)
+        if self._losses_more:
+            losses.append(Loss("", f"{self._losses_more:,} more like these", self._lost_rows))
+        skipped = MappingProxyType(dict(self._skipped))
+        rows = self._read + sum(skipped.values()) + sum(loss.rows for loss in losses)
+        return Tally(rows, self._read, skipped, tuple(losses), self._absent)
+
+    def runs(self, facts: Callable[[str], RunFacts]) -> list[Run]:
+        """One run per key that attempts were added under, in order of appearance."""
+        self._flush()
+        tally = self.tally()
+        if self._gatherer.count == 0:
+            raise self._empty(tally)
+        try:
+            gathered = self._gatherer.runs()
+        except PasshatError as error:
+            raise ReadError(error.message, source=self.source.name, hint=error.hint) from None
+        keys = list(self._keys)
+        known = [(found, facts(keys[int(found.model or 0)])) for found in gathered]
+        several = len({fact.variant for _, fact in known}) > 1
+        reading = (self.kind, *tally.sentences())
+        return [
+            _run(found, fact, self.source, self.options, reading, tally, several)
+            for found, fact in known
+        ]
+
+    def _empty(self, tally: Tally) -> ReadError:
+        told = "; ".join(tally.sentences()[1:4])
+        return ReadError(
+            f"was recognised as {self.kind}, and holds no attempt{f': {told}' if told else ''}.",
+            source=self.source.name,
+            hint="Copy the file again, or read the log from its beginning.",
+        )
+
+    def _trial(self, run: str, task: str, trial: object) -> str | None:
+        """The label of an attempt, or None when the log used it before for the same task."""
+        self._seen[run, task] += 1
+        if not self._numbered:
+            return str(self._seen[run, task])
+        if trial is None:
+            # A label that is no number: the order of the attempts is then unknown.
+            return f"without number {self._seen[run, task]}"
+        label = str(trial)
+        if (run, task, label) in self._trials:
+            return None
+        self._trials.add((run, task, label))
+        return label
+
+    def _flush(self) -> None:
+        if self._buffer:
+            columns = zip(*self._buffer, strict=True)
+            self._gatherer.add(
+                {name: list(cells) for name, cells in zip(self._names, columns, strict=True)}
+            )
+            self._buffer.clear()
+
+
+def _run(
+    found: Gathered,
+    fact: RunFacts,
+    source: Source,
+    options: ReadOptions,
+    reading: tuple[str, ...],
+    tally: Tally,
+    several: bool,
+) -> Run:
+    per_task = found.outcomes.n + found.outcomes.missing
+    even = int(per_task[0]) if per_task.min() == per_task.max() else None
+    pass_at = 1.0 if options.pass_at is None else options.pass_at
+    name = f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent
+    unordered = () if found.outcomes.order is not None else ("the order of attempts is unknown",)
+    return Run(
+        name=name,
+        agent=fact.agent,
+        outcomes=found.outcomes,
+        protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
+        attempts=found.attempts,
+        source=source.name,
+        source_says=MappingProxyType(dict(fact.says)),
+        source_counts=fact.counts,
+        reading=(*reading, *fact.reading, *unordered, *found.notes),
+        tally=tally,
+        origin=fact.origin,
+    )
+
+
+# -- small conversions that readers share ----------------------------------------------------
+
+
+def number_or_none(cell: object) -> float | None:
+    """A finite number, or None: null stays null and nonsense is not a measure."""
+    if cell is None or isinstance(cell, bool):
+        return None
+    if type(cell) is float and math.isfinite(cell):  # nearly always, and quick
+        return cell
+    try:
+        number = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def scalars(settings: object, *left_out: str) -> dict[str, str | int | float | bool]:
+    """The decoding settings of a log that have a plain value."""
+    if not isinstance(settings, Mapping):
+        return {}
+    return {
+        str(key): value
+        for key, value in settings.items()
+        if isinstance(value, str | int | float | bool) and key not in left_out
+    }
+
+
+_REASONS = (
+    ("rate_limit", ("rate limit", "ratelimit", "rate_limit", "429", "quota", "overloaded")),
+    ("sandbox_error", ("sandbox", "docker", "container")),
+    ("judge_error", ("judge", "grader", "scorer", "verifier")),
+    ("stopped", ("cancelled", "canceled", "keyboardinterrupt")),
+)
+
+
+def why_missing(message: object) -> str:
+    """A missing reason and the message itself, from the error that left an attempt unscored."""
+    text = " ".join(str(message).split())[:_LONGEST_DETAIL]
+    folded = text.lower()
+    for reason, marks in _REASONS:
+        if any(mark in folded for mark in marks):
+            return f"{reason}: {text}"
+    return f"infrastructure: {text}"
+
+
+def _label(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _reward(value: object) -> float | None:
+    if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and quick
+        return value
+    if value is None or value == "":
+        return None
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError
+    number = float(value)
+    if math.isnan(number):
+        return None
+    if math.isinf(number):
+        raise ValueError
+    return number

@@ -1,0 +1,204 @@
+"""Attempts for other programs: JSON lines, CSV, Parquet, and the results file of tau2-bench."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from passhat.errors import InvalidValue, MissingExtra, shorten
+from passhat.readers.export import EXPORT_COLUMNS
+from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
+
+__all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
+
+_NUMBERS = ("attempt", "steps", "seconds", "tokens", "cost")
+_WHOLE = ("steps", "tokens")
+_FLAGS = ("passed", "ordered")
+
+
+def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
+    """One row per attempt of every run, in order; what nobody recorded is None."""
+    for run in runs:
+        shared = {
+            "run": run.name,
+            "agent": run.agent,
+            "suite": run.protocol.suite,
+            "judge": run.protocol.judge,
+            "decoding": _compact(dict(run.protocol.decoding)) if run.protocol.decoding else None,
+            "ordered": run.outcomes.order is not None,
+            "source": run.source,
+        }
+        names = list(run.outcomes.labels)
+        labels = dict(
+            zip(run.outcomes.tasks, zip(*run.outcomes.labels.values(), strict=True), strict=True)
+            if names
+            else ()
+        )
+        blank = dict.fromkeys(EXPORT_COLUMNS)
+        for attempt in _attempts(run):
+            slices = zip((f"slice:{n}" for n in names), labels.get(attempt.task, ()), strict=False)
+            row = {**blank, **shared, **attempt.to_dict(), **dict(slices)}
+            yield {name: _whole(cell) if name in _WHOLE else cell for name, cell in row.items()}
+
+
+def as_json_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """One JSON object per line."""
+    for row in export_rows(runs):
+        yield _compact(row) + "\n"
+
+
+def as_csv_rows(runs: Sequence[Run]) -> Iterator[str]:
+    """CSV with a header line."""
+    names = [*EXPORT_COLUMNS, *_slices(runs)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for row in export_rows(runs):
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+
+
+def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
+    """A results file as tau2-bench writes it, without conversations.
+
+    What tau2 insists on and nobody recorded (commit, policy, scenarios, times) is there and empty.
+    """
+    if len(runs) != 1:
+        raise InvalidValue(
+            f"a tau2-bench results file holds one run, and there are {len(runs)}.",
+            hint="Choose one with --run: " + ", ".join(run.name for run in runs[:20]),
+        )
+    run = runs[0]
+    simulations = [_simulation(attempt) for attempt in _attempts(run)]
+    told = run.protocol
+    yield (
+        json.dumps(
+            {
+                "timestamp": None,
+                "info": {
+                    "git_commit": "unknown",
+                    "num_trials": told.attempts,
+                    "max_steps": told.max_steps,
+                    "max_errors": 10,
+                    "agent_info": {
+                        "implementation": "exported by passhat",
+                        "llm": run.agent,
+                        "llm_args": dict(told.decoding),
+                    },
+                    "user_info": {"implementation": told.user_simulator or "unknown"},
+                    "environment_info": {"domain_name": _domain(told.suite or ""), "policy": ""},
+                },
+                "tasks": [
+                    {
+                        "id": task,
+                        "user_scenario": {"instructions": ""},
+                        "evaluation_criteria": {"actions": []},
+                    }
+                    for task in run.outcomes.tasks
+                ],
+                "simulations": simulations,
+            },
+            indent=2,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
+
+
+def write_parquet(runs: Sequence[Run], path: str) -> None:
+    """A Parquet file, written by DuckDB from JSON lines with stated types."""
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtra("Writing Parquet", extra="parquet") from None
+    names = [*EXPORT_COLUMNS, *_slices(runs)]
+    types = {name: _type(name) for name in names}
+    described = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in types.items())
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder) / "rows.jsonl"
+        with lines.open("w", encoding="utf-8") as stream:
+            stream.writelines(as_json_lines(runs))
+        query = (
+            f"COPY (SELECT * FROM read_json({_quoted(str(lines))}, format='newline_delimited', "
+            f"columns={{{described}}})) TO {_quoted(path)} (FORMAT parquet)"
+        )
+        try:
+            with duckdb.connect() as database:
+                database.execute(query)
+        except duckdb.Error as error:
+            why = shorten(str(error).splitlines()[0], 120)
+            raise InvalidValue(f"{path} cannot be written ({why}).") from None
+
+
+def _attempts(run: Run) -> Iterator[Attempt]:
+    """The attempts of a run; a table of counts has none, so they are made from the counts."""
+    if run.attempts is not None:
+        yield from run.attempts
+        return
+    outcomes = run.outcomes
+    counts = zip(outcomes.n.tolist(), outcomes.c.tolist(), outcomes.missing.tolist(), strict=True)
+    for task, (n, c, missing) in zip(outcomes.tasks, counts, strict=True):
+        verdicts = [Verdict.PASSED] * c + [Verdict.FAILED] * (n - c) + [Verdict.MISSING] * missing
+        for number, verdict in enumerate(verdicts, 1):
+            why = {Verdict.FAILED: str(FailureCategory.UNKNOWN_FAILURE), Verdict.PASSED: None}
+            yield Attempt(task, number, verdict, why.get(verdict, "not_recorded"))
+
+
+def _domain(suite: str) -> str:
+    """tau2-bench/retail as a log of it is called, tau2:retail@env as a suite is."""
+    return suite.removeprefix("tau2-bench/").removeprefix("tau2:").partition("@")[0]
+
+
+def _simulation(attempt: Attempt) -> dict[str, object]:
+    missing = attempt.verdict is Verdict.MISSING
+    ended = "infrastructure_error" if missing else "agent_stop"
+    if attempt.why == FailureCategory.TIMEOUT:
+        ended = "max_steps"
+    seed = attempt.extras.get("seed")
+    return {
+        "id": attempt.id,
+        "task_id": attempt.task,
+        "trial": attempt.number - 1,
+        "seed": int(seed) if seed is not None and seed.isdecimal() else None,
+        "start_time": "",
+        "end_time": "",
+        "duration": attempt.measures.get("seconds"),
+        "termination_reason": ended,
+        "agent_cost": attempt.measures.get("cost"),
+        "reward_info": None if missing else {"reward": float(attempt.verdict)},
+        "messages": [],
+    }
+
+
+def _slices(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(f"slice:{name}" for run in runs for name in run.outcomes.labels))
+
+
+def _compact(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def _whole(value: object) -> object:
+    """A count without the decimal point that a column of floats gives it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _cell(value: object) -> object:
+    """A CSV cell: nothing for None, true and false as JSON writes them."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _type(name: str) -> str:
+    if name in _FLAGS:
+        return "BOOLEAN"
+    return "DOUBLE" if name in _NUMBERS else "VARCHAR"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

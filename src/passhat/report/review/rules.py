@@ -1,0 +1,292 @@
+"""The rules, each a question that a reader of the claim would have to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from passhat.report.review.parsing import Passage
+
+__all__ = ["RULES", "Finding", "findings_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong or absent, and what to write instead."""
+
+    rule: str
+    message: str
+    fix: str
+
+    def to_dict(self) -> dict[str, object]:
+        return {"rule": self.rule, "message": self.message, "fix": self.fix}
+
+
+Found = tuple[str, str] | None
+
+
+def _mismatched_k(claim: Passage) -> Found:
+    words = list(dict.fromkeys(one.word for one in claim.metrics))
+    if not claim.compares or len(words) < 2 or _each_on_both_sides(claim):
+        return None
+    return (
+        f"{words[0]} is set against {words[1]}: they answer different questions, and the larger "
+        "budget looks better by itself",
+        f"Compare both sides at the same metric and k, for instance {words[-1]} with {words[-1]}.",
+    )
+
+
+def _each_on_both_sides(claim: Passage) -> bool:
+    """Every metric has a number for either side, or a lift: then no two metrics are mixed."""
+    words = {one.word for one in claim.metrics}
+    counts = dict.fromkeys(words, 0)
+    for value in claim.values:
+        before = [one for one in claim.metrics if one.start < value.start]
+        nearest = before[-1] if before else claim.metrics[0]
+        counts[nearest.word] += 1
+    lifts = claim.says(r"\bpoints\b") and claim.lift_interval is not None
+    return lifts or min(counts.values()) >= 2
+
+
+def _missing_k(claim: Passage) -> Found:
+    if not any(one.k is None for one in claim.metrics):
+        return None
+    return "k is not said", "Write the number: pass@5, pass^4."
+
+
+def _missing_metric(claim: Passage) -> Found:
+    if claim.metrics or not claim.values:
+        return None
+    return (
+        "a share is stated without a metric: of one attempt, of the best of several, or of all?",
+        "Name it: pass^1 (one attempt), pass@k (any of k) or pass^k (all of k).",
+    )
+
+
+def _missing_n(claim: Passage) -> Found:
+    if claim.tasks is not None:
+        return None
+    return "the number of tasks is not said", "Add it: (164 tasks, 8 attempts each)."
+
+
+def _missing_attempts(claim: Passage) -> Found:
+    several = [one for one in claim.metrics if one.k is not None and one.k > 1]
+    if not several or claim.attempts is not None or claim.says(r"\bprotocol [0-9a-f]{8,}"):
+        return None
+    return (
+        f"{several[0].word} without the number of attempts n it was estimated from",
+        "Add it: (n = 8 attempts per task).",
+    )
+
+
+def _k_beyond_n(claim: Passage) -> Found:
+    largest = max((one.k or 0 for one in claim.metrics), default=0)
+    made = claim.attempts
+    if made is None or largest <= made or claim.says(r"\bforecast|extrapolat|band\b"):
+        return None
+    return (
+        f"k = {largest} cannot be estimated from {made} attempts: it is beyond n",
+        "Make k attempts per task, or call it a forecast and give its band (passhat forecast).",
+    )
+
+
+def _missing_interval(claim: Passage) -> Found:
+    if claim.has_interval or not (claim.values or claim.compares):
+        return None
+    return (
+        "no interval: the same run again would give another number",
+        "Add it with its level and what it is about: 95% interval for new tasks, 0.31 to 0.52.",
+    )
+
+
+def _unpaired(claim: Passage) -> Found:
+    if not claim.compares or claim.says(
+        r"\bpair(?:ed|wise)|same (?:\w+ )?(?:tasks|problems|questions|suite)|task by task|"
+        r"(?:that|which) (?:both|all) (?:\w+ )?attempted|shared tasks"
+    ):
+        return None
+    return (
+        "it is not said that both sides attempted the same tasks, compared task by task",
+        "Give the paired lift and its interval (passhat compare A B).",
+    )
+
+
+def _two_intervals(claim: Passage) -> Found:
+    if not claim.says(
+        r"(?:intervals?|error bars?|CIs?) (?:do(?:es)? not|don't|never|barely)? ?overlap"
+    ):
+        return None
+    return (
+        "two separate intervals are compared by eye; whether they overlap does not decide",
+        "Give the interval of the paired lift.",
+    )
+
+
+def _lift_includes_zero(claim: Passage) -> Found:
+    ends = claim.lift_interval
+    if ends is None or not claim.compares or not ends[0] <= 0 <= ends[1]:
+        return None
+    return (
+        f"the interval of the lift, {ends[0]:+g} to {ends[1]:+g} points, includes zero, so nothing "
+        "is shown",
+        "Write: inconclusive, and what would settle it.",
+    )
+
+
+_SLICE = (
+    r"\b(?:on|in|for|within|among) (?:the |our |its )?(?:\w+ )?(?:hard(?:est)?|easy|easiest|medium|"
+    r"difficult|subset|slice|categor(?:y|ies)|split|portion|selected|filtered|favou?rable)\b|"
+    r"\bwhen restricted to\b|"
+    r"\b(?:hard|easy|medium)[ -](?:tasks|problems|slice|subset)\b|\bin particular on\b"
+)
+
+
+def _cherry_picked(claim: Passage) -> Found:
+    if not claim.says(_SLICE) or claim.says(
+        r"corrected|Holm|Bonferroni|max-T|widened|one of \d+ |of \d+ slices|all \d+ slices|"
+        r"every slice|chosen before(?:hand)?|pre-?registered|overall"
+    ):
+        return None
+    return (
+        "a slice is shown without the whole and without how many slices were looked at",
+        "Give the overall number too, and correct for the slices looked at (passhat compare --by).",
+    )
+
+
+def _best_of(claim: Passage) -> Found:
+    if not claim.says(
+        r"\bbest (?:run|seed|checkpoint|prompt|configuration|result|"
+        r"of (?:\w+ )?(?:runs|seeds|prompts))|"
+        r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?%"
+    ):
+        return None
+    return (
+        "the best of several is reported: it looks good by chance alone",
+        "Report all of them, or one that was chosen before looking.",
+    )
+
+
+def _missing_protocol(claim: Passage) -> Found:
+    if claim.says(r"\bprotocol [0-9a-f]{6,}", anywhere=True):
+        return None
+    absent = [
+        name
+        for name, words in (
+            ("temperature", r"\btemperature|\bT ?= ?\d|\bgreedy|\bdecoding|\btop_p"),
+            (
+                "suite and version",
+                r"\b(?:suite|version|fingerprint|benchmark|HumanEval|MBPP|SWE-bench|tau2?-bench|"
+                r"orderdesk|v\d)",
+            ),
+        )
+        if not claim.says(words, anywhere=True)
+    ]
+    if not absent:
+        return None
+    return (
+        f"the protocol is not said: {' and '.join(absent)}",
+        "Name suite, version and decoding, or the protocol's digest that passhat prints.",
+    )
+
+
+def _called_reliable(claim: Passage) -> Found:
+    capable = [one for one in claim.metrics if one.family.endswith("@") and (one.k or 2) > 1]
+    reliable = (
+        r"\breliab\w+|\bconsisten\w+|\bdependab\w+|\bevery time\b|\brobust\w*|\btrustworth\w+"
+    )
+    if not capable or any(one.family == "pass^" for one in claim.metrics):
+        return None
+    denied = r"\b(?:not|says nothing of|nothing about) (?:\w+ )?reliab"
+    if not claim.says(reliable) or claim.says(denied):
+        return None
+    return (
+        f"{capable[0].word} is called reliability, but one success in {capable[0].k or 'k'} is "
+        "all it needs",
+        f"Reliability is pass^{capable[0].k or 'k'}: all of them succeed.",
+    )
+
+
+def _dropped(claim: Passage) -> Found:
+    if not claim.says(
+        r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
+        r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
+        r"refus\w+|missing)\b|"
+        r"\bof (?:the )?(?:completed|finished|valid|successful) (?:attempts|runs|trials|samples)\b"
+    ) or claim.says(r"counted as failed|both extremes|between \S+ and \S+ had they|bounds?\b"):
+        return None
+    return (
+        "attempts were left out; a timeout or crash of the agent is a failure",
+        "Count them as failed, or give both extremes (--missing bound).",
+    )
+
+
+def _overclaimed(claim: Passage) -> Found:
+    if not claim.says(
+        r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
+        r"\bnever fails?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
+        r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b"
+    ):
+        return None
+    return (
+        "a finite run proves nothing for certain",
+        "Write what the interval allows: evidence of improvement, or inconclusive.",
+    )
+
+
+def _p_alone(claim: Passage) -> Found:
+    if not claim.says(r"\bsignifican\w+|\bp ?[<=] ?0?\.\d+") or claim.has_interval:
+        return None
+    return (
+        "significance without a size: how much better, and between which bounds?",
+        "Give the lift in points with its interval; the p-value beside it.",
+    )
+
+
+def _percent_or_points(claim: Passage) -> Found:
+    changed = (
+        r"\b(?:by|of|gains?|improv\w+|increas\w+|drop(?:s|ped)?|up|down)\s+"
+        r"(?:about |over |nearly )?\+?\d+(?:\.\d+)?\s?%(?! (?:of|interval|confidence|CI|to\b))"
+    )
+    if not claim.compares or not claim.says(changed) or claim.says(r"\bpoints\b|\brelative\b"):
+        return None
+    return (
+        "a change in percent: of the share, or of a hundred?",
+        "Write points for the difference of two shares: 58% to 64% is 6 points.",
+    )
+
+
+RULES = MappingProxyType(
+    {
+        "mismatched-k": _mismatched_k,
+        "missing-k": _missing_k,
+        "missing-metric": _missing_metric,
+        "missing-n": _missing_n,
+        "missing-attempts": _missing_attempts,
+        "k-beyond-n": _k_beyond_n,
+        "missing-interval": _missing_interval,
+        "unpaired": _unpaired,
+        "two-intervals": _two_intervals,
+        "lift-includes-zero": _lift_includes_zero,
+        "cherry-picked": _cherry_picked,
+        "best-of": _best_of,
+        "missing-protocol": _missing_protocol,
+        "called-reliable": _called_reliable,
+        "dropped": _dropped,
+        "overclaimed": _overclaimed,
+        "p-alone": _p_alone,
+        "percent-or-points": _percent_or_points,
+    }
+)
+"""Every rule by name: a function of a passage that gives what is wrong and what helps, or None."""
+
+_Rule = Callable[[Passage], Found]
+
+
+def findings_of(claim: Passage) -> Iterator[Finding]:
+    """What every rule has to say about a claim."""
+    rules: dict[str, _Rule] = dict(RULES)
+    for name, rule in rules.items():
+        found = rule(claim)
+        if found is not None:
+            yield Finding(name, *found)

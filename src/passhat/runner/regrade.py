@@ -1,0 +1,198 @@
+"""Judge stored attempts again without making them again.
+
+A fresh world with the same seed hears the answers that the agent gave, and its judge decides. That
+is only done while the world says, turn by turn, what it said then. Where it does not, or where an
+answer was stored without a secret that stood in it, nothing is guessed: the attempt is reported as
+not regradable and keeps its verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from passhat.errors import shorten
+from passhat.runner.attempt import settled
+from passhat.runner.redaction import Redactor
+from passhat.stats.outcomes import Verdict
+from passhat.store import Ended, JudgementSource, Store, StoredJudgement
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+
+__all__ = ["Outcome", "Regraded", "regrade"]
+
+
+_REDACTED = "[redacted]"
+_SECONDS = 600.0
+
+
+class Outcome(StrEnum):
+    """What came of judging an attempt again."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    NOT_JUDGED = "ended before the judge"
+    NOT_REGRADABLE = "not regradable"
+    HUMAN = "keeps a person's word"
+
+
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """One attempt that was looked at again; ``now`` is the new word where there is one."""
+
+    task: str
+    number: int
+    outcome: Outcome
+    before: StoredJudgement
+    now: StoredJudgement | None = None
+    why: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}#{self.number}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "attempt": self.id,
+            "outcome": str(self.outcome),
+            "before": str(self.before),
+            "now": None if self.now is None else str(self.now),
+            "why": self.why or None,
+        }
+
+
+class _Cannot(Exception):
+    """This attempt cannot be judged again, and why."""
+
+    def __init__(self, why: str, outcome: Outcome = Outcome.NOT_REGRADABLE) -> None:
+        super().__init__(why)
+        self.why = why
+        self.outcome = outcome
+
+
+async def regrade(
+    store: Store, run: str, suite: Suite, redact: Redactor, *, keep: bool = True, jobs: int = 8
+) -> AsyncIterator[Regraded]:
+    """Judge every finished attempt of a run again, ``jobs`` at a time.
+
+    A verdict or category that changed is written beside the earlier ones, unless ``keep`` is false.
+    """
+    tasks = {task.id: task for task in suite.tasks}
+    places = [(str(row[0]), int(str(row[1]))) for row in store.ended(run)]
+    try:
+        for start in range(0, len(places), jobs):
+            block = [store.attempt(run, *place) for place in places[start : start + jobs]]
+            work = (_again(ended, tasks, suite, redact) for ended in block if ended is not None)
+            for found in await asyncio.gather(*work):
+                if found.outcome is Outcome.CHANGED and keep and found.now is not None:
+                    store.add_judgement(run, found.task, found.number, found.now)
+                yield found
+    finally:
+        await _closed(suite)
+
+
+async def _again(
+    ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
+) -> Regraded:
+    before = ended.said[-1]
+    try:
+        if before.source is JudgementSource.HUMAN:
+            raise _Cannot("a person decided", Outcome.HUMAN)
+        async with asyncio.timeout(_SECONDS):
+            said = await _judged(ended, tasks, suite, redact)
+    except _Cannot as reason:
+        return Regraded(ended.task, ended.number, reason.outcome, before, why=reason.why)
+    except TimeoutError:
+        why = f"the judge did not answer within {_SECONDS:g} s"
+        return Regraded(ended.task, ended.number, Outcome.NOT_REGRADABLE, before, why=why)
+    now = StoredJudgement(
+        said.verdict,
+        said.why,
+        redact(said.detail)[:500],
+        JudgementSource.REGRADE,
+        judge_fingerprint=suite.judge_fingerprint,
+    )
+    same = (now.verdict, now.why) == (before.verdict, before.why)
+    outcome = Outcome.SAME if same else Outcome.CHANGED
+    return Regraded(ended.task, ended.number, outcome, before, now)
+
+
+async def _judged(
+    ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
+) -> Judgement:
+    """The judge's word on the answers that are stored."""
+    turns, answers = _conversation(ended)
+    if ended.task not in tasks:
+        raise _Cannot(f"{suite.name} has no such task any more")
+    if ended.seed is None:
+        raise _Cannot("the seed of its world is not recorded")
+    try:
+        episode = await settled(suite.episode(tasks[ended.task], ended.seed))
+        try:
+            await _replayed(episode, turns, answers, ended, redact)
+            said = await settled(episode.judge())
+        finally:
+            await _closed(episode)
+    except (_Cannot, TimeoutError):
+        raise
+    except Exception as error:  # the suite's own code broke: that is no verdict
+        raise _Cannot(f"the judge broke: {type(error).__name__}: {error}") from None
+    if said.verdict is Verdict.MISSING:
+        raise _Cannot(f"the judge came to no verdict: {said.why}: {said.detail}")
+    return said
+
+
+def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
+    """What was said to the agent, and its answers."""
+    entries = ended.transcript
+    if not entries:
+        raise _Cannot("no conversation is stored")
+    if any(entry["role"] not in ("user", "agent") for entry in entries):
+        raise _Cannot("tools were called beside the conversation")
+    turns = [entry["text"] for entry in entries if entry["role"] == "user"]
+    turns[:1] = [Turn(turns[0]).without_reference().text]  # the runner's word, not the world's
+    answers = [entry["text"] for entry in entries if entry["role"] == "agent"]
+    if len(answers) < len(turns):
+        raise _Cannot(f"the agent never answered: {ended.why}", Outcome.NOT_JUDGED)
+    if any(_REDACTED in answer for answer in answers):
+        raise _Cannot("a secret was removed from an answer, so it is not what the judge saw")
+    return turns, answers
+
+
+async def _replayed(
+    episode: Episode,
+    turns: Sequence[str],
+    answers: Sequence[str],
+    ended: Ended,
+    redact: Redactor,
+) -> None:
+    """Play the answers; stop at the first turn that is not the stored one."""
+    turn: Turn | None = await settled(episode.open())
+    for place, (told, answer) in enumerate(zip(turns, answers, strict=True), 1):
+        if turn is None:
+            raise _Cannot(f"the conversation now ends before answer {place}")
+        if redact(turn.text) != told:
+            raise _Cannot(
+                f"turn {place} now reads {shorten(_apart(redact(turn.text), told))}, "
+                f"then {shorten(_apart(told, redact(turn.text)))}"
+            )
+        turn = await settled(episode.reply(answer))
+    if turn is None:
+        return
+    if ended.why in ("timeout", "infrastructure", "stopped", "budget"):
+        raise _Cannot(f"the conversation was cut short: {ended.why}", Outcome.NOT_JUDGED)
+    raise _Cannot("the conversation now goes on after the last answer")
+
+
+def _apart(text: str, other: str) -> str:
+    """The text from where it differs from another."""
+    same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
+    return text[same if same is not None else min(len(text), len(other)) :]
+
+
+async def _closed(thing: object) -> None:
+    """Suites and episodes may hold something open."""
+    close = getattr(thing, "close", None)
+    if close is not None:
+        await settled(close())

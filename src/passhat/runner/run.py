@@ -1,0 +1,291 @@
+"""Many attempts at once: what is planned minus what the store has, in blocks that are claimed.
+
+Ctrl-C once lets what is in flight finish; a second time stops at once. Killed at any moment, only
+attempts in flight are lost, and the same command makes them again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
+
+from passhat.agents.base import Agent, AttemptInfo
+from passhat.errors import PasshatError, RunStopped
+from passhat.runner.attempt import Attempter, seed_of
+from passhat.runner.budget import Account, Budget
+from passhat.runner.canaries import Canary
+from passhat.runner.harness import Harness
+from passhat.runner.queues import Claims, Outbox, Patience
+from passhat.runner.redaction import Redactor
+from passhat.runner.spending import Watched
+from passhat.runner.stopping import StopRule
+from passhat.runner.time_limits import Limits, Watch
+from passhat.stats.gate.sequential_gate import Look
+from passhat.stats.outcomes import Verdict
+from passhat.stats.sequential import consumption_order
+from passhat.store import AttemptRecord, RunRecord, Store
+from passhat.suites.base import Suite, Task
+
+__all__ = ["Limits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
+
+_PATIENCE_SECONDS = 120.0
+"""How long a store that is locked, full or away is waited for."""
+_RELEASE_SECONDS = 30.0
+_LOCKED_SECONDS = 0.05
+"""How long one look at a locked store may hold up everything else."""
+
+
+def silent(_text: str) -> None:
+    """For whoever need not be told anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What is to be run: one object that travels, rather than its fields.
+
+    Attributes
+    ----------
+    stop_when : tuple of str
+        Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    canary : bool
+        Whether conversations carry a reference by which a leak is found out.
+    tell : callable
+        Hears what the user should know while the run goes on.
+    """
+
+    suite: Suite
+    agent: Agent
+    record: RunRecord
+    tasks: Sequence[Task]
+    attempts: int
+    limits: Limits = field(default_factory=Limits)
+    jobs: int = 8
+    seed: int = 0
+    temperature: float | None = None
+    redact: Redactor = field(default_factory=Redactor)
+    top_p: float | None = None
+    budget: Budget | None = None
+    stop_when: tuple[str, ...] = ()
+    canary: bool = False
+    tell: Callable[[str], None] = silent
+
+    def wanted(self) -> Iterator[tuple[str, int]]:
+        """Every attempt, in the order in which they are to be made.
+
+        All tasks once, then all of them again, so that a stop stays fair. A rule that is watched
+        needs whole tasks, in an order drawn beforehand.
+        """
+        ids = [task.id for task in self.tasks]
+        numbers = range(1, self.attempts + 1)
+        if self.stop_when:
+            order = consumption_order(ids, self.seed)
+            yield from ((task, number) for task in order for number in numbers)
+            return
+        for number in numbers:
+            round_ = list(ids)
+            random.Random(f"{self.seed}/{number}").shuffle(round_)
+            yield from ((task, number) for task in round_)
+
+    def attempter(self) -> Attempter:
+        """Who makes the attempts."""
+        tasks = [task.id for task in self.record.tasks]
+        canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
+        return Attempter(
+            self.suite,
+            self.agent,
+            self.limits,
+            self.redact,
+            canary if self.canary else None,
+        )
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is; handed to whoever shows it after every group of attempts."""
+
+    total: int
+    done: int = 0
+    passed: int = 0
+    failed: int = 0
+    missing: int = 0
+    retries: int = 0
+    tokens: float = 0.0
+    cost: float = 0.0
+    costed: int = 0
+    leaks: int = 0
+    settled: Look | None = None
+    """What was found when the run's own rules were looked at last, if it has any."""
+
+    def count(self, record: AttemptRecord) -> None:
+        self.done += 1
+        self.retries += record.retries
+        self.tokens += record.tokens or 0.0
+        self.cost += record.cost or 0.0
+        self.costed += record.cost is not None
+        self.leaks += bool(record.leak)
+        verdict = record.judgement.verdict
+        self.passed += verdict is Verdict.PASSED
+        self.failed += verdict is Verdict.FAILED
+        self.missing += verdict is Verdict.MISSING
+
+
+class Stop:
+    """Asks a run to end: gently at first, then at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._now: Callable[[], object] | None = None
+
+    def ask(self) -> None:
+        """Once: start nothing new. Twice: give up what is in flight."""
+        if self.asked and self._now is not None:
+            self._now()
+        self.asked = True
+
+    def enough(self) -> None:
+        """Start nothing new: the question is settled. Not a sign of impatience."""
+        self.asked = True
+
+    def when_impatient(self, now: Callable[[], object]) -> None:
+        self._now = now
+
+
+Seen = Callable[[AttemptRecord, Progress], None]
+
+
+Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
+"""Has claimed attempts made: in this process, or elsewhere."""
+
+
+async def run_attempts(
+    plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work | None = None
+) -> Progress:
+    """Make every planned attempt that the store does not have yet."""
+    if hasattr(plan.suite, "harness"):
+        return await cast("Harness", plan.suite).run(plan, store, stop, seen)
+    try:
+        return await _run(plan, store, stop, seen, work or _work)
+    finally:
+        # What the agent and the suite hold open for a whole run.
+        for one in (plan.agent, plan.suite):
+            close = getattr(one, "close", None)
+            if close is not None and inspect.isawaitable(closing := close()):
+                await closing
+
+
+async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
+    rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
+    made = store.made(plan.record.id)
+    todo = (one for one in plan.wanted() if one not in made)
+    progress = Progress(total=made.left([task.id for task in plan.tasks], plan.attempts))
+    check = getattr(plan.agent, "check", None)
+    if check is not None and progress.total:
+        await check()  # a wrong address is no reason to fail attempts
+    store.wait_at_most(_LOCKED_SECONDS)
+    patience = Patience(_PATIENCE_SECONDS, plan.tell)
+    await patience(partial(store.begin, plan.record, plan.attempts))
+    if plan.stop_when:
+        for verdict in store.verdicts(plan.record.id):
+            rule.take(*verdict)
+        if rule.ask():
+            stop.enough()
+    watched = Watched(plan.budget, store, plan.record.id)
+    outbox = Outbox()
+    claims = Claims(
+        partial(store.claim, plan.record.id),
+        todo,
+        plan.jobs,
+        lambda: not stop.asked,
+        patience,
+    )
+
+    async def note(records: list[AttemptRecord]) -> None:
+        await patience(partial(store.finish, plan.record.id, records))
+        watched.wrote(records)
+        for record in records:
+            progress.count(record)
+            seen(record, progress)
+            rule.take(record.task, record.number, record.judgement.verdict)
+        if rule.ask():
+            stop.enough()
+
+    workers = asyncio.ensure_future(work(plan, claims, outbox))
+    writer = asyncio.create_task(_write(outbox, note))
+    watching = asyncio.create_task(watched.keep())
+    stop.when_impatient(workers.cancel)
+    try:
+        await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():
+            workers.cancel()  # a store that cannot be written makes further attempts pointless
+            await asyncio.wait({workers})
+        outbox.close()
+        await writer
+        if not workers.cancelled():
+            _raise_plainly(workers, plan.redact)
+    finally:
+        watching.cancel()
+        # Claims without a result, after a second Ctrl-C: free for the next runner.
+        store.wait_at_most(_RELEASE_SECONDS)
+        store.release(plan.record.id)
+    progress.settled = rule.look
+    return progress
+
+
+async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
+    """Workers that take the next claimed attempt until there is none."""
+    tasks = {task.id: task for task in plan.tasks}
+    watch = Watch(plan.limits)
+    attempter = plan.attempter()
+
+    async def worker() -> None:
+        clock = watch.clock()
+        while (one := await claims.following()) is not None:
+            account = Account() if plan.budget is None else await plan.budget.admit()
+            if account is None:
+                return  # the cap is reached
+            with account:
+                if not claims.more_wanted():
+                    return  # no longer, while it waited for its share of the cap
+                task, number = one
+                seed = seed_of(plan.seed, task, number)
+                info = AttemptInfo(task, number, seed, plan.temperature, plan.top_p, account)
+                record = await attempter.attempt(tasks[task], info, clock)
+            if account.refused_at_once:
+                return  # not one call of it fitted under the cap: it was not made
+            outbox.put(record)
+            await outbox.room()  # an agent that never waits must not starve the writer
+
+    watching = asyncio.create_task(watch.keep())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(plan.jobs):
+                group.create_task(worker())
+    finally:
+        watching.cancel()
+
+
+def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
+    """A run that cannot go on says so in one error, however many workers met it."""
+    try:
+        workers.result()
+    except BaseExceptionGroup as group:
+        found = group.subgroup(PasshatError)
+        if found is None:
+            raise
+        first: BaseException = found
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        if isinstance(first, RunStopped):  # it quotes what a server said
+            first = RunStopped(redact(first.message), hint=first.hint)
+        raise first from None
+
+
+async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:
+    """Write finished attempts in groups; each is durable within a few hundredths of a second."""
+    while records := await outbox.take():
+        await note(records)

@@ -1,0 +1,1 @@
+"""The statistics: NumPy and SciPy only, no files, network, terminal or clock."""

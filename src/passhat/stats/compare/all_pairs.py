@@ -1,0 +1,259 @@
+"""Three or more agents on the same tasks: every pair, and the ranks that are still possible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from passhat._display import counted, html_table, number
+from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray
+from passhat.stats.compare.claims import Claim, Looked
+from passhat.stats.compare.comparison import Result, Setting, Terms, judge
+from passhat.stats.compare.deployment import deployment
+from passhat.stats.compare.guard import Agreement
+from passhat.stats.compare.paired_comparison import Comparison, Words, agreed, as_run, parsed
+from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restricted
+from passhat.stats.compare.significance import holm, max_t
+from passhat.stats.compare.simultaneous import METHOD as TOGETHER
+from passhat.stats.compare.simultaneous import simultaneous_tail
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.outcomes import MissingPolicy, Outcomes, Run
+
+__all__ = ["SCHEMA", "Comparisons", "RankSet", "compare_all"]
+
+SCHEMA = "passhat.comparisons/1"
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RankSet:
+    """The ranks an agent may have, best to worst, with the wanted confidence for all at once."""
+
+    metric: str
+    name: str
+    value: float
+    best: int
+    worst: int
+
+    def __str__(self) -> str:
+        return str(self.best) if self.best == self.worst else f"{self.best} to {self.worst}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "metric": self.metric,
+            "name": self.name,
+            "value": self.value,
+            "ranks": list(range(self.best, self.worst + 1)),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """All pairs of three or more runs, on the tasks that all of them share."""
+
+    names: tuple[str, ...]
+    tasks: int
+    left_out: tuple[int, ...]
+    level: float
+    pairs: tuple[Comparison, ...]
+    ranks: tuple[RankSet, ...]
+
+    @property
+    def pairing_text(self) -> str:
+        """How many tasks all runs share, and how many each has besides."""
+        text = f"{counted(self.tasks, 'task')} shared by all {len(self.names)} runs"
+        more = [
+            f"{counted(count, 'task')} more in {name}"
+            for name, count in zip(self.names, self.left_out, strict=True)
+            if count
+        ]
+        return "; ".join([text, *more])
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.names)} runs, {len(self.pairs)} pairs: {self.pairing_text}"]
+        lines += [
+            f"  {entry.metric} rank {entry}: {entry.name} ({number(entry.value)})"
+            for entry in self.ranks
+        ]
+        lines += [f"  {found.sentence}" for entry in self.pairs for found in entry.results]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [(e.metric, str(e), e.name, number(e.value)) for e in self.ranks]
+        header = ("metric", "possible ranks", "run", "value")
+        return html_table(self.pairing_text, header, rows)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "schema": SCHEMA,
+            "runs": list(self.names),
+            "tasks": {"shared": self.tasks, "left_out": list(self.left_out)},
+            "level": self.level,
+            "ranks": [entry.to_dict() for entry in self.ranks],
+            "comparisons": [entry.to_dict() for entry in self.pairs],
+        }
+
+
+def compare_all(
+    runs: Iterable[Run | Outcomes],
+    metric: Words = "pass^1",
+    *,
+    level: float = 0.95,
+    missing: str = "bound",
+    allow: bool = False,
+    drop_short: bool = False,
+) -> Comparisons:
+    """Compare every pair of several runs.
+
+    The intervals hold for all pairs and metrics at once; p-values are given as they are, with
+    Holm's correction and with max-T over sign-flips. Every comparison is two-sided: among many
+    agents there is no direction to choose beforehand.
+
+    Returns
+    -------
+    Comparisons
+        With the set of ranks that each agent may have: a run is ranked below another only where
+        the simultaneous intervals show it.
+    """
+    terms = Terms("two-sided", level, MissingPolicy.of(missing), allow, drop_short)
+    metrics = parsed(metric)
+    sides = [as_run(run, f"run {index}") for index, run in enumerate(runs, 1)]
+    _check(sides)
+    kept = _kept(sides, metrics, terms)
+    pairings = {
+        (i, j): pair(kept[i], kept[j], (sides[i].name, sides[j].name))
+        for i, j in combinations(range(len(sides)), 2)
+    }
+    agreements = {
+        (i, j): agreed(sides[i], sides[j], pairing, terms) for (i, j), pairing in pairings.items()
+    }
+    results = _results(pairings, metrics, terms, agreements)
+    pairs = tuple(
+        Comparison(
+            *pairing.names,
+            paired=len(pairing),
+            only_a=(),
+            only_b=(),
+            agreement=agreements[i, j],
+            results=results[i, j],
+            deployment=deployment(sides[i], sides[j], pairing.a.tasks),
+        )
+        for (i, j), pairing in pairings.items()
+    )
+    tasks = len(kept[0])
+    return Comparisons(
+        tuple(run.name for run in sides),
+        tasks,
+        tuple(len(run.outcomes) - tasks for run in sides),
+        level,
+        pairs,
+        _ranks(metrics, pairs),
+    )
+
+
+def _check(sides: Sequence[Run]) -> None:
+    if len(sides) < 3:
+        raise InvalidValue(
+            f"three or more runs are ranked, not {len(sides)}.", hint="compare() takes two."
+        )
+    names = [run.name for run in sides]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidValue(f"two runs are called {twice[0]!r}.", hint="Give each its own name.")
+
+
+def _kept(sides: Sequence[Run], metrics: Sequence[Metric], terms: Terms) -> list[Outcomes]:
+    """Every run on the tasks that all of them share and that support the largest k."""
+    shared = common_tasks([run.outcomes for run in sides], [run.name for run in sides])
+    kept = [restricted(run.outcomes, shared) for run in sides]
+    if terms.drop_short:
+        largest = max(word.k for word in metrics)
+        fewest = np.min([side.counts(terms.missing.completion)[0] for side in kept], axis=0)
+        kept = [side.take(fewest >= largest) for side in kept]
+    for run, side in zip(sides, kept, strict=True):
+        # Paired with itself, a run is refused for its own short tasks and under its own name.
+        Pairing(side, side, (), (), (run.name, run.name)).supporting(
+            metrics, terms.missing, drop_short=False
+        )
+    return kept
+
+
+def _results(
+    pairings: Mapping[Pair, Pairing],
+    metrics: Sequence[Metric],
+    terms: Terms,
+    agreements: Mapping[Pair, Agreement],
+) -> dict[Pair, tuple[Result, ...]]:
+    """Every metric of every pair, each interval and p-value corrected for all of them."""
+    found = [
+        (key, word, pairing.differences(word, terms.missing))
+        for key, pairing in pairings.items()
+        for word in metrics
+    ]
+    columns = np.stack([entry.values for _, _, entry in found], axis=1)
+    tail = simultaneous_tail(columns, terms.level, terms.alternative)
+    what = "pairs" if len(metrics) == 1 else "results over pairs and metrics"
+    widened = f"simultaneous over {len(found)} {what} by {TOGETHER}"
+    judged = [
+        judge(
+            word.name,
+            entry,
+            terms,
+            Setting(pairings[key].names, str(agreements[key]), Looked(len(found), what)),
+            tail=tail,
+            widened_by=widened,
+        )
+        for key, word, entry in found
+    ]
+    alone = np.array([result.p_value for result in judged])
+    by_max_t = np.maximum(alone, _max_t([entry for _, _, entry in found], columns))
+    results: dict[Pair, tuple[Result, ...]] = {}
+    for (key, _, _), result, p, q in zip(
+        found, judged, holm(alone).tolist(), by_max_t.tolist(), strict=True
+    ):
+        results[key] = (*results.get(key, ()), replace(result, p_holm=p, p_max_t=q))
+    return results
+
+
+def _max_t(found: Sequence[Differences], columns: FloatArray) -> FloatArray:
+    """max-T, at the worst of the extremes where attempts are missing."""
+    p = max_t(columns)
+    if any(entry.open for entry in found):
+        for extreme in ("lowest", "highest"):
+            moved = np.stack([getattr(entry, extreme) for entry in found], axis=1)
+            p = np.maximum(p, max_t(moved))
+    return p
+
+
+def _ranks(metrics: Sequence[Metric], pairs: Sequence[Comparison]) -> tuple[RankSet, ...]:
+    """A rank is possible unless enough others are shown to be better, or worse.
+
+    Best and worst rank of each agent from simultaneous pairwise intervals (Mogstad, Romano,
+    Shaikh and Wilhelm 2024); the best value first.
+    """
+    sets: list[RankSet] = []
+    for word in metrics:
+        values: dict[str, float] = {}
+        better: Counter[str] = Counter()
+        worse: Counter[str] = Counter()
+        for entry in pairs:
+            result = entry.find(word.name)
+            if result is None:  # pragma: no cover - every pair has every metric
+                continue
+            values[entry.a], values[entry.b] = result.value_a, result.value_b
+            ahead, behind = (entry.b, entry.a) if result.lift > 0 else (entry.a, entry.b)
+            if result.claim is not Claim.INCONCLUSIVE:
+                better[behind] += 1
+                worse[ahead] += 1
+        ordered = sorted(values, key=lambda name: -values[name])
+        sets += [
+            RankSet(word.name, name, values[name], 1 + better[name], len(values) - worse[name])
+            for name in ordered
+        ]
+    return tuple(sets)

@@ -1,0 +1,171 @@
+"""The lift over k: a band that holds at every k at once, and where the ranking flips."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from passhat.stats.arrays import FloatArray
+from passhat.stats.compare.claims import Claim, decide, points
+from passhat.stats.compare.lift import Interval, Spread, hull
+from passhat.stats.compare.pairing import Differences, Pairing
+from passhat.stats.compare.simultaneous import ROWS, simultaneous_tail
+from passhat.stats.estimate.metrics import Metric, PassHat, Rate
+from passhat.stats.outcomes import MissingPolicy
+
+__all__ = ["CurvePoint", "Flip", "LiftCurve", "family", "lift_curve"]
+
+_MOST_POINTS = 32
+_LEVEL = 1e-12
+"""A lift closer to zero than rounding can tell is level."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The lift at one k, with the ends of the band."""
+
+    k: int
+    lift: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, object]:
+        return {"k": self.k, "lift": self.lift, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """Between two values of k the other agent takes the lead."""
+
+    family: str
+    last_k: int
+    first_k: int
+    leader_before: str
+    leader_after: str
+    shown: bool
+
+    def __str__(self) -> str:
+        worth = (
+            "the band over k shows both"
+            if self.shown
+            else "the band over k does not show both, so it may be chance"
+        )
+        return (
+            f"the ranking flips over k: {self.leader_before} leads up to k = {self.last_k} of "
+            f"{self.family}, {self.leader_after} from k = {self.first_k}; {worth}. The choice of "
+            "k is not neutral here."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "family": self.family,
+            "last_k": self.last_k,
+            "first_k": self.first_k,
+            "leader_before": self.leader_before,
+            "leader_after": self.leader_after,
+            "shown": self.shown,
+            "sentence": str(self),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LiftCurve:
+    """The lift of one family of metrics over k."""
+
+    family: str
+    level: float
+    points: tuple[CurvePoint, ...]
+    flips: tuple[Flip, ...]
+    method: str
+
+    def __str__(self) -> str:
+        ends = (self.points[0], self.points[-1])
+        text = ", ".join(f"{points(end.lift)} points at k = {end.k}" for end in ends)
+        return f"lift of {self.family}: {text}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "family": self.family,
+            "level": self.level,
+            "points": [point.to_dict() for point in self.points],
+            "flips": [flip.to_dict() for flip in self.flips],
+            "method": self.method,
+        }
+
+
+def family(metric: Metric) -> str:
+    """``pass^4`` belongs to ``pass^k``."""
+    return "pass^k" if isinstance(metric, Rate) else re.sub(r"\d+", "k", metric.name, count=1)
+
+
+def lift_curve(
+    pairing: Pairing,
+    metric: Metric,
+    policy: MissingPolicy,
+    *,
+    level: float,
+) -> LiftCurve | None:
+    """The lift at every k that both sides support; ``None`` when that is only one k.
+
+    The band has two sides whatever the alternative: a flip is about both agents.
+    """
+    top = min(int(side.counts(policy.completion)[0].min()) for side in (pairing.a, pairing.b))
+    if top < 2:
+        return None
+    ks = sorted({round(k) for k in np.linspace(1, top, min(top, _MOST_POINTS)).tolist()})
+    start = PassHat(1) if isinstance(metric, Rate) else metric
+    members = [replace(start, k=k) for k in ks]
+    # Computed twice rather than kept: of a million tasks that would be a gigabyte.
+    tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
+    drawn = tuple(_point(one.k, pairing.differences(one, policy), tail) for one in members)
+    name = family(metric)
+    return LiftCurve(
+        name,
+        level,
+        drawn,
+        _flips(name, drawn, pairing.names),
+        f"pseudo-tasks, simultaneous over {len(ks)} values of k by max-|t| with Gaussian "
+        "multipliers",
+    )
+
+
+def _rows(
+    pairing: Pairing, metrics: Sequence[Metric], policy: MissingPolicy
+) -> Iterator[FloatArray]:
+    """The differences of some tasks after the other, one column for each metric."""
+    for start in range(0, len(pairing), ROWS):
+        some = pairing.take(np.arange(start, min(start + ROWS, len(pairing))))
+        yield np.stack([some.differences(one, policy).values for one in metrics], axis=1)
+
+
+def _point(k: int, found: Differences, tail: float) -> CurvePoint:
+    ends: Interval = hull(
+        Spread.of(d).interval(tail) for d in (found.values, found.lowest, found.highest)
+    )
+    return CurvePoint(k, float(found.values.mean()), ends.low, ends.high)
+
+
+def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> tuple[Flip, ...]:
+    leading = [point for point in drawn if abs(point.lift) > _LEVEL]
+    flips = []
+    for before, after in pairwise(leading):
+        if (before.lift > 0) != (after.lift > 0):
+            earlier = {decide(Interval(p.low, p.high)) for p in drawn if p.k <= before.k}
+            later = {decide(Interval(p.low, p.high)) for p in drawn if p.k >= after.k}
+            up, down = Claim.IMPROVEMENT, Claim.REGRESSION
+            wanted = (up, down) if before.lift > 0 else (down, up)
+            flips.append(
+                Flip(
+                    name,
+                    before.k,
+                    after.k,
+                    names[before.lift > 0],
+                    names[after.lift > 0],
+                    wanted[0] in earlier and wanted[1] in later,
+                )
+            )
+    return tuple(flips)

@@ -1,0 +1,98 @@
+"""Are these two numbers comparable at all? Asked before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from passhat._display import counted
+from passhat.errors import NotComparable
+from passhat.protocol import Difference, Protocol
+from passhat.stats.compare.pairing import Pairing
+from passhat.stats.estimate.metrics import Metric, PassAt, PassHat
+from passhat.stats.outcomes import Completion, Outcomes
+
+__all__ = ["Agreement", "agree", "same_metric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """In what two protocols are known to differ, and in what nobody can tell.
+
+    ``differences`` is empty unless they were allowed.
+    """
+
+    a: str
+    b: str
+    differences: tuple[Difference, ...]
+    unverified: tuple[Difference, ...]
+
+    def __str__(self) -> str:
+        """The protocol digest or digests, what differs, and how much nobody recorded."""
+        parts = [f"protocol {self.a}" if self.a == self.b else f"protocols {self.a} and {self.b}"]
+        if self.differences:
+            parts.append(f"which differ in {', '.join(e.field for e in self.differences)}")
+        if self.unverified:
+            parts.append(f"{counted(len(self.unverified), 'field')} unverified")
+        return ", ".join(parts)
+
+
+def agree(a: Protocol, b: Protocol, pairing: Pairing, *, allow: bool) -> Agreement:
+    """List what differs; refuse when something is known to, unless that is allowed."""
+    found = [
+        entry
+        for entry in a.differences(b)
+        if entry.field != "attempts" or not _same_attempts(pairing)
+    ]
+    found = [_attempts_seen(entry, pairing) for entry in found]
+    known = tuple(entry for entry in found if entry.known)
+    if known and not allow:
+        name_a, name_b = pairing.names
+        listed = "; ".join(map(str, known))
+        raise NotComparable(
+            f"{name_a} and {name_b} were not run under the same protocol: {listed}.",
+            differences=[entry.field for entry in known],
+            hint="A lift would mix the agents with these. Run both alike, or compare them all the "
+            "same with --allow (allow=True); every difference then stands beside the result.",
+        )
+    return Agreement(a.digest, b.digest, known, tuple(e for e in found if not e.known))
+
+
+def _same_attempts(pairing: Pairing) -> bool:
+    """Whether both sides made the same number of attempts at every paired task."""
+    a, b = (side.counts(Completion.AS_FAILED)[0] for side in (pairing.a, pairing.b))
+    return bool((a == b).all())
+
+
+def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:
+    """The outcomes themselves say how many attempts were made, recorded or not."""
+    if entry.field != "attempts" or entry.known:
+        return entry
+    return Difference("attempts", _per_task(pairing.a), _per_task(pairing.b), known=True)
+
+
+def _per_task(outcomes: Outcomes) -> str:
+    return outcomes.attempts_text().removesuffix(" attempts").removesuffix(" attempt")
+
+
+def same_metric(a: Metric, b: Metric) -> None:
+    """Refuse two different quantities, with what a reviewer would ask for instead."""
+    if a.name == b.name or (_is_rate(a) and _is_rate(b)):
+        return
+    tries = (
+        f"{b.k} against {a.k} attempts per task"
+        if a.k != b.k
+        else f"the same {a.k} attempts, but another question asked of them"
+    )
+    raise NotComparable(
+        f"{a} of A and {b} of B are different quantities ({tries}): their difference says nothing "
+        "about the agents. A reviewer would ask for three corrections: (1) the same metric and k, "
+        "with the same n, tasks, tests and decoding, for both; (2) the paired lift per task with "
+        "its interval, not two numbers side by side; (3) a word on whether the larger budget is "
+        "acceptable: what the extra attempts cost, and how the right one is picked.",
+        differences=["metric"],
+        hint=f"Ask both for the same: --metric {a}, or --metric {b}.",
+    )
+
+
+def _is_rate(metric: Metric) -> bool:
+    return metric.k == 1 and isinstance(metric, PassAt | PassHat)

@@ -1,0 +1,298 @@
+"""compare(): two agents on the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from passhat._display import counted, html_table, number, some
+from passhat.errors import InvalidValue
+from passhat.protocol import Alternative
+from passhat.stats.compare.claims import Claim, Looked, points
+from passhat.stats.compare.comparison import Result, Setting, Terms, judge
+from passhat.stats.compare.curves import Flip, LiftCurve, family, lift_curve
+from passhat.stats.compare.deployment import Value, deployment, deployment_line
+from passhat.stats.compare.guard import Agreement, agree, same_metric
+from passhat.stats.compare.pairing import Pairing, pair
+from passhat.stats.compare.simultaneous import METHOD as TOGETHER
+from passhat.stats.compare.simultaneous import simultaneous_tail
+from passhat.stats.compare.slices import SliceResult, slice_results
+from passhat.stats.estimate import metric as parse
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.estimate.task_values import gap_notes
+from passhat.stats.outcomes import MissingPolicy, Outcomes, Run
+
+__all__ = ["SCHEMA", "Comparison", "Words", "agreed", "as_run", "compare", "parsed"]
+
+SCHEMA = "passhat.comparison/1"
+
+Words = str | Metric | Sequence[str | Metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """B against A on the tasks they share.
+
+    Attributes
+    ----------
+    a, b : str
+        The names of the runs; every lift is B minus A.
+    paired : int
+        Tasks in both; ``only_a`` and ``only_b`` list those in one.
+    agreement : Agreement
+        What is known to differ between the protocols (allowed), and what nobody recorded.
+    results : tuple of Result
+        One for each metric that was asked for.
+    curves : tuple of LiftCurve
+        The lift over k with a simultaneous band, for each family of metrics asked for.
+    slices : tuple of SliceResult
+        The same for each value of a slice, corrected for how many there are.
+    deployment : tuple of Value
+        Cost, seconds, steps, tokens, where recorded; never part of the evidence.
+    notes : tuple of str
+        What a reader must know besides.
+    """
+
+    a: str
+    b: str
+    paired: int
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    agreement: Agreement
+    results: tuple[Result, ...]
+    curves: tuple[LiftCurve, ...] = ()
+    slices: tuple[SliceResult, ...] = ()
+    sliced_by: str | None = None
+    deployment: tuple[Value, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flips(self) -> tuple[Flip, ...]:
+        """Where the ranking flips over k."""
+        return tuple(flip for curve in self.curves for flip in curve.flips)
+
+    def find(self, metric: str) -> Result | None:
+        """The result of a metric, if it was asked for."""
+        return next((found for found in self.results if found.metric == metric), None)
+
+    @property
+    def pairing_text(self) -> str:
+        """How many tasks are paired, and how many stand alone."""
+        text = counted(self.paired, "paired task")
+        alone = [
+            f"{counted(len(tasks), 'task')} only in {name} ({some(tasks, 3)})"
+            for name, tasks in ((self.a, self.only_a), (self.b, self.only_b))
+            if tasks
+        ]
+        return "; ".join([text, *alone])
+
+    @property
+    def deployment_text(self) -> str:
+        return deployment_line(self.deployment)
+
+    def __str__(self) -> str:
+        lines = [f"{self.b} against {self.a}: {self.pairing_text}"]
+        lines += [f"  {result.sentence}" for result in self.results]
+        lines += [f"  differs: {entry}" for entry in self.agreement.differences]
+        lines += [f"  {flip}" for flip in self.flips]
+        lines += [f"  {part}" for part in self.slices]
+        lines += [f"  {note}" for note in self.notes]
+        return "\n".join([*lines, f"  Deployment value: {self.deployment_text}."])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                found.metric,
+                number(found.value_a),
+                number(found.value_b),
+                points(found.lift),
+                found.interval_text(),
+                found.p_text(),
+                f"{found.wins}/{found.losses}/{found.ties}",
+                str(found.claim),
+            )
+            for found in self.results
+        ]
+        header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
+        note = " ".join(found.sentence for found in self.results)
+        return html_table(f"B = {self.b} against A = {self.a}", header, rows, note)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "schema": SCHEMA,
+            "a": self.a,
+            "b": self.b,
+            "tasks": {
+                "paired": self.paired,
+                "only_a": len(self.only_a),
+                "only_b": len(self.only_b),
+            },
+            "protocol_differences": [entry.to_dict() for entry in self.agreement.differences],
+            "results": [found.to_dict() for found in self.results],
+            "unverified": [entry.to_dict() for entry in self.agreement.unverified],
+            "protocols": {"a": self.agreement.a, "b": self.agreement.b},
+            "tasks_only_a": list(self.only_a),
+            "tasks_only_b": list(self.only_b),
+            "curves": [curve.to_dict() for curve in self.curves],
+            "flips": [flip.to_dict() for flip in self.flips],
+            "slices": [part.to_dict() for part in self.slices],
+            "sliced_by": self.sliced_by,
+            "deployment": [value.to_dict() for value in self.deployment],
+            "notes": list(self.notes),
+        }
+
+
+def compare(
+    a: Run | Outcomes,
+    b: Run | Outcomes,
+    metric: Words = "pass^1",
+    *,
+    metric_b: str | Metric | None = None,
+    alternative: Alternative = "two-sided",
+    level: float = 0.95,
+    missing: str = "bound",
+    allow: bool = False,
+    drop_short: bool = False,
+    by: str | None = None,
+) -> Comparison:
+    """Is B better than A on the tasks they share?
+
+    Parameters
+    ----------
+    a, b : Run or Outcomes
+        The lift is B minus A. Tasks are paired by their ids.
+    metric : str or several
+        Words such as ``pass^4``. With several, the intervals hold for all of them at once.
+    metric_b : str, optional
+        The metric of B, if it is said apart; anything but the same quantity is refused.
+    alternative : {"two-sided", "greater", "less"}
+        Chosen before looking: B differs from A, is better, is worse.
+    level : float
+        The confidence of the intervals.
+    missing : {"bound", "fail", "exclude"}
+        Under ``bound`` a claim must hold however the missing attempts would have ended.
+    allow : bool
+        Compare although the protocols are known to differ; the differences are listed.
+    drop_short : bool
+        Leave out tasks with fewer than k attempts on either side rather than refuse.
+    by : str, optional
+        A slice: compare each of its values too, corrected for how many there are.
+
+    Examples
+    --------
+    >>> from passhat.stats.outcomes import Outcomes
+    >>> a = Outcomes.from_counts(1, [1] * 17 + [0] * 10 + [0] * 8 + [1] * 5)
+    >>> b = Outcomes.from_counts(1, [1] * 17 + [0] * 10 + [1] * 8 + [0] * 5)
+    >>> found = compare(a, b).results[0]
+    >>> round(found.lift, 3), round(found.low, 3), round(found.high, 3), str(found.claim)
+    (0.075, -0.108, 0.251, 'inconclusive')
+    """
+    terms = Terms(alternative, level, MissingPolicy.of(missing), allow, drop_short)
+    metrics = parsed(metric)
+    if metric_b is not None:
+        for word in metrics:
+            same_metric(word, parse(metric_b))
+    run_a, run_b = as_run(a, "A"), as_run(b, "B")
+    whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
+    agreement = agreed(run_a, run_b, whole, terms)
+    pairing = whole.supporting(metrics, terms.missing, drop_short=drop_short)
+    results = _results(pairing, metrics, terms, str(agreement))
+    slices = () if by is None else slice_results(pairing, metrics, by, terms, str(agreement))
+    return Comparison(
+        *whole.names,
+        paired=len(pairing),
+        only_a=whole.only_a,
+        only_b=whole.only_b,
+        agreement=agreement,
+        results=results,
+        curves=_curves(pairing, metrics, terms),
+        slices=slices,
+        sliced_by=by,
+        deployment=deployment(run_a, run_b, pairing.a.tasks),
+        notes=(*_notes(whole, pairing, metrics, terms), *_disagreements(results)),
+    )
+
+
+def as_run(side: Run | Outcomes, name: str) -> Run:
+    """Outcomes become a run of which nothing is recorded."""
+    if isinstance(side, Run):
+        return side
+    if isinstance(side, Outcomes):
+        return Run(name, name, side)
+    raise InvalidValue(f"a run or outcomes are compared, not {type(side).__name__}.")
+
+
+def parsed(words: Words) -> tuple[Metric, ...]:
+    """The metrics, each once."""
+    listed = [words] if isinstance(words, str | Metric) else list(words)
+    if not listed:
+        raise InvalidValue("at least one metric is needed.")
+    return tuple({found.name: found for found in map(parse, listed)}.values())
+
+
+def _names(a: Run, b: Run) -> tuple[str, str]:
+    """Names that tell the runs apart."""
+    return (a.name, b.name) if a.name != b.name else (f"{a.name} (A)", f"{b.name} (B)")
+
+
+def agreed(a: Run, b: Run, pairing: Pairing, terms: Terms) -> Agreement:
+    """Hold both protocols against each other, under the policy of this comparison."""
+    # One policy is used on both sides here, whatever each run was to be reported with.
+    mine, theirs = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
+    return agree(mine, theirs, pairing, allow=terms.allow)
+
+
+def _results(
+    pairing: Pairing, metrics: Sequence[Metric], terms: Terms, protocols: str
+) -> tuple[Result, ...]:
+    found = [pairing.differences(word, terms.missing) for word in metrics]
+    columns = np.stack([entry.values for entry in found], axis=1)
+    tail = simultaneous_tail(columns, terms.level, terms.alternative)
+    setting = Setting(pairing.names, protocols, Looked(len(metrics), "metrics"))
+    widened = f"simultaneous over {len(metrics)} metrics by {TOGETHER}" if len(metrics) > 1 else ""
+    return tuple(
+        judge(word.name, entry, terms, setting, tail=tail, widened_by=widened)
+        for word, entry in zip(metrics, found, strict=True)
+    )
+
+
+def _curves(pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> tuple[LiftCurve, ...]:
+    families = {family(word): word for word in metrics}
+    found = (
+        lift_curve(pairing, word, terms.missing, level=terms.level) for word in families.values()
+    )
+    return tuple(curve for curve in found if curve is not None)
+
+
+def _notes(
+    whole: Pairing, pairing: Pairing, metrics: Sequence[Metric], terms: Terms
+) -> tuple[str, ...]:
+    notes = []
+    dropped = len(whole) - len(pairing)
+    if dropped:
+        largest = max(word.k for word in metrics)
+        notes.append(
+            f"{counted(dropped, 'paired task')} with fewer than {largest} attempts on one side "
+            "left out"
+        )
+    missing = [side.total_missing for side in (pairing.a, pairing.b)]
+    if any(missing):
+        notes.append(
+            f"attempts without a verdict: {missing[0]:,} in {pairing.names[0]}, {missing[1]:,} in "
+            f"{pairing.names[1]}; policy {terms.missing}"
+        )
+    for name, side in zip(pairing.names, (pairing.a, pairing.b), strict=True):
+        notes += [f"{name}: {note}" for word in metrics for note in gap_notes(side, word)]
+    return tuple(notes)
+
+
+def _disagreements(results: Sequence[Result]) -> Iterator[str]:
+    """Where a small p-value and the interval do not say the same, a reader would wonder."""
+    for found in results:
+        if found.claim is Claim.INCONCLUSIVE and found.p_value <= 1 - found.level:
+            yield (
+                f"{found.metric}: the p-value is small and yet the interval includes zero, since "
+                "it allows for flips that new tasks may hold; the interval decides"
+            )

@@ -1,0 +1,164 @@
+"""The same task under both agents: pairs, and the difference of a metric on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from passhat._display import some
+from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.metrics import Metric, OrderedMetric
+from passhat.stats.estimate.task_values import Completed, values_by_task
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
+from passhat.stats.outcomes.names import same_names
+
+__all__ = ["Differences", "Pairing", "common_tasks", "pair", "restricted"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """The difference of a metric on each paired task, B minus A.
+
+    Attributes
+    ----------
+    values : array
+        Under the missing policy; ``bound`` counts missing attempts as failed on both sides.
+    lowest, highest : array
+        The extremes under ``bound``: A's missing attempts passed and B's failed, and the other way
+        round. Equal to ``values`` when nothing is missing or the policy is another.
+    value_a, value_b : float
+        The metric of each side over the paired tasks.
+    open : int
+        Missing attempts on both sides that the extremes differ by.
+    """
+
+    values: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+    value_a: float
+    value_b: float
+    open: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairing:
+    """The tasks that two runs share, in one order, and those that only one of them has."""
+
+    a: Outcomes
+    b: Outcomes
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    names: tuple[str, str] = ("A", "B")
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def take(self, keep: IntArray) -> Pairing:
+        """Some of the paired tasks."""
+        return replace(self, a=self.a.take(keep), b=self.b.take(keep))
+
+    def supporting(
+        self, metrics: Sequence[Metric], policy: MissingPolicy, *, drop_short: bool
+    ) -> Pairing:
+        """The pairs that every metric can be asked of, or an error that names the short tasks."""
+        largest = max(metrics, key=lambda word: word.k)
+        if not drop_short:
+            for name, side in zip(self.names, (self.a, self.b), strict=True):
+                _refuse_short(name, side, largest, policy.completion)
+            return self
+        fewest = np.minimum(
+            self.a.counts(policy.completion)[0], self.b.counts(policy.completion)[0]
+        )
+        keep = np.flatnonzero(fewest >= largest.k)
+        if len(keep) == 0:
+            raise NotComparable(
+                f"no paired task has the {largest.k:,} attempts on both sides that {largest} "
+                "needs.",
+                hint=f"Ask for a smaller k: up to {int(fewest.max())} can be asked of some tasks.",
+            )
+        return self if len(keep) == len(self) else self.take(keep)
+
+    def differences(self, metric: Metric, policy: MissingPolicy) -> Differences:
+        """B minus A on every paired task."""
+        if isinstance(metric, OrderedMetric) and metric.needs_equal_n:
+            _refuse_unequal(metric, self, policy.completion)
+        a = values_by_task(self.a, metric, policy.completion)
+        b = values_by_task(self.b, metric, policy.completion)
+        lowest = highest = b - a
+        missing = self.a.total_missing + self.b.total_missing
+        if policy is MissingPolicy.BOUND and missing:
+            lowest = b - values_by_task(self.a, metric, Completion.AS_PASSED)
+            highest = values_by_task(self.b, metric, Completion.AS_PASSED) - a
+        return Differences(
+            b - a,
+            lowest,
+            highest,
+            float(a.mean()),
+            float(b.mean()),
+            missing if policy is MissingPolicy.BOUND else 0,
+        )
+
+
+def pair(a: Outcomes, b: Outcomes, names: tuple[str, str] = ("A", "B")) -> Pairing:
+    """Pair two runs by task id; refuse when they share none."""
+    if same_names(a.tasks, b.tasks):
+        return Pairing(a, b, (), (), names)
+    shared = common_tasks((a, b), names)
+    in_a, in_b = set(a.tasks), set(b.tasks)
+    return Pairing(
+        restricted(a, shared),
+        restricted(b, shared),
+        tuple(task for task in a.tasks if task not in in_b),
+        tuple(task for task in b.tasks if task not in in_a),
+        names,
+    )
+
+
+def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, ...]:
+    """The tasks that all of them have, in the order of the first; refuse when there are none."""
+    others = [set(side.tasks) for side in sides[1:]]
+    shared = tuple(task for task in sides[0].tasks if all(task in other for other in others))
+    if not shared:
+        seen = "; ".join(
+            f"{name} has {some(list(side.tasks[:3]), 3)}"
+            for name, side in zip(names, sides, strict=True)
+        )
+        raise NotComparable(
+            f"no task is in {'both' if len(sides) == 2 else 'all of the'} runs, so nothing can be "
+            f"compared: {seen}.",
+            hint="Task ids must be written alike. If a column was taken for the wrong thing, say "
+            "which one holds them: --map task=COLUMN",
+        )
+    return shared
+
+
+def restricted(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
+    """The outcomes of these tasks, in this order."""
+    place = {task: index for index, task in enumerate(outcomes.tasks)}
+    return outcomes.take(np.array([place[task] for task in tasks], np.int64))
+
+
+def _refuse_short(name: str, side: Outcomes, metric: Metric, completion: Completion) -> None:
+    try:
+        Completed(side, completion).supporting(metric, drop_short=False)
+    except TooFewAttempts as error:
+        raise TooFewAttempts(
+            f"{name}: {error.message}",
+            k=error.k,
+            largest_k=error.largest_k,
+            tasks=error.tasks,
+            hint=error.hint or "",
+        ) from None
+
+
+def _refuse_unequal(metric: Metric, pairing: Pairing, completion: Completion) -> None:
+    sizes = {int(n) for side in (pairing.a, pairing.b) for n in side.counts(completion)[0]}
+    if len(sizes) > 1:
+        raise UnequalAttempts(
+            f"{metric} needs the same number of attempts on every task of both runs; here they go "
+            f"from {min(sizes)} to {max(sizes)}, and more attempts mean more chances for a streak.",
+            hint=f"Ask for first^{metric.k}, which looks at the first {metric.k} attempts only.",
+        )

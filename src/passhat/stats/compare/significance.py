@@ -1,0 +1,232 @@
+"""Tests of "no difference": exact where they can be, and corrected for how many there are.
+
+All of them look only at the differences per task. If A and B are exchangeable on a task, its
+difference is as likely to be +d as -d; flipping signs at random therefore gives the distribution
+that the sum of differences has when nothing is different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+import numpy.typing as npt
+
+from passhat.errors import InvalidCounts, InvalidValue
+from passhat.protocol import Alternative
+from passhat.stats.arrays import FloatArray, IntArray
+
+__all__ = ["SEED", "Tested", "holm", "max_t", "sign_flip_test", "sign_test"]
+
+SEED = 20240712
+"""Where random signs start: the same data give the same p-value every time."""
+
+_DRAWS = 19_999
+_MOST_STEPS = 100_000_000
+"""Additions spent on an exact distribution, about a fifth of a second; beyond that it is drawn."""
+_MOST_ENUMERATED = 20
+_MOST_VALUES = 2_000
+_LARGEST_DENOMINATOR = 100_000
+_SAME = 1e-9
+"""Two sums closer than this share of the largest possible one count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A p-value and how it was made."""
+
+    p_value: float
+    method: str
+
+
+def sign_test(wins: int, losses: int, alternative: Alternative = "two-sided") -> Tested:
+    """The exact sign test: could a fair coin give these wins and losses? Ties say nothing.
+
+    Examples
+    --------
+    >>> round(sign_test(13, 3, "greater").p_value, 4)
+    0.0106
+    >>> sign_test(1, 0, "greater").p_value, sign_test(0, 0).p_value
+    (0.5, 1.0)
+    """
+    if wins < 0 or losses < 0:
+        raise InvalidCounts(f"wins and losses are counts, not {wins} and {losses}.")
+    greater, less = _heads(wins, losses), _heads(losses, wins)
+    one_sided = {"greater": greater, "less": less}
+    p_value = one_sided.get(alternative, min(1.0, 2 * min(greater, less)))
+    return Tested(p_value, "exact sign test")
+
+
+def _heads(heads: int, tails: int) -> float:
+    """P(at least this many heads) of a fair coin."""
+    from scipy.special import betainc
+
+    return 1.0 if heads == 0 else float(betainc(heads, tails + 1, 0.5))
+
+
+def sign_flip_test(
+    differences: npt.ArrayLike, alternative: Alternative = "two-sided", *, seed: int = SEED
+) -> Tested:
+    """Could the differences, each with a random sign, sum to this much?
+
+    Exact when the differences are whole multiples of one fraction (as those of pass@k and pass^k
+    are) and the table of sums is small enough, or when there are few of them; otherwise by seeded
+    draws, with (1 + hits) / (1 + draws).
+    """
+    d = np.asarray(differences, np.float64)
+    if not np.isfinite(d).all():
+        raise InvalidValue("the differences must be numbers.")
+    sizes, counts = np.unique(np.abs(d[d != 0]), return_counts=True)
+    if len(sizes) == 0:
+        return Tested(1.0, "exact sign-flip test")
+    if len(sizes) == 1:
+        wins = int((d > 0).sum())
+        exact = sign_test(wins, int(counts[0]) - wins, alternative)
+        return Tested(exact.p_value, "exact sign-flip test")
+    sums = _all_sums(sizes, counts)
+    if sums is not None:
+        return Tested(_beyond(*sums, float(d.sum()), alternative), "exact sign-flip test")
+    drawn = _drawn_sums(sizes, counts, np.random.default_rng(seed))
+    # The sum that was seen is one of those that were possible; counting it keeps the test honest.
+    drawn = np.append(drawn, d.sum())
+    p_value = _beyond(drawn, np.full(len(drawn), 1 / len(drawn)), float(d.sum()), alternative)
+    return Tested(p_value, f"sign-flip test, {_DRAWS:,} draws, seed {seed}")
+
+
+def _beyond(sums: FloatArray, chances: FloatArray, seen: float, alternative: Alternative) -> float:
+    """The chance of a sum at least as extreme as the one that was seen."""
+    slack = _SAME * float(np.abs(sums).max())
+    if alternative == "greater":
+        hits = sums >= seen - slack
+    elif alternative == "less":
+        hits = sums <= seen + slack
+    else:
+        hits = np.abs(sums) >= abs(seen) - slack
+    return min(1.0, float(chances[hits].sum()))
+
+
+def _all_sums(sizes: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray] | None:
+    """Every sum that signs can make with its chance, or ``None`` when there are too many."""
+    scaled = _whole_multiples(sizes)
+    if scaled is not None:
+        unit, multiples = scaled
+        reach = sum(m * h for m, h in zip(multiples, counts.tolist(), strict=True))
+        if (2 * reach + 1) * int(counts.sum()) <= _MOST_STEPS:
+            chances = _sums_of_wholes(multiples, counts.tolist(), reach)
+            return unit * np.arange(-reach, reach + 1, dtype=np.float64), chances
+    if int(counts.sum()) <= _MOST_ENUMERATED:
+        sums = np.zeros(1)
+        for size in np.repeat(sizes, counts).tolist():
+            sums = np.concatenate((sums + size, sums - size))
+        return sums, np.full(len(sums), 1 / len(sums))
+    return None
+
+
+def _sums_of_wholes(multiples: Sequence[int], counts: Sequence[int], reach: int) -> FloatArray:
+    """Chances of the sums -reach ... reach, one task after the other."""
+    chances = np.zeros(2 * reach + 1)
+    chances[reach] = 1.0
+    span = 0
+    for step, times in zip(multiples, counts, strict=True):
+        for _ in range(times):
+            inner = 0.5 * chances[reach - span : reach + span + 1]
+            chances[reach - span : reach + span + 1] = 0.0
+            span += step
+            chances[reach - span : reach + span + 1 - 2 * step] += inner
+            chances[reach - span + 2 * step : reach + span + 1] += inner
+    return chances
+
+
+def _whole_multiples(sizes: FloatArray) -> tuple[float, list[int]] | None:
+    """The largest fraction that all sizes are multiples of, and the multiples."""
+    if len(sizes) > _MOST_VALUES:
+        return None
+    shares = [Fraction(size).limit_denominator(_LARGEST_DENOMINATOR) for size in sizes.tolist()]
+    pairs = zip(shares, sizes.tolist(), strict=True)
+    if any(share == 0 or abs(float(share) - size) > 1e-12 for share, size in pairs):
+        return None
+    bottom = lcm(*(share.denominator for share in shares))
+    wholes = [share.numerator * (bottom // share.denominator) for share in shares]
+    common = int(np.gcd.reduce(np.array(wholes, dtype=object)))
+    return common / bottom, [whole // common for whole in wholes]
+
+
+def _drawn_sums(sizes: FloatArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Sums under random signs; equal sizes are flipped together by one binomial draw."""
+    sums = np.zeros(_DRAWS)
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        sums += size * (2 * rng.binomial(count, 0.5, _DRAWS) - count)
+    return sums
+
+
+def holm(p_values: npt.ArrayLike) -> FloatArray:
+    """Holm's correction: the chance of any false alarm among all of them stays below the level.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    raw = np.asarray(p_values, np.float64)
+    order = np.argsort(raw, kind="stable")
+    stepped = raw[order] * np.arange(len(raw), 0, -1)
+    adjusted = np.empty_like(raw)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(stepped))
+    return adjusted
+
+
+def max_t(
+    differences: FloatArray, alternative: Alternative = "two-sided", *, seed: int = SEED
+) -> FloatArray:
+    """Step-down max-T p-values of several comparisons on the same tasks.
+
+    Parameters
+    ----------
+    differences : array, tasks x comparisons
+        A task that a comparison does not look at has difference 0 there.
+
+    Notes
+    -----
+    A task's signs are flipped in all comparisons at once, which keeps how they hang together
+    (Westfall and Young 1993). Each sum is divided by sqrt(sum d^2), which no flip changes.
+    """
+    d = np.asarray(differences, np.float64)
+    scale = np.sqrt((d**2).sum(axis=0))
+    scaled = np.divide(d, scale, out=np.zeros_like(d), where=scale > 0)
+    seen = _sided(scaled.sum(axis=0), alternative)
+    order = np.argsort(-seen, kind="stable")
+    rows, counts = _distinct_rows(scaled[:, order])
+    hits = np.zeros(d.shape[1])
+    rng = np.random.default_rng(seed)
+    drawn = 0
+    while drawn < _DRAWS:
+        block = min(2_000, _DRAWS - drawn)
+        flips = 2.0 * rng.binomial(counts, 0.5, (block, len(counts))) - counts
+        sums = _sided(flips @ rows, alternative)
+        # Step down: a comparison competes with itself and those that look weaker than it.
+        largest = np.maximum.accumulate(sums[:, ::-1], axis=1)[:, ::-1]
+        hits += (largest >= seen[order] - _SAME).sum(axis=0)
+        drawn += block
+    adjusted = np.empty(d.shape[1])
+    adjusted[order] = np.maximum.accumulate((1 + hits) / (1 + _DRAWS))
+    return adjusted
+
+
+def _sided(sums: FloatArray, alternative: Alternative) -> FloatArray:
+    if alternative == "two-sided":
+        return np.abs(sums)
+    return sums if alternative == "greater" else -sums
+
+
+def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Each row once up to its sign, with how often it comes; rows of zeros are left out."""
+    rows = rows[(rows != 0).any(axis=1)]
+    if len(rows) == 0:
+        return np.zeros((1, rows.shape[1])), np.ones(1, np.int64)
+    first = np.argmax(rows != 0, axis=1)
+    signs = np.sign(rows[np.arange(len(rows)), first])
+    distinct, counts = np.unique(rows * signs[:, None], axis=0, return_counts=True)
+    return distinct, counts

@@ -1,0 +1,247 @@
+"""Estimates of a suite: the average over tasks, with the missing attempts accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from passhat._display import counted
+from passhat.errors import PasshatError
+from passhat.stats.estimate.estimated_value import Estimate
+from passhat.stats.estimate.grammar import metric as parse
+from passhat.stats.estimate.metrics import Delta, Metric
+from passhat.stats.estimate.task_values import Completed, gap_notes
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
+
+if TYPE_CHECKING:
+    from passhat.stats.estimate.intervals.interval_methods import Asked
+
+__all__ = ["default_ks", "estimate", "estimate_all", "missing_effect"]
+
+_POLICY_WORDS = MappingProxyType(
+    {
+        MissingPolicy.BOUND: "missing as failed, and as passed beside it",
+        MissingPolicy.FAIL: "missing as failed",
+        MissingPolicy.EXCLUDE: "missing left out",
+    }
+)
+
+
+def estimate(
+    outcomes: Outcomes,
+    metric: str | Metric,
+    *,
+    about: str = "new tasks",
+    level: float | None = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> Estimate:
+    """Estimate one metric over a suite.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        What came of the run.
+    metric : str
+        A word of the grammar, such as ``pass^4``.
+    about : {"new tasks", "re-runs"}
+        The population the interval speaks about: tasks like these, or exactly these again.
+    level : float or None
+        The confidence of the interval; ``None`` for the value alone.
+    missing : {"bound", "fail", "exclude"}
+        What to do with attempts that have no verdict. Under ``bound`` the interval reaches from
+        the lower end with all of them failed to the upper end with all of them passed.
+    drop_short : bool
+        Leave out tasks with fewer than k attempts rather than refuse; the estimate says so.
+    cluster : str, optional
+        A label of the tasks; those that share its value (a template, a repository) are not taken
+        to be independent of each other.
+    rng : numpy.random.Generator, optional
+        Only ``delta^k`` needs draws; a fixed seed is used, and named, unless one is given.
+
+    Examples
+    --------
+    >>> from passhat.stats.outcomes import Outcomes
+    >>> print(estimate(Outcomes.from_counts(10, [0, 1, 2, 4]), "pass@5"))
+    pass@5 = 0.563 [0.141, 0.897] (95%, new tasks; 4 tasks, 40 attempts)
+    """
+    return estimate_all(
+        outcomes,
+        [metric],
+        about=about,
+        level=level,
+        missing=missing,
+        drop_short=drop_short,
+        cluster=cluster,
+        rng=rng,
+    )[0]
+
+
+def estimate_all(
+    outcomes: Outcomes,
+    metrics: Iterable[str | Metric],
+    *,
+    about: str = "new tasks",
+    level: float | None = 0.95,
+    missing: str = "bound",
+    drop_short: bool = False,
+    cluster: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Estimate, ...]:
+    """Estimate several metrics over one suite in one pass over the tasks.
+
+    The parameters are those of :func:`estimate`.
+    """
+    from passhat.stats.estimate.intervals.interval_methods import Asked
+
+    words = [parse(word) for word in metrics]
+    asked = Asked(about, 0.95 if level is None else level, cluster, rng)
+    policy = MissingPolicy.of(missing)
+    views = _Views(outcomes, policy.completion, drop_short=drop_short)
+    made = _bounded_all(views, words, asked if level is not None else None)
+    if_passed: Mapping[Metric, _Bounded] = made
+    if policy is MissingPolicy.BOUND and outcomes.m is not None:
+        # Both ways to fill in leave n as it is, so the same tasks are short.
+        optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=drop_short)
+        if_passed = _bounded_all(optimistic, words, asked if level is not None else None)
+    return tuple(
+        _as_estimate(
+            metric,
+            views.of(metric),
+            made[metric],
+            if_passed[metric] if policy is MissingPolicy.BOUND else None,
+            how=_POLICY_WORDS[policy],
+            asked=(about, level),
+            dropped=len(outcomes) - len(views.of(metric).outcomes),
+        )
+        for metric in words
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A value and the interval around it, for one way to fill in what is missing."""
+
+    value: float
+    bounds: tuple[float, float] | None
+    low: float | None = None
+    high: float | None = None
+    how: str = "no interval"
+
+
+class _Views:
+    """The outcomes that each metric can be asked of; the same k shares one view."""
+
+    def __init__(self, outcomes: Outcomes, completion: Completion, *, drop_short: bool) -> None:
+        self._whole = Completed(outcomes, completion)
+        self._drop_short = drop_short
+        self._by_k: dict[int, Completed] = {}
+
+    def of(self, metric: Metric) -> Completed:
+        if metric.k not in self._by_k:
+            self._by_k[metric.k] = self._whole.supporting(metric, drop_short=self._drop_short)
+        return self._by_k[metric.k]
+
+
+def _bounded_all(
+    views: _Views, metrics: Iterable[Metric], asked: Asked | None
+) -> dict[Metric, _Bounded]:
+    """Values and intervals; metrics that are asked of the same tasks share one pass."""
+    groups: dict[int, tuple[Completed, dict[Metric, _Bounded]]] = {}
+    for metric in metrics:
+        view = views.of(metric)
+        groups.setdefault(id(view), (view, {}))[1][metric] = _Bounded(*_value(view, metric))
+    if asked is None:
+        return {metric: found for _, group in groups.values() for metric, found in group.items()}
+    from passhat.stats.estimate.intervals.interval_methods import intervals_of
+
+    made = {}
+    for view, group in groups.values():
+        points = {metric: found.value for metric, found in group.items()}
+        intervals = intervals_of(view, points, asked)
+        for metric, found in group.items():
+            interval = intervals.get(metric)
+            made[metric] = (
+                found
+                if interval is None
+                else _Bounded(
+                    found.value, found.bounds, interval.low, interval.high, interval.method
+                )
+            )
+    return made
+
+
+def _as_estimate(
+    metric: Metric,
+    view: Completed,
+    made: _Bounded,
+    if_passed: _Bounded | None,
+    *,
+    how: str,
+    asked: tuple[str, float | None],
+    dropped: int,
+) -> Estimate:
+    """Join both ways to fill in: the interval reaches to the outer ends of the two."""
+    both = [found for found in (made, if_passed) if found is not None]
+    lows = [found.low for found in both if found.low is not None]
+    highs = [found.high for found in both if found.high is not None]
+    notes = []
+    if dropped:
+        notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
+    if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
+        notes.append("delta^k may lie outside both ends when only some missing attempts passed")
+    notes += gap_notes(view.outcomes, metric)
+    return Estimate(
+        metric=metric.name,
+        value=made.value,
+        value_if_passed=None if if_passed is None else if_passed.value,
+        low=min(lows, default=None),
+        high=max(highs, default=None),
+        level=asked[1] if lows else None,
+        about=asked[0],
+        method=f"{metric.estimator}; {how}; {made.how}",
+        tasks=len(view.outcomes),
+        attempts=view.attempts,
+        bounds=made.bounds,
+        notes=tuple(notes),
+    )
+
+
+def _value(view: Completed, metric: Metric) -> tuple[float, tuple[float, float] | None]:
+    if isinstance(metric, Delta):
+        pass_hat_k, mean = (view.of(part).mean for part in metric.parts)
+        return metric.combine(pass_hat_k, mean), metric.bounds(mean)
+    return view.of(metric).mean, None
+
+
+def default_ks(outcomes: Outcomes, missing: str = "bound") -> tuple[int, ...]:
+    """1, 2, 4, 8 ... up to the smallest number of attempts any task has."""
+    n, _ = outcomes.counts(MissingPolicy.of(missing).completion)
+    smallest = int(n.min())
+    return tuple(1 << i for i in range(smallest.bit_length()))
+
+
+def missing_effect(outcomes: Outcomes, metric: str | Metric) -> dict[str, float | None]:
+    """The metric with missing attempts counted as failed, left out, and counted as passed.
+
+    ``None`` where the metric cannot be asked once the missing attempts are left out.
+    """
+    effect: dict[str, float | None] = {}
+    word = parse(metric)
+    for name, completion in (
+        ("as failed", Completion.AS_FAILED),
+        ("left out", Completion.DROPPED),
+        ("as passed", Completion.AS_PASSED),
+    ):
+        try:
+            view = Completed(outcomes, completion).supporting(word, drop_short=False)
+            effect[name] = _value(view, word)[0]
+        except PasshatError:
+            effect[name] = None
+    return effect

@@ -1,0 +1,104 @@
+"""The metric grammar: one string for Python, command line, configuration, gates and reports."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from passhat.errors import InvalidValue, MetricError, shorten
+from passhat.stats.estimate.counting import as_share
+from passhat.stats.estimate.metrics import (
+    Delta,
+    FirstAll,
+    FirstAny,
+    GPass,
+    Metric,
+    PassAt,
+    PassHat,
+    Rate,
+    Window,
+)
+
+__all__ = ["GRAMMAR", "metric"]
+
+GRAMMAR: Mapping[str, Callable[[int], Metric]] = MappingProxyType(
+    {
+        "pass@": PassAt,
+        "pass^": PassHat,
+        "delta^": Delta,
+        "gpass@": GPass,
+        "first@": FirstAny,
+        "first^": FirstAll,
+        "window^": Window,
+    }
+)
+"""The words that take a k; ``rate`` stands alone and ``gpass@k`` also takes ``:t``."""
+
+_WORD = re.compile(r"(?P<family>[a-z]+[@^])(?P<k>[0-9]+)(?::(?P<t>[0-9./]+))?")
+_EXAMPLES = "pass@4, pass^4, delta^4, gpass@4:0.5, first@4, first^4, window^2, rate"
+
+
+def metric(word: str | Metric) -> Metric:
+    """The metric that a word names.
+
+    Examples
+    --------
+    >>> metric("pass^4").asks
+    'If every task is done 4 times, how often do all of them succeed?'
+    >>> metric("pas^4")
+    Traceback (most recent call last):
+    passhat.errors.MetricError: 'pas^4' is not a metric. Did you mean pass^4?
+    """
+    if isinstance(word, Metric):
+        return word
+    if not isinstance(word, str):
+        raise MetricError(f"a metric is a word such as pass^4, not {shorten(word)}.")
+    text = word.strip().lower()
+    if text == "rate":
+        return Rate()
+    match = _WORD.fullmatch(text)
+    if match is None or match["family"] not in GRAMMAR:
+        raise MetricError(f"{shorten(word)} is not a metric.", hint=_suggestion(text))
+    k = int(match["k"])
+    if match["family"] == "gpass@":
+        return _g_pass(word, k, match["t"])
+    if match["t"] is not None:
+        raise MetricError(
+            f"{shorten(word)}: only gpass takes a share after the colon.",
+            hint=f"Did you mean gpass@{k}:{match['t']}?",
+        )
+    return GRAMMAR[match["family"]](k)
+
+
+def _g_pass(word: str, k: int, share: str | None) -> Metric:
+    if share is None:
+        raise MetricError(
+            f"{shorten(word)} needs the share of attempts that must pass.",
+            hint=f"For at least half of them: gpass@{k}:0.5",
+        )
+    try:
+        return GPass(k, as_share(share))
+    except InvalidValue as error:
+        raise MetricError(f"{shorten(word)}: {error.message}") from None
+
+
+def _suggestion(text: str) -> str:
+    """The nearest word of the grammar, with the number that was asked for."""
+    digits = re.search(r"[0-9]+", text)
+    if digits is None and difflib.get_close_matches(text, ["rate", "mean", "accuracy"], 1, 0.7):
+        return "Did you mean rate?"
+    k = digits.group() if digits else "4"
+    letters = re.sub(r"[\W\d_]+", "", text)
+    sign = "@" if re.search(r"@|at|any", text) else "^"
+    families = [f"{name[:-1]}{name[-1]}" for name in GRAMMAR]
+    spelled = {"hat": "^", "pow": "^"}
+    for ending, meant in spelled.items():
+        if letters.endswith(ending):
+            letters, sign = letters.removesuffix(ending), meant
+    near = difflib.get_close_matches(f"{letters.removesuffix('at')}{sign}", families, 1, 0.5)
+    if not near:
+        return f"Metrics look like: {_EXAMPLES}."
+    share = ":0.5" if near[0] == "gpass@" else ""
+    return f"Did you mean {near[0]}{k}{share}?"

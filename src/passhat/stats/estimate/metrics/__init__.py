@@ -1,0 +1,22 @@
+"""One small file per family of metrics, each with its formula and its paper."""
+
+from passhat.stats.estimate.metrics.base import CountMetric, Metric, OrderedMetric
+from passhat.stats.estimate.metrics.delta import Delta
+from passhat.stats.estimate.metrics.g_pass import GPass
+from passhat.stats.estimate.metrics.ordered import FirstAll, FirstAny, Window
+from passhat.stats.estimate.metrics.pass_at import PassAt
+from passhat.stats.estimate.metrics.pass_hat import PassHat, Rate
+
+__all__ = [
+    "CountMetric",
+    "Delta",
+    "FirstAll",
+    "FirstAny",
+    "GPass",
+    "Metric",
+    "OrderedMetric",
+    "PassAt",
+    "PassHat",
+    "Rate",
+    "Window",
+]

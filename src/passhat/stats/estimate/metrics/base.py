@@ -1,0 +1,100 @@
+"""What every metric can say about itself.
+
+A metric is one of three kinds, by what it needs to see:
+
+- :class:`CountMetric`: a value per task that depends on n and c alone, averaged over tasks;
+- :class:`OrderedMetric`: a value per task that depends on the order of its attempts;
+- ``delta^k``, the one that is a function of two task averages.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from passhat.errors import MetricError
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.outcomes.order import Sequences
+
+__all__ = ["CountMetric", "Metric", "OrderedMetric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric(ABC):
+    """A word of the grammar, such as ``pass^4``."""
+
+    k: int
+
+    question: ClassVar[str]
+    formula: ClassVar[str]
+    paper: ClassVar[str]
+    lowest: ClassVar[float] = 0.0
+    highest: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise MetricError(f"{self}: k must be at least 1.")
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The word itself."""
+
+    @property
+    @abstractmethod
+    def estimator(self) -> str:
+        """How the value is made, in the few words a report prints."""
+
+    @property
+    def asks(self) -> str:
+        """The question with its k filled in."""
+        return self.question.format(k=self.k)
+
+    @abstractmethod
+    def python(self) -> str:
+        """Lines of Python, standard library only, that define ``value`` from ``cells``."""
+
+    @abstractmethod
+    def known(self, p: FloatArray) -> FloatArray:
+        """The metric's true value for each task, were its success rate exactly p."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class CountMetric(Metric):
+    """Depends on n and c of each task, and is averaged over tasks."""
+
+    @abstractmethod
+    def values(self, n: IntArray, c: IntArray) -> FloatArray:
+        """The unbiased value at each cell; n sorted, k <= n."""
+
+    @property
+    @abstractmethod
+    def cell_python(self) -> str:
+        """The value at one cell as Python, in terms of n, c and what ``set_up_python`` names."""
+
+    @property
+    def set_up_python(self) -> str:
+        """Lines that ``cell_python`` stands on."""
+        return f"from math import comb\nk = {self.k}"
+
+    def python(self) -> str:
+        return (
+            f"{self.set_up_python}\n"
+            "tasks = sum(h for n, c, h in cells)\n"
+            f"value = sum(h * {self.cell_python} for n, c, h in cells) / tasks"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedMetric(Metric):
+    """Depends on the order of attempts, and is averaged over tasks."""
+
+    needs_equal_n: ClassVar[bool] = False
+
+    @abstractmethod
+    def values(self, sequences: Sequences) -> FloatArray:
+        """1 or 0 for each task; k <= n."""

@@ -1,0 +1,69 @@
+"""delta^k: how much of pass^k is owed to tasks being unequal?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.metrics.base import Metric
+from passhat.stats.estimate.metrics.pass_hat import PassHat
+
+__all__ = ["Delta"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta(Metric):
+    """pass^k minus what a suite of equally hard tasks with the same mean would give.
+
+    By Jensen's inequality the truth lies between 0 (all tasks alike) and mu - mu^k (every task
+    always or never solved). The sample value may fall below 0.
+    """
+
+    question: ClassVar[str] = (
+        "How much higher is pass^{k} than if all tasks were equally hard at the same average?"
+    )
+    formula: ClassVar[str] = "delta^k = pass^k - (pass^1)^k,   0 <= delta^k <= mu - mu^k"
+    paper: ClassVar[str] = (
+        "The gap in Jensen's inequality (Jensen 1906) for p^k, with pass^k of Yao et al. 2024, "
+        "arXiv:2406.12045"
+    )
+    lowest: ClassVar[float] = -1.0
+
+    @property
+    def name(self) -> str:
+        return f"delta^{self.k}"
+
+    @property
+    def estimator(self) -> str:
+        return "pass^k - (pass^1)^k, each a task mean"
+
+    @property
+    def parts(self) -> tuple[PassHat, PassHat]:
+        """The two task averages that it is made of: pass^k and pass^1."""
+        return PassHat(self.k), PassHat(1)
+
+    def combine(self, pass_hat_k: float, mean: float) -> float:
+        """The gain from heterogeneity."""
+        return 0.0 if self.k == 1 else pass_hat_k - mean**self.k
+
+    def bounds(self, mean: float) -> tuple[float, float]:
+        """Between which values the truth must lie when the mean success rate is this."""
+        return 0.0, mean - mean**self.k
+
+    def known(self, p: FloatArray) -> FloatArray:
+        """One value for the whole set: delta is not an average over tasks."""
+        mean = float(np.mean(p))
+        return np.array([self.combine(float(np.mean(p**self.k)), mean)])
+
+    def python(self) -> str:
+        return (
+            "from math import comb\n"
+            f"k = {self.k}\n"
+            "tasks = sum(h for n, c, h in cells)\n"
+            "mean = sum(h * c / n for n, c, h in cells) / tasks\n"
+            "all_k = sum(h * comb(c, k) / comb(n, k) for n, c, h in cells) / tasks\n"
+            "value = all_k - mean**k"
+        )

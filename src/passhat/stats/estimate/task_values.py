@@ -1,0 +1,167 @@
+"""From outcomes to the values of a metric, task by task, under one way to fill in what is missing.
+
+Unordered metrics are evaluated once per cell of the histogram, ordered ones once per task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from passhat._display import counted, some
+from passhat.errors import InvalidValue, OrderUnknown, TooFewAttempts, UnequalAttempts
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
+from passhat.stats.outcomes import Completion, Histogram, Outcomes
+from passhat.stats.outcomes.order import Sequences
+
+__all__ = ["Completed", "TaskValues", "gap_notes", "values_by_task"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskValues:
+    """The different values a metric takes, and how many tasks have each."""
+
+    values: FloatArray
+    tasks: IntArray
+
+    @property
+    def mean(self) -> float:
+        """The macro average: every task counts once, however many attempts it had."""
+        return float(self.values @ self.tasks) / float(self.tasks.sum())
+
+
+@dataclass(slots=True)
+class Completed:
+    """Outcomes in which nothing is missing any more; the histogram is counted only once."""
+
+    outcomes: Outcomes
+    completion: Completion
+    _histogram: Histogram | None = field(default=None, init=False)
+    _sequences: Sequences | None = field(default=None, init=False)
+
+    @property
+    def histogram(self) -> Histogram:
+        if self._histogram is None:
+            self._histogram = self.outcomes.histogram(self.completion)
+        return self._histogram
+
+    @property
+    def attempts(self) -> int:
+        """Attempts over all tasks."""
+        return int(self.histogram.n @ self.histogram.tasks)
+
+    @property
+    def sequences(self) -> Sequences:
+        if self._sequences is None:
+            if self.outcomes.order is None:
+                raise OrderUnknown(
+                    "the order of the attempts is not known, and this metric needs it.",
+                    hint="Give the attempts a whole number each in a column 'trial', or ask for "
+                    "pass@k or pass^k, which need no order. Of more than a million attempts in a "
+                    "store or Parquet file only counts are kept, unless read with --one-by-one.",
+                )
+            self._sequences = self.outcomes.order.completed(self.completion)
+        return self._sequences
+
+    def per_task(self, metric: Metric) -> FloatArray:
+        """The value of a metric for every task, in the order of the tasks."""
+        if isinstance(metric, OrderedMetric):
+            return metric.values(self.sequences)
+        if not isinstance(metric, CountMetric):
+            raise InvalidValue(
+                f"{metric} has no value on a single task: it is made of two averages over all "
+                "tasks.",
+                hint=f"Ask for what it is made of: pass^{metric.k} and pass^1.",
+            )
+        cells = self.histogram
+        places = cells.places(*self.outcomes.counts(self.completion))
+        return metric.values(cells.n, cells.c)[places]
+
+    def supporting(self, metric: Metric, *, drop_short: bool) -> Completed:
+        """What the metric can be asked of: all tasks, or an error that names the short ones.
+
+        With ``drop_short`` the tasks that have fewer than k attempts are left out instead.
+        """
+        if int(self.histogram.n[0]) >= metric.k:
+            return self
+        n, _ = self.outcomes.counts(self.completion)
+        short = n < metric.k
+        if drop_short and not short.all():
+            return Completed(self.outcomes.take(~short), self.completion)
+        raise _too_few(self.outcomes, metric, n, self.completion)
+
+    def of(self, metric: Metric) -> TaskValues:
+        """The values of a metric that is an average over tasks."""
+        if isinstance(metric, CountMetric):
+            cells = self.histogram
+            return TaskValues(metric.values(cells.n, cells.c), cells.tasks)
+        if isinstance(metric, OrderedMetric):
+            sequences = self.sequences
+            if metric.needs_equal_n:
+                _refuse_unequal(metric, sequences.lengths)
+            values, tasks = np.unique(metric.values(sequences), return_counts=True)
+            return TaskValues(values, tasks)
+        raise InvalidValue(f"{metric} is not an average over tasks.")
+
+
+def values_by_task(
+    outcomes: Outcomes, metric: Metric, completion: Completion = Completion.AS_FAILED
+) -> FloatArray:
+    """One unbiased value per task, in their order; refuses when a task has too few attempts.
+
+    For looking at tasks one by one, to pair them or to take them in a drawn order. Where an
+    average is enough, :class:`Completed` needs only the histogram.
+    """
+    return Completed(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
+
+
+def gap_notes(outcomes: Outcomes, metric: Metric) -> tuple[str, ...]:
+    """Say so where attempts that an ordered metric takes do not follow each other."""
+    if outcomes.order is None or not isinstance(metric, OrderedMetric):
+        return ()
+    tasks = outcomes.order.gaps_before(None if metric.needs_equal_n else metric.k)
+    if not tasks:
+        return ()
+    return (
+        f"{counted(tasks, 'task')} with a gap in the numbers of the attempts: {metric} takes those "
+        "that are there, in their order",
+    )
+
+
+def _too_few(
+    outcomes: Outcomes, metric: Metric, n: IntArray, completion: Completion
+) -> TooFewAttempts:
+    short = np.flatnonzero(n < metric.k)
+    named = [f"{outcomes.tasks[i]} has {n[i]}" for i in short[:5].tolist()]
+    more = f" and {len(short) - 5:,} more" if len(short) > 5 else ""
+    kind = "scored attempts" if completion is Completion.DROPPED else "attempts"
+    largest = int(n.min())
+    ways = []
+    if largest >= 1:
+        ways.append(f"ask for k up to {largest} (-k {largest})")
+    if len(short) < len(outcomes):
+        ways.append("leave the short tasks out (--drop-short, or drop_short=True)")
+    ways.append("make more attempts")
+    if isinstance(metric, CountMetric):
+        ways.append(f"ask what more would do (passhat forecast SOURCE --metric {metric})")
+    return TooFewAttempts(
+        f"{metric} needs {metric.k:,} {kind} on every task; {counted(len(short), 'task')} of "
+        f"{len(outcomes):,} {'has' if len(short) == 1 else 'have'} fewer: "
+        f"{some(named)}{more}. What {metric.k:,} attempts would do there was not observed.",
+        k=metric.k,
+        largest_k=largest,
+        tasks=[outcomes.tasks[i] for i in short.tolist()],
+        hint=f"You can {', or '.join(ways)}.",
+    )
+
+
+def _refuse_unequal(metric: Metric, lengths: IntArray) -> None:
+    low, high = int(lengths.min()), int(lengths.max())
+    if low != high:
+        raise UnequalAttempts(
+            f"{metric} needs the same number of attempts on every task; here they go from {low} "
+            f"to {high}, and more attempts mean more chances for a streak.",
+            hint=f"Ask for first^{metric.k}, which looks at the first {metric.k} attempts only.",
+        )

@@ -1,0 +1,22 @@
+"""Beyond n: what k attempts would do when only n were made, as a band and as lines.
+
+``forecast`` is also ``passhat.forecast``. The room is called forecasts, so that no module hides
+the function.
+"""
+
+from passhat.stats.forecast.forecast_result import SCHEMA, Forecast
+from passhat.stats.forecast.forecaster import forecast, forecast_all, forecast_curve
+from passhat.stats.forecast.inverse import Reach, keeps, reaches
+from passhat.stats.forecast.lines import FORMULAS
+
+__all__ = [
+    "FORMULAS",
+    "SCHEMA",
+    "Forecast",
+    "Reach",
+    "forecast",
+    "forecast_all",
+    "forecast_curve",
+    "keeps",
+    "reaches",
+]

@@ -1,0 +1,154 @@
+"""The forecast turned round: which k reaches a target, surely and possibly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from passhat._display import html_table
+from passhat.errors import InvalidValue
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
+from passhat.stats.forecast.views import Views, asked_of, cells_for
+from passhat.stats.outcomes import Outcomes, Run
+
+__all__ = ["FURTHEST", "Reach", "keeps", "reaches"]
+
+FURTHEST = 1_000_000
+"""The largest k that is looked at."""
+
+_EXACT_TO = 100  # beyond, k is found to 1%, rounded to the careful side
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The k at which a target is met.
+
+    Attributes
+    ----------
+    family : {"pass@", "pass^"}
+        For ``pass@``: the smallest k with pass@k at the target or above. For ``pass^``: the
+        largest k with pass^k at the target or above.
+    target : float
+        The value wanted.
+    surely : int or None
+        By the band's lower end.
+    possibly : int or None
+        By its upper end. ``None``: at no k up to ``furthest``.
+    level : float
+        The confidence of the band, for each k by itself.
+    furthest : int
+        The largest k looked at; for ``pass^`` this number means "this or more".
+    """
+
+    family: str
+    target: float
+    surely: int | None
+    possibly: int | None
+    level: float
+    furthest: int = FURTHEST
+
+    def __str__(self) -> str:
+        if self.family == "pass@":
+            return (
+                f"pass@k reaches {self.target:g} {self._from(self.surely, 'surely')}, "
+                f"{self._from(self.possibly, 'possibly')} ({self.level:.0%} band)"
+            )
+        return (
+            f"pass^k stays at {self.target:g} or above {self._up_to(self.surely, 'surely')}, "
+            f"{self._up_to(self.possibly, 'possibly')} ({self.level:.0%} band)"
+        )
+
+    def _from(self, k: int | None, how: str) -> str:
+        if k is None:
+            return f"{how} at no k up to {self.furthest:,}"
+        return f"{how} from k = {k:,} on"
+
+    def _up_to(self, k: int | None, how: str) -> str:
+        if k is None:
+            return f"{how} at no k"
+        more = " and beyond" if k >= self.furthest else ""
+        return f"{how} up to k = {k:,}{more}"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self.to_dict().items()]
+        return html_table(str(self), ("", ""), rows)
+
+    def to_dict(self) -> dict[str, object]:
+        data: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data["sentence"] = str(self)
+        return data
+
+
+def reaches(
+    source: Outcomes | Run, target: float, *, level: float = 0.95, missing: str = "bound"
+) -> Reach:
+    """The smallest k with pass@k >= target: how many tries must be paid for.
+
+    Two agents are told apart best where pass@k is near 0.5: ask for that target to plan k.
+
+    Examples
+    --------
+    >>> from passhat.stats.outcomes import Outcomes
+    >>> print(reaches(Outcomes.from_counts(8, [1, 2, 3, 4, 5, 6, 7] * 8), 0.9))
+    pass@k reaches 0.9 surely from k = 7 on, possibly from k = 4 on (95% band)
+    """
+    views = _views(source, PassAt(FURTHEST), target, level, missing)
+    return Reach(
+        "pass@",
+        target,
+        _first(lambda k: views.low(PassAt(k)) >= target, careful=True),
+        _first(lambda k: views.high(PassAt(k)) >= target, careful=False),
+        level,
+    )
+
+
+def keeps(
+    source: Outcomes | Run, target: float, *, level: float = 0.95, missing: str = "bound"
+) -> Reach:
+    """The largest k with pass^k >= target: how many times in a row can be promised.
+
+    Examples
+    --------
+    >>> from passhat.stats.outcomes import Outcomes
+    >>> print(keeps(Outcomes.from_counts(8, [8, 8, 8, 7] * 10), 0.8))
+    pass^k stays at 0.8 or above surely up to k = 3, possibly up to k = 15 (95% band)
+    """
+    views = _views(source, PassHat(FURTHEST), target, level, missing)
+    return Reach(
+        "pass^",
+        target,
+        _before(_first(lambda k: views.low(PassHat(k)) < target, careful=False)),
+        _before(_first(lambda k: views.high(PassHat(k)) < target, careful=True)),
+        level,
+    )
+
+
+def _views(
+    source: Outcomes | Run, furthest: CountMetric, target: float, level: float, missing: str
+) -> Views:
+    if not 0 < target < 1:
+        raise InvalidValue(
+            f"the target must lie between 0 and 1, not {target:g}.", hint="For example 0.9."
+        )
+    return Views.of(cells_for(asked_of(source), missing), [furthest], level)
+
+
+def _first(holds: Callable[[int], bool], *, careful: bool) -> int | None:
+    """The smallest k from which on it holds; ``careful`` says to which side k may be rounded."""
+    if holds(1):
+        return 1
+    if not holds(FURTHEST):
+        return None
+    no, yes = 1, FURTHEST
+    while yes - no > max(1, no // _EXACT_TO):
+        middle = min(max(round(math.sqrt(no * yes)), no + 1), yes - 1)
+        no, yes = (no, middle) if holds(middle) else (middle, yes)
+    return yes if careful else no + 1
+
+
+def _before(k: int | None) -> int | None:
+    """The last k before; ``None`` when there is none."""
+    if k is None:
+        return FURTHEST
+    return None if k == 1 else k - 1

@@ -1,0 +1,220 @@
+"""What a gate found: one verdict per rule, and one for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from passhat._display import html_table, number
+from passhat.stats.gate.rules import Measure, Missing, Rule
+
+__all__ = ["SCHEMA", "GateResult", "GateVerdict", "RuleResult", "verdict_of"]
+
+SCHEMA = "passhat.gate/1"
+
+
+class GateVerdict(StrEnum):
+    """Where a rule stands."""
+
+    SHOWN = "shown"
+    REFUTED = "refuted"
+    NOT_SETTLED = "not settled"
+
+    @property
+    def sign(self) -> str:
+        """A shape for each, so that nobody depends on colour."""
+        return {"shown": "✓", "refuted": "✗", "not settled": "?"}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule and where it stands.
+
+    Attributes
+    ----------
+    rule : Rule
+        What was asked.
+    verdict : GateVerdict
+        Shown when the whole interval meets the limit, refuted when none of it does.
+    value : float
+        The estimate; for a relative rule the lift over the other run.
+    low, high : float or None
+        One-sided bounds at ``level`` each; ``None`` for what was counted and not estimated.
+    level : float or None
+        One-sided confidence.
+    about : str
+        What the verdict speaks about: new tasks, this suite, or this run as it was.
+    tasks, attempts : int
+        What it rests on.
+    advice : str or None
+        What should settle a rule that is not settled.
+    notes : tuple of str
+        What a reader must know besides.
+    """
+
+    rule: Rule
+    verdict: GateVerdict
+    value: float
+    low: float | None
+    high: float | None
+    level: float | None
+    about: str
+    tasks: int
+    attempts: int
+    advice: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def evidence(self) -> str:
+        """The number and its bounds, in words."""
+        lift = self.rule.relative
+        value = _shown(self.value, self.rule, signed=lift)
+        what = f"lift over base {value}" if lift else f"{self.rule.subject} is {value}"
+        if self.low is None or self.high is None or self.level is None:
+            return f"{what} ({self.about})"
+        return (
+            f"{what}, at least {_shown(self.low, self.rule, signed=lift)} and at most "
+            f"{_shown(self.high, self.rule, signed=lift)} ({self.level:.0%} one-sided each; about "
+            f"{self.about})"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Verdict, evidence and what to do, in one line."""
+        more = "" if self.advice is None else f"; {self.advice}"
+        return f"{self.verdict}: {self.rule}; {self.evidence}{more}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "rule": str(self.rule),
+            "verdict": str(self.verdict),
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "about": self.about,
+            "tasks": self.tasks,
+            "attempts": self.attempts,
+            "advice": self.advice,
+            "notes": list(self.notes),
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """All rules of a gate.
+
+    Attributes
+    ----------
+    name : str
+        The run that was judged.
+    base : str or None
+        The run it was compared with.
+    results : tuple of RuleResult
+        One per rule, in the order of the rules.
+    missing_policy : str
+        How attempts without a verdict were counted.
+    absent : int
+        Attempts that were planned and are not there at all.
+    notes : tuple of str
+        What a reader must know besides.
+    """
+
+    name: str
+    base: str | None
+    results: tuple[RuleResult, ...]
+    missing_policy: str
+    absent: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether planned attempts are absent, or more are missing than a rule allows."""
+        return self.absent > 0 or any(
+            isinstance(found.rule.subject, Missing) and found.verdict is GateVerdict.REFUTED
+            for found in self.results
+        )
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Refuted when any rule is, shown when all are."""
+        verdicts = {found.verdict for found in self.results}
+        if GateVerdict.REFUTED in verdicts:
+            return GateVerdict.REFUTED
+        return GateVerdict.SHOWN if verdicts == {GateVerdict.SHOWN} else GateVerdict.NOT_SETTLED
+
+    @property
+    def exit_code(self) -> int:
+        """0 all shown, 1 any refuted, 3 neither; 4 before all of them when attempts are lost.
+
+        An incomplete run comes first: mend it, then judge it.
+        """
+        if self.incomplete:
+            return 4
+        return {GateVerdict.SHOWN: 0, GateVerdict.REFUTED: 1, GateVerdict.NOT_SETTLED: 3}[
+            self.verdict
+        ]
+
+    @property
+    def headline(self) -> str:
+        """The sentence before any table."""
+        counts = [
+            f"{sum(found.verdict is verdict for found in self.results)} {verdict}"
+            for verdict in GateVerdict
+            if any(found.verdict is verdict for found in self.results)
+        ]
+        ending = f" The run is incomplete{self._absent_text()}." if self.incomplete else ""
+        return f"{self.verdict.capitalize()}: {', '.join(counts)}.{ending}"
+
+    def _absent_text(self) -> str:
+        return f": {self.absent:,} planned attempts are absent" if self.absent else ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.headline}"]
+        for found in self.results:
+            lines.append(f"  {found.verdict.sign} {found.sentence}")
+            lines += [f"      {note}" for note in found.notes]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(found.verdict), str(found.rule), found.evidence, found.advice or "")
+            for found in self.results
+        ]
+        return html_table(
+            f"{self.name}: {self.headline}", ("verdict", "rule", "evidence", "what next"), rows
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "base": self.base,
+            "verdict": str(self.verdict),
+            "exit_code": self.exit_code,
+            "incomplete": self.incomplete,
+            "absent": self.absent,
+            "missing_policy": self.missing_policy,
+            "headline": self.headline,
+            "rules": [found.to_dict() for found in self.results],
+            "notes": list(self.notes),
+        }
+
+
+def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:
+    """Shown when both ends meet the limit, refuted when neither does."""
+    ends = {rule.sign.holds(low, rule.limit), rule.sign.holds(high, rule.limit)}
+    if ends == {True}:
+        return GateVerdict.SHOWN
+    return GateVerdict.REFUTED if ends == {False} else GateVerdict.NOT_SETTLED
+
+
+def _shown(value: float, rule: Rule, *, signed: bool) -> str:
+    """Shares with three digits, missing in percent, money and time with what they need."""
+    plus = "+" if signed and value >= 0 else ""
+    if isinstance(rule.subject, Missing):
+        return f"{value:.1%}"
+    if isinstance(rule.subject, Measure):
+        return f"{plus}{value:,.4g}"
+    return f"{plus}{number(value)}"

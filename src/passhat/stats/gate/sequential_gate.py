@@ -1,0 +1,322 @@
+"""The gate on a run that is still going on: looked at after every task, right at every look.
+
+Tasks are taken in an order drawn beforehand. A task counts once all its attempts are in; one that
+is next and still running is waited for, because what finishes first is not like the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from passhat._display import counted, some
+from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.gate.decision import GateOptions
+from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult
+from passhat.stats.gate.rules import Measure, Missing, Rule, Sign, parse_rule
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.sequential import ConfidenceSequence, consumption_order
+
+__all__ = ["About", "Look", "Watcher"]
+
+About = Literal["this suite", "new tasks"]
+
+_WAYS = {
+    MissingPolicy.BOUND: (Completion.AS_FAILED, Completion.AS_PASSED),
+    MissingPolicy.FAIL: (Completion.AS_FAILED, Completion.AS_FAILED),
+    MissingPolicy.EXCLUDE: (Completion.DROPPED, Completion.DROPPED),
+}
+"""What the lower and the upper bound take missing attempts for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a growing run found.
+
+    Attributes
+    ----------
+    result : GateResult
+        The verdicts so far.
+    used, tasks : int
+        Tasks taken so far, and planned.
+    waiting : str or None
+        What the next task waits for; ``None`` when all are in.
+    """
+
+    result: GateResult
+    used: int
+    tasks: int
+    waiting: str | None
+
+    @property
+    def complete(self) -> bool:
+        return self.used == self.tasks
+
+    @property
+    def settled(self) -> bool:
+        """Whether going on could not change the answer any more."""
+        return _settled(self.result)
+
+    def __str__(self) -> str:
+        waiting = "" if self.waiting is None else f"; waiting for {self.waiting}"
+        return (
+            f"{self.used:,} of {counted(self.tasks, 'task')} used, {self.result.verdict}{waiting}"
+        )
+
+
+def _settled(result: GateResult) -> bool:
+    return result.incomplete or result.verdict is not GateVerdict.NOT_SETTLED
+
+
+class Watcher:
+    """Looks at a run again and again, and remembers what it has used.
+
+    Parameters
+    ----------
+    rules : iterable of str or Rule
+        Rules on metrics and on missing attempts.
+    tasks : int or sequence of str
+        How many tasks are planned, or their ids. With the ids the order is known from the start;
+        with a number it is known once every task has been seen.
+    attempts : int
+        Attempts planned for every task.
+    options : GateOptions
+        Level, missing policy.
+    against : Outcomes, optional
+        What ``base`` stands for; complete.
+    about : {"this suite", "new tasks"}
+        What all planned tasks would read, or tasks like them.
+    seed : int
+        Draws the order.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[str | Rule],
+        *,
+        tasks: int | Sequence[str],
+        attempts: int,
+        options: GateOptions | None = None,
+        against: Outcomes | None = None,
+        about: About = "this suite",
+        seed: int = 0,
+    ) -> None:
+        self._options = options or GateOptions()
+        self._rules = [parse_rule(rule) for rule in rules]
+        self._tasks = tasks if isinstance(tasks, int) else len(tasks)
+        self._attempts = attempts
+        self._base = against
+        self._about = about
+        self._seed = seed
+        self._order = None if isinstance(tasks, int) else consumption_order(tasks, seed)
+        self._used = 0
+        self._missing = 0
+        _refuse_unwatchable(self._rules, self._tasks, attempts, against)
+        total = self._tasks if about == "this suite" else None
+        self._tracks = [
+            _Track(rule, rule.subject, self._options.level, total)
+            for rule in self._rules
+            if isinstance(rule.subject, Metric)
+        ]
+
+    def look(self, run: Run) -> Look:
+        """Take the tasks that have become complete, in the drawn order."""
+        outcomes = run.outcomes
+        where = {task: index for index, task in enumerate(outcomes.tasks)}
+        made, _ = outcomes.counts(Completion.AS_FAILED)
+        self._know_order(outcomes.tasks)
+        ready: list[int] = []
+        waiting = None
+        for task in (self._order or ())[self._used :]:
+            index = where.get(task)
+            if index is None or made[index] < self._attempts:
+                there = 0 if index is None else int(made[index])
+                waiting = f"{task}, which has {there} of {self._attempts} attempts"
+                break
+            ready.append(index)
+        if self._order is None:
+            waiting = (
+                f"the ids of all {self._tasks:,} tasks, of which {len(where):,} have been seen (a "
+                "list of the ids makes it possible to start before)"
+            )
+        if ready and not _settled(self._result(run)):
+            self._take(run, outcomes.take(np.array(ready)))
+        return Look(self._result(run), self._used, self._tasks, waiting)
+
+    def _know_order(self, seen: Sequence[str]) -> None:
+        if self._order is None and len(seen) == self._tasks:
+            self._order = consumption_order(seen, self._seed)
+        planned = self._tasks if self._order is None else set(self._order)
+        strange = [] if isinstance(planned, int) else [task for task in seen if task not in planned]
+        if strange or len(seen) > self._tasks:
+            raise InvalidValue(
+                f"the source holds tasks that were not planned"
+                f"{': ' + some(strange) if strange else ''} ({len(seen):,} tasks, "
+                f"{self._tasks:,} planned).",
+                hint="The plan must be made beforehand: start again with the right --tasks.",
+            )
+
+    def _take(self, run: Run, chosen: Outcomes) -> None:
+        """Take tasks one by one, and none after the one that settles it.
+
+        So the answer does not depend on how many tasks happened to be ready at a look.
+        """
+        policy = MissingPolicy.of(self._options.missing)
+        values = [track.values(chosen, self._base, policy) for track in self._tracks]
+        for index, missing in enumerate(chosen.missing.tolist()):
+            for track, (low, high) in zip(self._tracks, values, strict=True):
+                track.take(low[index], high[index])
+            self._used += 1
+            self._missing += missing
+            if _settled(self._result(run)):
+                return
+
+    def _result(self, run: Run) -> GateResult:
+        tracks = iter(self._tracks)
+        results = tuple(
+            self._missing_result(rule)
+            if isinstance(rule.subject, Missing)
+            else self._metric_result(next(tracks))
+            for rule in self._rules
+        )
+        return GateResult(
+            run.name,
+            None if self._base is None else "base",
+            results,
+            self._options.missing,
+            notes=(
+                f"{self._used:,} of {counted(self._tasks, 'task')} used, in an order drawn "
+                f"beforehand (seed {self._seed}); the bounds hold at every look",
+            ),
+        )
+
+    def _metric_result(self, track: _Track) -> RuleResult:
+        low, value, high = track.bounds
+        verdict = track.verdict
+        open_text = f"{self._tasks - self._used:,} planned tasks are still to come"
+        if self._used == self._tasks:
+            open_text = "all planned tasks are in: only more tasks would settle it"
+        return RuleResult(
+            track.rule,
+            verdict,
+            value,
+            low,
+            high,
+            self._options.level,
+            self._about,
+            self._used,
+            self._used * self._attempts,
+            open_text if verdict is GateVerdict.NOT_SETTLED else None,
+        )
+
+    def _missing_result(self, rule: Rule) -> RuleResult:
+        """Judged on the tasks used so far; refuted once no later task could mend it."""
+        made = self._used * self._attempts
+        share = self._missing / made if made else 0.0
+        lost_for_good = self._missing / (self._tasks * self._attempts)
+        if not rule.sign.holds(lost_for_good, rule.limit):
+            verdict = GateVerdict.REFUTED
+        elif made and rule.sign.holds(share, rule.limit):
+            verdict = GateVerdict.SHOWN
+        else:
+            verdict = GateVerdict.NOT_SETTLED
+        about = "the tasks used so far"
+        return RuleResult(rule, verdict, share, None, None, None, about, self._used, made)
+
+
+class _Track:
+    """The two one-sided sequences of one rule.
+
+    A lift d lies between -1 and 1; it is followed as (d + 1) / 2.
+    """
+
+    def __init__(self, rule: Rule, metric: Metric, level: float, total: int | None) -> None:
+        self.rule = rule
+        self._metric = metric
+        self._limit = (rule.limit + 1) / 2 if rule.relative else rule.limit
+        limits = [self._limit]
+        self._lower = ConfidenceSequence(level, sides="lower", total=total, thresholds=limits)
+        self._upper = ConfidenceSequence(level, sides="upper", total=total, thresholds=limits)
+
+    def values(
+        self, chosen: Outcomes, base: Outcomes | None, policy: MissingPolicy
+    ) -> tuple[list[float], list[float]]:
+        """What each task is worth to the lower and to the upper bound, between 0 and 1."""
+        pessimist, optimist = _WAYS[policy]
+        low = values_by_task(chosen, self._metric, pessimist)
+        high = values_by_task(chosen, self._metric, optimist)
+        if self.rule.relative:
+            assert base is not None
+            theirs = _same_tasks(base, chosen.tasks)
+            low = (low - values_by_task(theirs, self._metric, optimist) + 1) / 2
+            high = (high - values_by_task(theirs, self._metric, pessimist) + 1) / 2
+        return _clipped(low), _clipped(high)
+
+    def take(self, low: float, high: float) -> None:
+        self._lower.update(low)
+        self._upper.update(high)
+
+    @property
+    def bounds(self) -> tuple[float, float, float]:
+        """Lower bound, value so far, upper bound, in the units of the rule."""
+        low, high = self._lower.bounds, self._upper.bounds
+        value = 0.0 if low.mean is None else low.mean
+        if self.rule.relative:
+            return 2 * low.low - 1, 2 * value - 1, 2 * high.high - 1
+        return low.low, value, high.high
+
+    @property
+    def verdict(self) -> GateVerdict:
+        # "at most t" is the denial of "above t", "below t" that of "at least t".
+        strict = self.rule.sign in (Sign.ABOVE, Sign.AT_MOST)
+        above = self._lower.decide(self._limit, strict=strict) == "shown"
+        below = self._upper.decide(self._limit, strict=strict) == "refuted"
+        if not self.rule.sign.wants_more:
+            above, below = below, above
+        if above:
+            return GateVerdict.SHOWN
+        return GateVerdict.REFUTED if below else GateVerdict.NOT_SETTLED
+
+
+def _clipped(values: FloatArray) -> list[float]:
+    inside: list[float] = np.clip(values, 0.0, 1.0).tolist()
+    return inside
+
+
+def _same_tasks(base: Outcomes, tasks: Sequence[str]) -> Outcomes:
+    where = {task: index for index, task in enumerate(base.tasks)}
+    unknown = [task for task in tasks if task not in where]
+    if unknown:
+        raise InvalidValue(
+            f"base has no attempts at {some(unknown)}, so the lift there is unknown.",
+            hint="Compare with a run of the same suite.",
+        )
+    return base.take(np.array([where[task] for task in tasks]))
+
+
+def _refuse_unwatchable(
+    rules: Sequence[Rule], tasks: int, attempts: int, base: Outcomes | None
+) -> None:
+    if tasks < 1 or attempts < 1:
+        raise InvalidValue("tasks and attempts that are planned must be at least 1.")
+    for rule in rules:
+        if isinstance(rule.subject, Measure):
+            raise InvalidValue(
+                f"'{rule}' cannot be watched: {rule.subject.name} has no upper limit, so no bound "
+                "holds at every look.",
+                hint="Judge it when the run is over, without --watch.",
+            )
+        if rule.relative and base is None:
+            raise InvalidValue(
+                f"'{rule}' compares with base, and there is none.", hint="Name it with --against."
+            )
+        if isinstance(rule.subject, Metric) and rule.subject.k > attempts:
+            raise InvalidValue(
+                f"'{rule}' needs {rule.subject.k} attempts per task; {attempts} are planned."
+            )

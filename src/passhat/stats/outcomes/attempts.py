@@ -1,0 +1,144 @@
+"""Attempts in columns: a million of them fit in memory, and each can still be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
+from passhat.stats.outcomes.vocabulary import Verdict, failure_category, missing_reason, own_words
+
+__all__ = ["MEASURES", "Attempt", "Attempts", "Coded"]
+
+MEASURES = ("seconds", "steps", "tokens", "cost")
+"""What may be known of an attempt besides its verdict; NaN is "not recorded", never zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One fresh try of an agent at a task."""
+
+    task: str
+    number: int
+    verdict: Verdict
+    why: str | None = None
+    detail: str | None = None
+    measures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    extras: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def id(self) -> str:
+        """The name that can be pasted back anywhere, as in ``retail/012#3``."""
+        return f"{self.task}#{self.number}"
+
+    def __str__(self) -> str:
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.id} {self.verdict}{why}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "task": self.task,
+            "attempt": self.number,
+            "passed": None if self.verdict is Verdict.MISSING else bool(self.verdict),
+            "category": self.why if self.verdict is Verdict.FAILED else None,
+            "reason": self.why if self.verdict is Verdict.MISSING else None,
+            "detail": self.detail,
+            **{name: self.measures.get(name) for name in MEASURES},
+            **self.extras,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A text column with few different values: each value once, and a number per row."""
+
+    values: tuple[str, ...]
+    codes: IntArray
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.codes[row])]
+
+    def take(self, rows: IntArray) -> Coded:
+        return Coded(self.values, self.codes[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempts:
+    """All attempts of a run, task after task, in the order of attempts within a task.
+
+    Parameters
+    ----------
+    tasks : tuple of str
+        Task ids.
+    starts : array
+        Rows ``starts[i]`` to ``starts[i + 1]`` belong to task i.
+    verdicts : array
+        1 passed, 0 failed, -1 missing.
+    detail : Coded, optional
+        What the source said about a failed or missing attempt, in its own words.
+    measures : mapping
+        Seconds, steps, tokens, cost; NaN where not recorded.
+    answers : array, optional
+        A hash of each answer, 0 where unknown.
+    extras : mapping
+        What else a source knows of each attempt, as text: its seed, where its transcript is.
+    """
+
+    tasks: tuple[str, ...]
+    starts: IntArray
+    verdicts: VerdictArray
+    detail: Coded | None = None
+    measures: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
+    answers: IntArray | None = None
+    extras: Mapping[str, Coded] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        for index in range(len(self.tasks)):
+            yield from self.of(index)
+
+    def of(self, index: int) -> Iterator[Attempt]:
+        """The attempts at one task."""
+        start, stop = int(self.starts[index]), int(self.starts[index + 1])
+        for row in range(start, stop):
+            yield self._attempt(self.tasks[index], row - start + 1, row)
+
+    def _attempt(self, task: str, number: int, row: int) -> Attempt:
+        verdict = Verdict(int(self.verdicts[row]))
+        detail = self.detail[row] if self.detail is not None else ""
+        measures = {
+            name: float(column[row])
+            for name, column in self.measures.items()
+            if not np.isnan(column[row])
+        }
+        extras = {name: text for name, column in self.extras.items() if (text := column[row])}
+        return Attempt(
+            task,
+            number,
+            verdict,
+            None if verdict is Verdict.PASSED else str(_why(verdict, detail)),
+            own_words(detail) or None,
+            MappingProxyType(measures),
+            MappingProxyType(extras),
+        )
+
+    def reasons(self, verdict: Verdict) -> dict[str, int]:
+        """Count failure categories (or missing reasons), most frequent first."""
+        rows = np.flatnonzero(self.verdicts == verdict)
+        counts: dict[str, int] = {}
+        unexplained = Coded(("",), np.zeros(len(self), np.int64))
+        words, codes = (self.detail or unexplained).values, (self.detail or unexplained).codes[rows]
+        for code, count in enumerate(np.bincount(codes, minlength=len(words)).tolist()):
+            if count:
+                why = str(_why(verdict, words[code]))
+                counts[why] = counts.get(why, 0) + count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _why(verdict: Verdict, detail: str) -> str:
+    return missing_reason(detail) if verdict is Verdict.MISSING else failure_category(detail)

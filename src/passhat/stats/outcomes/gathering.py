@@ -1,0 +1,392 @@
+"""Rows of a table, chunk by chunk, gathered into one set of attempts per agent and set-up.
+
+Nothing here opens a file: a reader hands over chunks of columns and turns a :class:`RowError`
+into file and line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from passhat._display import counted
+from passhat.stats.arrays import IntArray
+from passhat.stats.outcomes.attempts import Attempts, Coded
+from passhat.stats.outcomes.cells import (
+    HashColumn,
+    NumberColumn,
+    RowError,
+    TextColumn,
+    number_from,
+    parse_column,
+    whole_number_from,
+)
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.order import Order
+from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
+from passhat.stats.outcomes.sums import Sums
+from passhat.stats.outcomes.table import Outcomes
+from passhat.stats.outcomes.trials import SPLIT_HINT, Trials
+from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+
+__all__ = [
+    "RUN_COLUMNS",
+    "AttemptGatherer",
+    "Chunk",
+    "CountGatherer",
+    "Gathered",
+    "blame_notes",
+    "gathered_as",
+    "outcomes_of",
+]
+
+Chunk = Mapping[str, list[object]]
+"""Cells by column; all columns are equally long."""
+
+_MEASURES = MappingProxyType(
+    {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
+)
+"""What a table calls a measure, and what an attempt calls it."""
+
+RUN_COLUMNS = ("model", "suite", "temperature")
+"""Rows that differ in one of these belong to different runs."""
+
+_EXPECTED = MappingProxyType(
+    {
+        "success": "true or false, 1 or 0, a reward, or nothing for missing",
+        "n": "a whole number",
+        "c": "a whole number",
+        "missing": "a whole number",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """One agent under one set-up, as a table knows it."""
+
+    model: str | None
+    suite: str | None
+    temperature: float | None
+    outcomes: Outcomes
+    attempts: Attempts | None = None
+    notes: tuple[str, ...] = ()
+    sums: Sums | None = None
+
+
+class _Rows:
+    """What both kinds of table share: which run, task and slice a row belongs to."""
+
+    def __init__(self, columns: ColumnMap) -> None:
+        self.columns = columns
+        self.count = 0
+        self._task = TextColumn()
+        self._run = {word: TextColumn() for word in columns.used(*RUN_COLUMNS)}
+        self._slices = {name: TextColumn() for name in columns.slices}
+
+    def _add_shared(self, chunk: Chunk) -> int:
+        """Take the shared columns of a chunk and return how many rows it has."""
+        tasks = chunk[self.columns.meaning["task"]]
+        self._task.extend(tasks)
+        self._refuse_nameless()
+        for word, column in self._run.items():
+            cells = chunk[self.columns.meaning[word]]
+            column.extend(
+                self._numbers(word, cells, number_from) if word == "temperature" else cells
+            )
+        for name, column in self._slices.items():
+            column.extend(chunk[self.columns.slices[name]])
+        return len(tasks)
+
+    def _refuse_nameless(self) -> None:
+        code = self._task.code_of("")
+        if code is not None:
+            row = int(np.flatnonzero(self._task.codes == code)[0])
+            raise RowError(row, "the task id is empty.")
+
+    def _numbers(
+        self, word: str, cells: list[object], parse: Callable[[object], float]
+    ) -> list[float]:
+        return parse_column(
+            cells,
+            parse,
+            first_row=self.count,
+            named=f"column {self.columns.meaning[word]!r} (read as {word})",
+            expected=_EXPECTED.get(word, "a number"),
+        )
+
+    def _groups(self) -> Iterator[tuple[dict[str, str], IntArray]]:
+        """The rows of every run, in the order in which runs first appear."""
+        combined = np.zeros(self.count, np.int64)
+        for column in self._run.values():
+            combined = combined * len(column.values) + column.codes
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        for code in np.argsort(first).tolist():
+            rows = np.flatnonzero(inverse == code)
+            key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
+            yield key, rows
+
+    def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
+        """Number the tasks of one run from 0 in order of appearance."""
+        codes = self._task.codes[rows]
+        found, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        appearance = np.argsort(first)
+        rank = np.empty_like(appearance)
+        rank[appearance] = np.arange(len(found))
+        values = self._task.values
+        return rank[inverse], tuple(values[code] for code in found[appearance].tolist())
+
+    def _labels(self, rows: IntArray, task: IntArray, tasks: int) -> dict[str, tuple[str, ...]]:
+        """One label per task; a task whose rows disagree is an error."""
+        labels = {}
+        for name, column in self._slices.items():
+            codes, values = column.codes[rows], column.values
+            chosen, source = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
+            # Written backwards, the first row of a task is written last and stays.
+            chosen[task[::-1]], source[task[::-1]] = codes[::-1], rows[::-1]
+            clash = np.flatnonzero(chosen[task] != codes)
+            if len(clash):
+                at = int(clash[0])
+                raise RowError(
+                    int(rows[at]),
+                    f"slice {name!r} is {values[codes[at]]!r} here and "
+                    f"{values[chosen[task[at]]]!r} earlier for the same task; a slice belongs to "
+                    "the task, not to the attempt.",
+                    other=int(source[task[at]]),
+                )
+            labels[name] = tuple(values[code] for code in chosen.tolist())
+        return labels
+
+
+class AttemptGatherer(_Rows):
+    """Gathers rows that are one attempt each.
+
+    Parameters
+    ----------
+    columns : ColumnMap
+        What each column was taken for.
+    pass_at : float, optional
+        The reward from which an attempt passes; ``None`` is 1, and refuses rewards above it.
+    extras : sequence of str
+        Columns that are kept with each attempt as they are.
+    first_trial : int, optional
+        The number of a task's first attempt, where that is known; otherwise 0 or 1, as it stands
+        there.
+    """
+
+    def __init__(
+        self,
+        columns: ColumnMap,
+        pass_at: float | None = None,
+        extras: Sequence[str] = (),
+        first_trial: int | None = None,
+    ) -> None:
+        super().__init__(columns)
+        self._first_trial = first_trial
+        self._extras = {name: TextColumn() for name in extras}
+        self._pass_at = pass_at
+        self._reward_words = RewardWords()
+        self._rewards = NumberColumn()
+        self._trial = TextColumn() if "trial" in columns.meaning else None
+        self._detail = TextColumn() if "failure" in columns.meaning else None
+        self._answers = HashColumn() if "answer" in columns.meaning else None
+        self._measures = {word: NumberColumn() for word in columns.used(*_MEASURES)}
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next rows."""
+        meaning = self.columns.meaning
+        size = self._add_shared(chunk)
+        lookup = self._reward_words.__getitem__
+        self._rewards.extend(self._numbers("success", chunk[meaning["success"]], lookup))
+        if self._trial is not None:
+            self._trial.extend(chunk[meaning["trial"]])
+        if self._detail is not None:
+            self._detail.extend(chunk[meaning["failure"]])
+        if self._answers is not None:
+            self._answers.extend(chunk[meaning["answer"]])
+        for word, column in self._measures.items():
+            column.extend(self._numbers(word, chunk[meaning[word]], number_from))
+        for name, texts in self._extras.items():
+            texts.extend(chunk[name])
+        self.count += size
+
+    def runs(self) -> list[Gathered]:
+        """Sort what was gathered into runs; each keeps the tasks in order of appearance."""
+        judged = verdicts_from_rewards(self._rewards.values, self._pass_at)
+        trials = (
+            None
+            if self._trial is None
+            else Trials(self._trial, gives_order=self.columns.trial_gives_order)
+        )
+        gathered = []
+        for key, rows in self._groups():
+            task, names = self._tasks_of(rows)
+            labels = self._labels(rows, task, len(names))
+            sorting = np.argsort(task, kind="stable")
+            if trials is not None:
+                trials.refuse_duplicates(rows, task, names)
+                sorting = np.lexsort((trials.rank[rows], task))
+            starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
+            attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
+            ordered = trials is not None and trials.ordered
+            numbers = None
+            if trials is not None and ordered:
+                numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
+            outcomes = outcomes_of(attempts, ordered=ordered, labels=labels, numbers=numbers)
+            notes = (*judged.notes, *blame_notes(_failure_words(attempts)))
+            gathered.append(gathered_as(key, outcomes, attempts, notes))
+        return gathered
+
+    def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
+        """Which attempt at its task each one is, from 0; ``None`` when that is its place."""
+        first = int(trial.min()) if self._first_trial is None else self._first_trial
+        places = np.arange(len(trial)) - np.repeat(starts[:-1], np.diff(starts))
+        if first not in (0, 1) or trial.min() < first or (trial - first == places).all():
+            return None
+        return trial - first
+
+    def _attempts(
+        self,
+        names: tuple[str, ...],
+        starts: IntArray,
+        rows: IntArray,
+        verdicts: np.ndarray[tuple[int], np.dtype[np.int8]],
+    ) -> Attempts:
+        detail, answers = self._detail, self._answers
+        return Attempts(
+            names,
+            starts,
+            verdicts[rows],
+            None if detail is None else Coded(detail.values, detail.codes[rows]),
+            MappingProxyType({_MEASURES[w]: c.values[rows] for w, c in self._measures.items()}),
+            None if answers is None else answers.values[rows],
+            MappingProxyType({n: Coded(c.values, c.codes[rows]) for n, c in self._extras.items()}),
+        )
+
+
+class CountGatherer(_Rows):
+    """Gathers rows that are one task each, with n attempts and c passes."""
+
+    def __init__(self, columns: ColumnMap) -> None:
+        super().__init__(columns)
+        self._counts = {word: NumberColumn() for word in columns.used("n", "c", "missing")}
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next rows."""
+        size = self._add_shared(chunk)
+        for word, column in self._counts.items():
+            cells = chunk[self.columns.meaning[word]]
+            column.extend(self._numbers(word, cells, whole_number_from))
+        self.count += size
+
+    def runs(self) -> list[Gathered]:
+        """Sort what was gathered into runs."""
+        counts = {word: column.values.astype(np.int64) for word, column in self._counts.items()}
+        missing = counts.get("missing", np.zeros(self.count, np.int64))
+        _refuse_impossible(counts["n"], counts["c"], missing)
+        gathered = []
+        for key, rows in self._groups():
+            task, names = self._tasks_of(rows)
+            _refuse_repeated(rows, task, names)
+            outcomes = Outcomes.from_counts(
+                counts["n"][rows],
+                counts["c"][rows],
+                names,
+                missing=missing[rows],
+                labels=self._labels(rows, task, len(names)),
+            )
+            gathered.append(gathered_as(key, outcomes))
+        return gathered
+
+
+def _refuse_impossible(n: IntArray, c: IntArray, missing: IntArray) -> None:
+    for broken, message in (
+        ((n < 0) | (c < 0) | (missing < 0), "n, c and missing cannot be negative."),
+        (c > n, "more passes (c) than attempts (n)."),
+        (n + missing < 1, "a task needs at least one attempt."),
+    ):
+        if broken.any():
+            row = int(np.flatnonzero(broken)[0])
+            raise RowError(row, f"n = {n[row]}, c = {c[row]}: {message}")
+
+
+def _refuse_repeated(rows: IntArray, task: IntArray, names: tuple[str, ...]) -> None:
+    if len(names) == len(rows):
+        return
+    _, first = np.unique(task, return_index=True)
+    again = int(np.setdiff1d(np.arange(len(rows)), first)[0])
+    raise RowError(
+        int(rows[again]),
+        f"task {names[task[again]]!r} was counted before.",
+        other=int(rows[first[task[again]]]),
+        hint=SPLIT_HINT,
+    )
+
+
+def outcomes_of(
+    attempts: Attempts,
+    *,
+    ordered: bool,
+    labels: Mapping[str, tuple[str, ...]],
+    numbers: IntArray | None = None,
+) -> Outcomes:
+    """Count the attempts of every task; ``numbers`` are those of :class:`Order`."""
+    per_task = np.diff(attempts.starts)
+    task = np.repeat(np.arange(len(per_task)), per_task)
+    passed = np.bincount(task[attempts.verdicts == Verdict.PASSED], minlength=len(per_task))
+    lost = np.bincount(task[attempts.verdicts == Verdict.MISSING], minlength=len(per_task))
+    return Outcomes(
+        attempts.tasks,
+        per_task - lost,
+        passed,
+        lost if lost.any() else None,
+        Order(attempts.verdicts, attempts.starts, numbers) if ordered else None,
+        MappingProxyType(dict(labels)),
+    )
+
+
+def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
+    """Say so when a source counts as failed what it explains with a fault of ours.
+
+    ``failures`` are the words given for failed attempts, with how often each was given.
+    """
+    reasons = set(MissingReason)
+    for word, count in failures.items():
+        if count and word.lower() in reasons:
+            yield (
+                f"{counted(count, 'attempt')} with failure {word!r} counted as "
+                "failed because the table says so; leave success empty to mark them missing"
+            )
+
+
+def _failure_words(attempts: Attempts) -> dict[str, int]:
+    """What the source said of failed attempts, in its own words."""
+    if attempts.detail is None:
+        return {}
+    words = attempts.detail.values
+    codes = attempts.detail.codes[attempts.verdicts == Verdict.FAILED]
+    return dict(zip(words, np.bincount(codes, minlength=len(words)).tolist(), strict=True))
+
+
+def gathered_as(
+    key: Mapping[str, str],
+    outcomes: Outcomes,
+    attempts: Attempts | None = None,
+    notes: tuple[str, ...] = (),
+    sums: Sums | None = None,
+) -> Gathered:
+    """What was gathered, with the columns that tell runs apart in their own types."""
+    temperature = float(key.get("temperature", "nan"))
+    return Gathered(
+        key.get("model") or None,
+        key.get("suite") or None,
+        None if math.isnan(temperature) else temperature,
+        outcomes,
+        attempts,
+        notes,
+        sums,
+    )

@@ -1,0 +1,74 @@
+"""How many tasks share the same (n, c): all that an unordered metric can see.
+
+A suite of a million tasks with 200 attempts each has at most 201 different cells, so a metric is
+evaluated 201 times and not a million times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.stats.arrays import IntArray
+
+__all__ = ["Histogram", "cells_of"]
+
+_DENSE_CELLS = 4_000_000
+"""Up to here counting into a dense table beats sorting, at 32 MB for the table."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Unique pairs (n, c), sorted, and the number of tasks at each."""
+
+    n: IntArray
+    c: IntArray
+    tasks: IntArray
+
+    @property
+    def size(self) -> int:
+        """How many tasks there are in all."""
+        return int(self.tasks.sum())
+
+    def places(self, n: IntArray, c: IntArray) -> IntArray:
+        """Which cell each task is in, for the tasks that were counted."""
+        low, high, width = int(self.n[0]), int(self.n[-1]), int(self.c.max()) + 1
+        if not _is_dense(low, high, width, len(n)):
+            return np.unique(np.stack((n, c), axis=1), axis=0, return_inverse=True)[1].ravel()
+        table = np.zeros((high - low + 1) * width, np.int64)
+        table[(self.n - low) * width + self.c] = np.arange(len(self.n))
+        found: IntArray = table[(n - low) * width + c]
+        return found
+
+    def to_dict(self) -> dict[str, list[int]]:
+        return {"n": self.n.tolist(), "c": self.c.tolist(), "tasks": self.tasks.tolist()}
+
+
+def cells_of(n: IntArray, c: IntArray) -> Histogram:
+    """Count tasks per (n, c); both one-dimensional and equally long. ValueError if c < 0."""
+    low, high, width = int(n.min()), int(n.max()), int(c.max()) + 1
+    if not _is_dense(low, high, width, len(n)):
+        return _sorted_cells(n, c)
+    if low == high:
+        counts = np.bincount(c)  # refuses c < 0 by itself
+        found = np.flatnonzero(counts)
+        return Histogram(np.full(len(found), low, np.int64), found, counts[found])
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    counts = np.bincount((n - low) * width + c)
+    found = np.flatnonzero(counts)
+    return Histogram(found // width + low, found % width, counts[found])
+
+
+def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:
+    """Whether a table of all cells there could be is small; Python's numbers never overflow."""
+    return (high - low + 1) * width <= max(_DENSE_CELLS, tasks)
+
+
+def _sorted_cells(n: IntArray, c: IntArray) -> Histogram:
+    """The same by sorting, for numbers too large to count into a table."""
+    if c.min() < 0:
+        raise ValueError("c < 0")
+    pairs, tasks = np.unique(np.stack((n, c), axis=1), axis=0, return_counts=True)
+    return Histogram(pairs[:, 0], pairs[:, 1], tasks)

@@ -1,0 +1,104 @@
+"""The attempts of every task in the order they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
+from passhat.stats.outcomes.vocabulary import Completion, Verdict
+
+__all__ = ["Order", "Sequences"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequences:
+    """Passed or not, attempt by attempt, one task after the other; nothing is missing here.
+
+    ``passed[starts[i]:starts[i + 1]]`` belongs to task i.
+    """
+
+    passed: BoolArray
+    starts: IntArray
+
+    @property
+    def lengths(self) -> IntArray:
+        return np.diff(self.starts)
+
+    def first(self, k: int) -> BoolArray:
+        """The first k attempts of every task, tasks x k; every task must have k."""
+        columns = self.starts[:-1, None] + np.arange(k)
+        taken: BoolArray = self.passed[columns]
+        return taken
+
+    def matrix(self) -> BoolArray:
+        """Tasks x n; every task must have the same n."""
+        return self.passed.reshape(len(self.starts) - 1, -1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """Verdicts (1 passed, 0 failed, -1 missing) laid end to end, task after task.
+
+    ``numbers`` says which attempt at its task each one is, from 0, where some in between are not
+    there; ``None`` where they follow each other without a gap, or nobody knows.
+    """
+
+    verdicts: VerdictArray
+    starts: IntArray
+    numbers: IntArray | None = None
+
+    def completed(self, completion: Completion) -> Sequences:
+        """Fill in, or close up over, the attempts without a verdict."""
+        if completion is Completion.AS_PASSED:
+            return Sequences(self.verdicts != Verdict.FAILED, self.starts)
+        passed = self.verdicts == Verdict.PASSED
+        if completion is Completion.AS_FAILED:
+            return Sequences(passed, self.starts)
+        scored = self.verdicts != Verdict.MISSING
+        before = np.concatenate(([0], np.cumsum(scored)))
+        return Sequences(passed[scored], before[self.starts])
+
+    def of(self, index: int) -> tuple[Verdict, ...]:
+        """The verdicts of one task."""
+        row = self.verdicts[self.starts[index] : self.starts[index + 1]]
+        return tuple(Verdict(int(value)) for value in row)
+
+    def take(self, indices: IntArray) -> Order:
+        """The order of some of the tasks."""
+        lengths = np.diff(self.starts)[indices]
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        # Each kept attempt sits at its offset inside the task, after that task's old start.
+        shift = np.repeat(self.starts[indices] - starts[:-1], lengths)
+        rows = np.arange(starts[-1]) + shift
+        numbers = None if self.numbers is None else self.numbers[rows]
+        return Order(self.verdicts[rows], starts, numbers)
+
+    def filled(self, planned: int) -> Order:
+        """With a missing attempt wherever one of so many per task is not there.
+
+        They stand in the gaps of the numbers. Where there are none, or numbers go beyond the plan
+        and so do not count its attempts, they are taken to be the last ones.
+        """
+        lengths = np.diff(self.starts)
+        task = np.repeat(np.arange(len(lengths)), lengths)
+        places = np.arange(len(self.verdicts)) - self.starts[task]
+        if self.numbers is not None:
+            beyond = np.zeros(len(lengths), np.bool_)
+            beyond[task[self.numbers >= planned]] = True
+            places = np.where(beyond[task], places, self.numbers)
+        starts = np.concatenate(([0], np.cumsum(np.maximum(lengths, planned))))
+        verdicts = np.full(int(starts[-1]), Verdict.MISSING, np.int8)
+        verdicts[starts[task] + places] = self.verdicts
+        return Order(verdicts, starts)
+
+    def gaps_before(self, count: int | None = None) -> int:
+        """Tasks whose numbers have a gap before their so-manieth attempt, or before the last."""
+        if self.numbers is None:
+            return 0
+        lengths = np.diff(self.starts)
+        taken = lengths if count is None else np.minimum(lengths, count)
+        some = taken > 0
+        last = self.numbers[(self.starts[:-1] + taken - 1)[some]]
+        return int((last != taken[some] - 1).sum())

@@ -1,0 +1,144 @@
+"""One agent, one protocol, and what came of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from passhat._display import counted, html_table
+from passhat.protocol import Protocol
+from passhat.stats.outcomes.attempts import Attempts
+from passhat.stats.outcomes.sums import MeasureSum, Sums, Taken
+from passhat.stats.outcomes.table import Outcomes
+from passhat.stats.outcomes.tally import Loss, Tally
+from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One agent, one protocol, its attempts.
+
+    Parameters
+    ----------
+    name : str
+        What reports call it; unique within one reading.
+    agent : str
+        What was evaluated.
+    outcomes : Outcomes
+        The only thing statistics accept.
+    protocol : Protocol
+        What was promised; fields nobody recorded are ``None``.
+    attempts : Attempts, optional
+        Attempt by attempt, where the source has them (a table of counts has not).
+    source : str
+        Where it was read from.
+    source_says : mapping
+        Numbers that the source itself printed, as shares of 1, by metric.
+    source_counts : tuple of str
+        How the source is known to count, where that differs from passhat's way.
+    notes : tuple of str
+        What whoever made the attempts found out about them, such as a leak between attempts.
+    reading : tuple of str
+        What the reader took for what, and what it left aside.
+    tally : Tally, optional
+        What became of the rows of the source; all runs of one source share it.
+    origin : str
+        An id that the source itself gave to the run. Two files with the same one are one run that
+        was begun again, not two.
+    sums : Sums, optional
+        Reasons and measures of a run whose attempts were counted where they lie.
+    """
+
+    name: str
+    agent: str
+    outcomes: Outcomes
+    protocol: Protocol = field(default_factory=Protocol)
+    attempts: Attempts | None = None
+    source: str = ""
+    source_says: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    source_counts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    tally: Tally | None = None
+    origin: str = ""
+    sums: Sums | None = None
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What in the source was broken; a report on the rest is incomplete."""
+        return () if self.tally is None else self.tally.losses
+
+    @property
+    def missing_by_reason(self) -> dict[str, int]:
+        """How many attempts have no verdict, by reason, most frequent first."""
+        if self.attempts is not None:
+            return self.attempts.reasons(Verdict.MISSING)
+        if self.sums is not None:
+            return self.sums.by_reason(Verdict.MISSING)
+        missing = self.outcomes.total_missing
+        return {str(MissingReason.NOT_RECORDED): missing} if missing else {}
+
+    @property
+    def failures_by_category(self) -> dict[str, int]:
+        """How many attempts failed, by category, where the source says why."""
+        if self.attempts is None and self.sums is not None:
+            return self.sums.by_reason(Verdict.FAILED)
+        if self.attempts is None or self.attempts.detail is None:
+            return {}
+        return self.attempts.reasons(Verdict.FAILED)
+
+    @property
+    def taken(self) -> Attempts | Taken | None:
+        """What single attempts took, where that was read; ``None`` where it was not."""
+        if self.attempts is not None or self.sums is None:
+            return self.attempts
+        return self.sums.taken
+
+    def measured(self, measure: str) -> MeasureSum | None:
+        """Seconds, steps, tokens or cost over the attempts that recorded it; ``None`` if none."""
+        taken = self.taken
+        if taken is None:
+            return None if self.sums is None else self.sums.measures.get(measure)
+        column = taken.measures.get(measure)
+        recorded = None if column is None else ~np.isnan(column)
+        if column is None or recorded is None or not recorded.any():
+            return None
+        passed = int((taken.verdicts[recorded] == Verdict.PASSED).sum())
+        return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.outcomes}"
+
+    def __repr__(self) -> str:
+        return f"<Run {self}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("agent", self.agent),
+            ("source", self.source or "–"),
+            ("tasks", f"{len(self.outcomes):,}"),
+            ("attempts", self.outcomes.attempts_text()),
+            ("missing", counted(self.outcomes.total_missing, "attempt")),
+            ("protocol", self.protocol.digest),
+        ]
+        return html_table(self.name, ("", ""), rows)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "agent": self.agent,
+            "source": self.source,
+            "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
+            "outcomes": self.outcomes.to_dict(),
+            "missing_by_reason": self.missing_by_reason,
+            "failures_by_category": self.failures_by_category,
+            "source_says": dict(self.source_says),
+            "source_counts": list(self.source_counts),
+            "reading": list(self.reading),
+            "tally": None if self.tally is None else self.tally.to_dict(),
+        }

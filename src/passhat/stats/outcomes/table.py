@@ -1,0 +1,371 @@
+"""Outcomes: per task n scored, c passed, m missing, and the order where it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from passhat._display import counted, html_table
+from passhat.errors import InvalidCounts, InvalidValue
+from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
+from passhat.stats.outcomes.histogram import Histogram, cells_of
+from passhat.stats.outcomes.names import PackedNames
+from passhat.stats.outcomes.order import Order
+from passhat.stats.outcomes.vocabulary import Completion
+from passhat.stats.outcomes.whole import first_bad, whole_numbers
+
+if TYPE_CHECKING:
+    from passhat.stats.outcomes.attempts import Attempt
+
+__all__ = ["Outcomes", "TaskNumbers"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNumbers(Sequence[str]):
+    """Ids for tasks that have none, made when looked at: a million cost nothing."""
+
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [str(i) for i in range(self.size)[index]]
+        return str(range(self.size)[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outcomes:
+    """What came of a run, task by task; build it with one of the ``from_`` methods.
+
+    Attributes
+    ----------
+    tasks : sequence of str
+        Task ids, unique.
+    n, c : int arrays
+        Attempts with a verdict, and how many of them passed.
+    m : int array or None
+        Attempts without a verdict; ``None`` when there are none at all.
+    order : Order or None
+        Attempt by attempt, when the order is known.
+    labels : mapping of str to tuple of str
+        Slices: for each label name one value per task.
+    """
+
+    tasks: Sequence[str]
+    n: IntArray
+    c: IntArray
+    m: IntArray | None = None
+    order: Order | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    _cells: Histogram | None = None
+
+    # -- making ------------------------------------------------------------------------------
+
+    @classmethod
+    def from_counts(
+        cls,
+        n: npt.ArrayLike,
+        c: npt.ArrayLike,
+        tasks: Sequence[str] | None = None,
+        *,
+        missing: npt.ArrayLike | None = None,
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Outcomes:
+        """Outcomes from n scored attempts and c passes per task.
+
+        Arrays of ``int64`` are kept, not copied. ``n`` may be one number for all tasks.
+
+        Examples
+        --------
+        >>> Outcomes.from_counts(10, [0, 1, 2, 4])
+        <Outcomes: 4 tasks x 10 attempts, 7 passed>
+        """
+        passes = np.atleast_1d(whole_numbers(c, "c"))
+        scored = whole_numbers(n, "n")
+        if passes.ndim != 1 or scored.ndim > 1:
+            raise InvalidCounts("n and c must be one-dimensional, one entry per task.")
+        if len(passes) == 0:
+            raise InvalidCounts("there are no tasks: n and c are empty.")
+        scored = _one_per_task(scored, len(passes), "n")
+        lost = None if missing is None else whole_numbers(missing, "missing")
+        if lost is not None:
+            lost = _counted_missing(_one_per_task(lost, len(passes), "missing"))
+        cells = _checked_cells(scored, passes, lost)
+        # Whoever packed names took them from where each stands once.
+        packed = tasks if isinstance(tasks, PackedNames) else None
+        names = packed or (TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks)))
+        _check_names(names, len(passes), unique=tasks is not None and packed is None)
+        return cls(names, scored, passes, lost, None, _frozen_labels(labels, len(passes)), cells)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: npt.ArrayLike,
+        tasks: Sequence[str] | None = None,
+        *,
+        labels: Mapping[str, Sequence[str]] | None = None,
+    ) -> Outcomes:
+        """Outcomes from tasks x attempts of 1 (passed), 0 (failed), NaN or -1 (missing).
+
+        The columns are taken to be in the order of the attempts.
+
+        Examples
+        --------
+        >>> Outcomes.from_matrix([[1, 0, 0], [0, 0, 1], [0, 0, 0]])
+        <Outcomes: 3 tasks x 3 attempts, 2 passed, order known>
+        """
+        verdicts = _verdict_matrix(np.asarray(matrix))
+        rows, columns = verdicts.shape
+        passed = _row_counts(verdicts == 1) if verdicts.dtype == np.int8 else _row_counts(verdicts)
+        lost = None
+        if verdicts.dtype == np.int8:
+            lost = _row_counts(verdicts == -1)
+            lost = lost if lost.any() else None
+        scored: IntArray = np.broadcast_to(np.int64(columns), rows)
+        scored = scored if lost is None else scored - lost
+        flat: VerdictArray = verdicts.reshape(-1).view(np.int8)
+        order = Order(flat, np.arange(0, rows * columns + 1, columns, dtype=np.int64))
+        names = TaskNumbers(rows) if tasks is None else tuple(map(str, tasks))
+        _check_names(names, rows, unique=tasks is not None)
+        cells = _checked_cells(scored, passed, lost)
+        return cls(names, scored, passed, lost, order, _frozen_labels(labels, rows), cells)
+
+    @classmethod
+    def from_records(cls, records: Iterable[Mapping[str, object] | Attempt]) -> Outcomes:
+        """Outcomes from one record per attempt.
+
+        A record is a mapping with ``task`` and ``success`` (or an alias such as ``task_id`` and
+        ``passed``), optionally ``trial`` and ``slice:NAME``; ``None`` as success is missing. The
+        order is known when trials are whole numbers. Records may also be :class:`Attempt`.
+
+        Examples
+        --------
+        >>> Outcomes.from_records([{"task": "a", "trial": 0, "success": True},
+        ...                        {"task": "a", "trial": 1, "success": False}])
+        <Outcomes: 1 task x 2 attempts, 1 passed, order known>
+        """
+        from passhat.stats.outcomes.records import outcomes_from_records
+
+        return outcomes_from_records(records)
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def missing(self) -> IntArray:
+        """Attempts without a verdict, per task."""
+        return np.zeros(len(self), np.int64) if self.m is None else self.m
+
+    @property
+    def total_missing(self) -> int:
+        return 0 if self.m is None else int(self.m.sum())
+
+    @property
+    def scored(self) -> int:
+        """Attempts that have a verdict, over all tasks."""
+        return int(self.n.sum())
+
+    @property
+    def attempts(self) -> int:
+        """Attempts over all tasks, missing ones included."""
+        return self.scored + self.total_missing
+
+    @property
+    def passes(self) -> int:
+        return int(self.c.sum())
+
+    def counts(self, completion: Completion) -> tuple[IntArray, IntArray]:
+        """n and c once missing attempts are filled in (or dropped)."""
+        if self.m is None or completion is Completion.DROPPED:
+            return self.n, self.c
+        if completion is Completion.AS_PASSED:
+            return self.n + self.m, self.c + self.m
+        return self.n + self.m, self.c
+
+    def histogram(self, completion: Completion = Completion.AS_FAILED) -> Histogram:
+        """How many tasks have each (n, c)."""
+        if self._cells is not None and (self.m is None or completion is Completion.DROPPED):
+            return self._cells
+        return cells_of(*self.counts(completion))
+
+    def attempts_text(self) -> str:
+        """Attempts per task in words: ``8 attempts``, ``4 to 8 attempts``."""
+        per_task, _ = self.counts(Completion.AS_FAILED)
+        low, high = int(per_task.min()), int(per_task.max())
+        return counted(low, "attempt") if low == high else f"{low:,} to {high:,} attempts"
+
+    # -- choosing ----------------------------------------------------------------------------
+
+    def take(self, keep: IntArray | BoolArray) -> Outcomes:
+        """The outcomes of some tasks, by mask or by index."""
+        indices = np.flatnonzero(keep) if keep.dtype == np.bool_ else keep.astype(np.int64)
+        if len(indices) == 0:
+            raise InvalidValue("no task is left after this choice.")
+        lost = None if self.m is None else self.m[indices]
+        lost = lost if lost is not None and lost.any() else None
+        tasks = self.tasks
+        return Outcomes(
+            tasks.chosen(indices)
+            if isinstance(tasks, PackedNames)
+            else tuple(tasks[i] for i in indices.tolist()),
+            self.n[indices],
+            self.c[indices],
+            lost,
+            None if self.order is None else self.order.take(indices),
+            MappingProxyType(
+                {name: tuple(values[i] for i in indices) for name, values in self.labels.items()}
+            ),
+        )
+
+    def by(self, label: str) -> Iterator[tuple[str, Outcomes]]:
+        """Split by a label; yields its values in order of appearance with their outcomes."""
+        values = self.label(label)
+        column = np.array(values, dtype=object)
+        for value in dict.fromkeys(values):
+            yield value, self.take(column == value)
+
+    def label(self, name: str) -> tuple[str, ...]:
+        """The value of a label for every task, or an error that names the labels there are."""
+        if name not in self.labels:
+            known = ", ".join(self.labels) or "none"
+            raise InvalidValue(
+                f"there is no slice called {name!r}; slices here: {known}.",
+                hint=f"A table names one with a column {name!r} or 'slice:{name}'.",
+            )
+        return self.labels[name]
+
+    # -- showing -----------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        parts = [
+            f"{counted(len(self), 'task')} x {self.attempts_text()}",
+            f"{self.passes:,} passed",
+        ]
+        if self.total_missing:
+            parts.append(f"{self.total_missing:,} missing")
+        if self.order is not None:
+            parts.append("order known")
+        return ", ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<Outcomes: {self}>"
+
+    def _repr_html_(self) -> str:
+        missing = self.missing
+        rows = [
+            (self.tasks[i], str(self.n[i]), str(self.c[i]), str(missing[i]))
+            for i in range(min(len(self), 20))
+        ]
+        more = len(self) - len(rows)
+        note = f"and {more:,} more tasks" if more > 0 else ""
+        return html_table(str(self), ("task", "scored", "passed", "missing"), rows, note)
+
+    def to_dict(self) -> dict[str, object]:
+        data: dict[str, object] = {
+            "tasks": list(self.tasks),
+            "n": self.n.tolist(),
+            "c": self.c.tolist(),
+            "missing": self.missing.tolist(),
+            "labels": {name: list(values) for name, values in self.labels.items()},
+        }
+        if self.order is not None:
+            data["verdicts"] = self.order.verdicts.tolist()
+        return data
+
+
+def _one_per_task(values: IntArray, tasks: int, name: str) -> IntArray:
+    if values.ndim == 0:
+        return np.broadcast_to(values, tasks)
+    if len(values) != tasks:
+        raise InvalidCounts(
+            f"{name} has {len(values):,} entries and c has {tasks:,}: one per task is needed."
+        )
+    return values
+
+
+def _counted_missing(missing: IntArray) -> IntArray | None:
+    first_bad(missing < 0, lambda i: f"missing[{i}] = {missing[i]} is negative.")
+    return missing if missing.any() else None
+
+
+def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
+    """Count the cells, and refuse c > n, negative numbers and tasks without an attempt.
+
+    What can be asked of the few cells is not asked of a million tasks.
+    """
+    try:
+        cells = cells_of(n, c)
+    except ValueError:
+        first_bad(c < 0, lambda i: f"c[{i}] = {c[i]} is negative.")
+        raise
+    if cells.n[0] < (1 if m is None else 0):
+        first_bad(n < 1, lambda i: f"n[{i}] = {n[i]}; a task needs at least one attempt.")
+    if m is not None:
+        first_bad(n + m < 1, lambda i: f"task {i} has no attempt at all: n and missing are 0.")
+    if (cells.c > cells.n).any():
+        first_bad(c > n, lambda i: f"c[{i}] = {c[i]} passes out of n[{i}] = {n[i]} attempts.")
+    return cells
+
+
+def _check_names(names: Sequence[str], tasks: int, *, unique: bool) -> None:
+    if len(names) != tasks:
+        raise InvalidValue(f"{len(names):,} task ids were given for {tasks:,} tasks.")
+    if unique and len(set(names)) != tasks:
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidValue(f"task id {twice!r} stands for two tasks; ids must be unique.")
+
+
+def _frozen_labels(
+    labels: Mapping[str, Sequence[str]] | None, tasks: int
+) -> Mapping[str, tuple[str, ...]]:
+    frozen = {name: tuple(map(str, values)) for name, values in (labels or {}).items()}
+    for name, values in frozen.items():
+        if len(values) != tasks:
+            raise InvalidValue(f"label {name!r} has {len(values):,} values for {tasks:,} tasks.")
+    return MappingProxyType(frozen)
+
+
+def _verdict_matrix(matrix: npt.NDArray[np.generic]) -> npt.NDArray[np.int8 | np.bool_]:
+    """Bring a matrix to bool (nothing missing) or int8 with -1 for missing."""
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidValue(
+            f"a matrix of tasks x attempts is needed, not one of shape {matrix.shape}."
+        )
+    if matrix.dtype == np.bool_:
+        return np.ascontiguousarray(matrix, dtype=np.bool_)
+    try:
+        numbers = matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValue("the matrix must hold 1, 0, and NaN or -1 for missing.") from None
+    lost = np.isnan(numbers) | (numbers == -1)
+    bad = np.argwhere(~lost & (numbers != 0) & (numbers != 1))
+    if len(bad):
+        row, column = map(int, bad[0])
+        raise InvalidValue(
+            f"entry [{row}, {column}] is {numbers[row, column]:g}; the matrix must hold 1, 0, and "
+            "NaN or -1 for missing."
+        )
+    return np.where(lost, -1, numbers).astype(np.int8)
+
+
+def _row_counts(flags: npt.NDArray[np.generic]) -> IntArray:
+    """Count the true entries of every row, in bytes where they fit: twice a plain read."""
+    flat = np.ascontiguousarray(flags).view(np.uint8)
+    total = np.zeros(flat.shape[0], np.int64)
+    for start in range(0, flat.shape[1], 255):
+        total += flat[:, start : start + 255].sum(axis=1, dtype=np.uint8)
+    return total

@@ -1,0 +1,287 @@
+"""Stopping early without fooling yourself: bounds that hold at every look.
+
+An ordinary interval is right once, at a sample size fixed beforehand. Looking after every task and
+stopping when it clears the threshold makes it wrong far more often than it says. A confidence
+sequence is right at all looks together: with chance ``level`` its interval contains the truth
+after the first task, the second, and so on to the last.
+
+It is built by betting (Waudby-Smith and Ramdas 2023, "Estimating means of bounded random variables
+by betting", JRSS B, arXiv:2010.09686). For a candidate mean m imagine a player with capital 1 who
+bets, before each task, that its value x will be above m. If the mean is m the game is fair, and a
+fair game multiplies the capital by 20 at any time with chance at most 1/20. So a candidate at which
+the player gets rich is refuted, and the player never has to say when he will look.
+
+The player here splits his capital over some fixed fractions f: he stakes f of what he has on every
+task, so the capital is
+
+    K(m) = sum over f of weight(f) * product over tasks of (1 - f + f * x / m)
+
+and the mirrored game with 1 - x and 1 - m bets on values below m. K(m) only falls when m rises, so
+the refuted candidates are an interval that ends at a grid point, and nothing is lost between grid
+points: the bound is the last point that is refuted.
+
+With a fixed suite of N tasks drawn without replacement, m is replaced before each task by what the
+mean of the tasks *not yet seen* would have to be, (N m - sum so far) / (N - tasks so far). The game
+stays fair, the last tasks become predictable, and the interval shrinks to the exact mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray
+
+__all__ = ["Bounds", "ConfidenceSequence", "Decision", "consumption_order"]
+
+Sides = Literal["two-sided", "lower", "upper"]
+Decision = Literal["shown", "refuted", "open"]
+
+_FRACTIONS = np.array([0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.3, 0.42, 0.56, 0.72, 0.9])
+"""What the player stakes: small ones for differences of a point or two in thousands of tasks,
+large ones for a suite that passes or fails almost everywhere."""
+
+_RICH = 1e200
+"""Capital is cut off here. Cutting off only makes the player poorer, so the bounds stay right."""
+
+_ROUNDING = 1e-9
+"""Sums of values such as 1/3 miss the threshold by rounding; they must not miss the verdict."""
+
+
+_BESIDE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The interval after some tasks; it never widens as tasks come in.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends; 0 or 1 on a side that is not watched.
+    level : float
+        The chance that the truth is inside at *every* look.
+    count : int
+        Tasks seen.
+    mean : float or None
+        Their average; ``None`` before the first.
+    crossed : bool
+        Whether a later look would have put the lower end above the upper one. With chance
+        ``level`` that never happens when values come in a drawn order, so a sequence that crossed
+        points at an order that was not. The interval stays what it was before.
+    """
+
+    low: float
+    high: float
+    level: float
+    count: int
+    mean: float | None
+    crossed: bool = False
+
+    def __str__(self) -> str:
+        seen = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"
+        return (
+            f"[{self.low:.3f}, {self.high:.3f}] ({self.level:.0%} at every look; {seen}, "
+            f"{self.count:,} seen{', the ends crossed' if self.crossed else ''})"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+class ConfidenceSequence:
+    """An anytime-valid interval for the mean of values in [0, 1].
+
+    Parameters
+    ----------
+    level : float
+        The chance that the interval contains the mean at every look. A two-sided one spends half
+        of the error on each side.
+    sides : {"two-sided", "lower", "upper"}
+        Which ends are wanted.
+    total : int, optional
+        The size of the suite, when the question is what *this* suite would read if all its tasks
+        were run. Without it the question is about new tasks, and the values are independent.
+    thresholds : iterable of float
+        Values that will be asked about; they become points of the grid, so that the decision there
+        is as sharp as it can be.
+    points : int
+        How many equal steps the grid of candidate means has.
+
+    Notes
+    -----
+    Values must come in an order that was drawn before any result was known, see
+    :func:`consumption_order`.
+
+    Examples
+    --------
+    >>> sequence = ConfidenceSequence(0.95, thresholds=[0.5])
+    >>> sequence.decide(0.5)
+    'open'
+    >>> _ = sequence.update_many([1.0] * 12)
+    >>> sequence.decide(0.5)
+    'shown'
+    """
+
+    def __init__(
+        self,
+        level: float = 0.95,
+        *,
+        sides: Sides = "two-sided",
+        total: int | None = None,
+        thresholds: Iterable[float] = (),
+        points: int = 400,
+    ) -> None:
+        if not 0 < level < 1:
+            raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
+        if sides not in ("two-sided", "lower", "upper"):
+            raise InvalidValue(f"sides must be two-sided, lower or upper, not {sides!r}.")
+        if total is not None and total < 1:
+            raise InvalidValue(f"total must be at least 1 task, not {total}.")
+        self.level = level
+        self.sides = sides
+        self.total = total
+        self._grid = np.unique([*np.linspace(0, 1, points + 1), *_around(thresholds)])
+        enough = (2 if sides == "two-sided" else 1) / (1 - level)
+        self._above = None if sides == "upper" else _Game(self._grid, enough)
+        self._below = None if sides == "lower" else _Game(1 - self._grid, enough)
+        self._count = 0
+        self._sum = 0.0
+        self._low, self._high = 0.0, 1.0
+        self._crossed = False
+
+    @property
+    def bounds(self) -> Bounds:
+        """The interval so far."""
+        mean = self._sum / self._count if self._count else None
+        return Bounds(self._low, self._high, self.level, self._count, mean, self._crossed)
+
+    def update(self, value: float) -> Bounds:
+        """Take the value of the next task and return the interval."""
+        self._take(self._checked(value))
+        return self.bounds
+
+    def update_many(self, values: Iterable[float]) -> Bounds:
+        """Take several values, one after the other, and return the interval after the last."""
+        for value in values:
+            self._take(self._checked(value))
+        return self.bounds
+
+    def decide(self, threshold: float, *, strict: bool = False) -> Decision:
+        """Whether the mean is at least the threshold: shown, refuted, or open.
+
+        With ``strict`` the question is whether it is above the threshold.
+        """
+        if strict:
+            shown = self._low > threshold + _ROUNDING
+            refuted = self._high <= threshold + _ROUNDING
+        else:
+            shown = self._low >= threshold - _ROUNDING
+            refuted = self._high < threshold - _ROUNDING
+        return "shown" if shown else "refuted" if refuted else "open"
+
+    def _checked(self, value: float) -> float:
+        if not 0 <= value <= 1:
+            raise InvalidValue(
+                f"value {self._count + 1} is {value:g}; a task's value lies between 0 and 1.",
+                hint="Scale a difference d of two agents to (d + 1) / 2.",
+            )
+        if self._count == self.total:
+            raise InvalidValue(
+                f"all {self.total:,} tasks of the suite are already in.",
+                hint="Leave total out when the question is about new tasks.",
+            )
+        return float(value)
+
+    def _take(self, value: float) -> None:
+        mean = self._unseen_mean()
+        low, high = self._low, self._high
+        if self._above is not None:
+            low = max(low, self._above.play(value, mean))
+        if self._below is not None:
+            high = min(high, 1 - self._below.play(1 - value, 1 - mean))
+        self._sum += value
+        self._count += 1
+        certain_low, certain_high = self._certain()
+        if self._count == self.total:
+            low, high = certain_low, certain_high
+        low, high = max(low, certain_low), min(high, certain_high)
+        if low > high + _ROUNDING:
+            self._crossed = True
+        else:
+            self._low, self._high = low, high
+
+    def _unseen_mean(self) -> FloatArray:
+        """What the tasks not yet seen average, were the mean m: m itself for new tasks."""
+        if self.total is None:
+            return self._grid
+        return (self.total * self._grid - self._sum) / (self.total - self._count)
+
+    def _certain(self) -> tuple[float, float]:
+        """What is certain of a fixed suite: the tasks not yet seen lie between 0 and 1."""
+        if self.total is None:
+            return 0.0, 1.0
+        lowest = self._sum / self.total
+        highest = lowest + (self.total - self._count) / self.total
+        return (
+            0.0 if self._above is None else lowest,
+            1.0 if self._below is None else highest,
+        )
+
+
+class _Game:
+    """The player who bets that values are above each candidate mean."""
+
+    def __init__(self, candidates: FloatArray, enough: float) -> None:
+        self._candidates = candidates
+        self._enough = enough
+        self._keep = (1 - _FRACTIONS)[:, None]
+        self._stake = _FRACTIONS[:, None]
+        self._capital = np.full((len(_FRACTIONS), len(candidates)), 1 / len(_FRACTIONS))
+
+    def play(self, value: float, mean: FloatArray) -> float:
+        """Bet on one value and return the largest candidate that is refuted, or 0."""
+        # A mean of 0 is beaten by any value above it, and met by 0. A negative one cannot be.
+        ratio = np.full(len(mean), _RICH if value > 0 else 1.0)
+        np.divide(value, mean, out=ratio, where=mean > 0)
+        ratio[mean < -_ROUNDING] = _RICH
+        with np.errstate(over="ignore"):
+            self._capital *= self._keep + self._stake * ratio
+        np.minimum(self._capital, _RICH, out=self._capital)
+        refuted = self._capital.sum(axis=0) >= self._enough
+        return float(self._candidates[refuted].max(initial=0.0))
+
+
+def _around(thresholds: Iterable[float]) -> list[float]:
+    """The thresholds, and points just beside them: "above" and "at least" differ by one point."""
+    points = (float(value) + step for value in thresholds for step in (-_BESIDE, 0.0, _BESIDE))
+    return [point for point in points if 0 <= point <= 1]
+
+
+def consumption_order(tasks: Iterable[str], seed: int = 0) -> tuple[str, ...]:
+    """The order in which tasks are to be looked at, drawn before any of them has run.
+
+    Tasks must not be looked at in the order in which they finish. What finishes first is not like
+    the rest: an agent that gives up slowly and succeeds fast makes a suite of .50 read .68 early
+    on. A task that is next in this order and still running is waited for.
+
+    The order depends on the ids and the seed alone, not on the order in which the ids are given.
+
+    Examples
+    --------
+    >>> consumption_order(["a", "b", "c"], seed=1) == consumption_order(["c", "b", "a"], seed=1)
+    True
+    """
+
+    def drawn(task: str) -> bytes:
+        return hashlib.sha256(f"{seed}\n{task}".encode()).digest()
+
+    ids = list(tasks)
+    if len(set(ids)) != len(ids):
+        raise InvalidValue("task ids must be unique to be put in an order.")
+    return tuple(sorted(ids, key=drawn))

@@ -1,0 +1,164 @@
+"""Runs of one agent at several temperatures, lined up: the same tasks on every rung."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from passhat._display import counted, some
+from passhat.errors import InvalidValue, NotComparable
+from passhat.stats.arrays import FloatArray
+from passhat.stats.compare.pairing import common_tasks, restricted
+from passhat.stats.estimate import default_ks, pass_at_k
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+
+__all__ = ["Ladder", "ladders_of"]
+
+_EXPECTED = ("decoding.temperature", "attempts")
+"""What may differ between the rungs of a ladder."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """One agent: its temperatures, ascending, and the outcomes of the same tasks at each.
+
+    ``ks`` are those of the values asked for that every task supports.
+    """
+
+    agent: str
+    temperatures: tuple[float, ...]
+    rungs: tuple[Outcomes, ...]
+    ks: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rungs[0])
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.rungs[0].tasks)
+
+    @property
+    def missing(self) -> int:
+        """Attempts without a verdict, over all rungs."""
+        return sum(rung.total_missing for rung in self.rungs)
+
+    def values(self, completion: Completion) -> FloatArray:
+        """Unbiased pass@k of every task: temperatures x k x tasks."""
+        ks = np.array(self.ks)[:, None]
+        return np.stack(
+            [np.asarray(pass_at_k(*rung.counts(completion), ks)) for rung in self.rungs]
+        )
+
+
+def ladders_of(
+    runs: Sequence[Run], ks: Sequence[int], policy: MissingPolicy, *, drop_short: bool = False
+) -> tuple[Ladder, ...]:
+    """Group runs by agent; refuse what cannot be lined up.
+
+    Parameters
+    ----------
+    ks : sequence of int
+        The k to ask for; empty for 1, 2, 4, 8 ... as far as each agent's attempts go.
+    drop_short : bool
+        Leave out tasks with fewer attempts than the largest k asked for.
+    """
+    without = [run.name for run in runs if _temperature(run) is None]
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        if _temperature(run) is not None:
+            groups.setdefault(run.agent, []).append(run)
+    if not groups:
+        raise InvalidValue(
+            f"no run says at which temperature it was made: {some(without)}.",
+            hint="A table needs a column for it, such as temperature; if yours has another name: "
+            "--map temperature=COLUMN",
+        )
+    note = (f"left out, since no temperature is recorded: {some(without)}",) if without else ()
+    made = [_ladder(agent, own, ks, policy, note, drop_short) for agent, own in groups.items()]
+    if not any(ladder.ks for ladder in made):
+        raise InvalidValue(
+            f"no agent has enough attempts at every task for k = {min(ks)}.",
+            hint="Ask for a smaller k, or leave short tasks out with --drop-short.",
+        )
+    return tuple(made)
+
+
+def _temperature(run: Run) -> float | None:
+    found = run.protocol.decoding.get("temperature")
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _ladder(
+    agent: str,
+    runs: Sequence[Run],
+    ks: Sequence[int],
+    policy: MissingPolicy,
+    notes: tuple[str, ...],
+    drop_short: bool,
+) -> Ladder:
+    ordered = sorted(runs, key=lambda run: _temperature(run) or 0.0)
+    heats = [_temperature(run) or 0.0 for run in ordered]
+    _refuse_other_differences(agent, ordered, heats)
+    shared = common_tasks([run.outcomes for run in ordered], [run.name for run in ordered])
+    alone = sum(len(run.outcomes) for run in ordered) - len(shared) * len(ordered)
+    if alone:
+        notes += (f"{counted(alone, 'result')} of tasks that not every temperature has left out",)
+    rungs = [restricted(run.outcomes, shared) for run in ordered]
+    if drop_short and ks:
+        rungs, dropped = _without_short(rungs, max(ks), policy)
+        notes += (f"{counted(dropped, 'task')} with fewer than {max(ks)} attempts left out",)
+    fewest = min(int(rung.counts(policy.completion)[0].min()) for rung in rungs)
+    supported = tuple(k for k in ks or default_ks_of(fewest) if k <= fewest)
+    beyond = [str(k) for k in ks if k > fewest]
+    if beyond:
+        notes += (
+            f"pass@{', '.join(beyond)} not answered: some task has {counted(fewest, 'attempt')}",
+        )
+    return Ladder(agent, tuple(heats), tuple(rungs), supported, notes)
+
+
+def default_ks_of(fewest: int) -> tuple[int, ...]:
+    """1, 2, 4, 8 ... up to so many attempts."""
+    return default_ks(Outcomes.from_counts(fewest, [0]))
+
+
+def _without_short(
+    rungs: Sequence[Outcomes], k: int, policy: MissingPolicy
+) -> tuple[list[Outcomes], int]:
+    fewest = np.min([rung.counts(policy.completion)[0] for rung in rungs], axis=0)
+    keep = np.flatnonzero(fewest >= k)
+    if len(keep) == 0:
+        raise InvalidValue(
+            f"no task has {k} attempts at every temperature.",
+            hint=f"Ask for a smaller k: up to {int(fewest.max())} can be asked of some tasks.",
+        )
+    return [rung.take(keep) for rung in rungs], len(fewest) - len(keep)
+
+
+def _refuse_other_differences(
+    agent: str, runs: Sequence[Run], temperatures: Sequence[float]
+) -> None:
+    """Temperature must be all that differs; each temperature must come once."""
+    for before, after in pairwise(runs):
+        known = [
+            entry
+            for entry in before.protocol.differences(after.protocol)
+            if entry.known and entry.field not in _EXPECTED
+        ]
+        if known:
+            raise NotComparable(
+                f"{before.name} and {after.name} differ in more than temperature: "
+                f"{'; '.join(map(str, known))}.",
+                differences=[entry.field for entry in known],
+                hint="Fit runs that are alike in everything else.",
+            )
+    twice = {t for t in temperatures if temperatures.count(t) > 1}
+    if twice:
+        raise InvalidValue(
+            f"{agent} has more than one run at temperature {min(twice):g}.",
+            hint="Join their attempts into one run, or name only one of the sources.",
+        )

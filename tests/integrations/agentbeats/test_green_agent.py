@@ -1,0 +1,358 @@
+"""passhat serve, driven by real clients of both SDK generations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from passhat.integrations.agentbeats.green_app import LARGEST_REQUEST
+from passhat.integrations.agentbeats.request import Answered, request_assessment
+from passhat.report.build import build_report
+from passhat.store import open_store
+
+Serving = Callable[[Callable[[str], Any]], str]
+PATIENCE = 60
+"""Seconds; httpx's own limit of five is short on a machine that is shared."""
+OLD_CLIENT = Path(__file__).parents[1] / "old_a2a" / "client.py"
+
+
+def asked_of(white: str, **config: object) -> str:
+    return json.dumps({"participants": {"agent": white}, "config": config})
+
+
+def sent(url: str, text: str, token: str | None = None) -> tuple[Answered, list[str]]:
+    said: list[str] = []
+    return asyncio.run(request_assessment(url, text, said.append, token=token)), said
+
+
+def _attempts(said: list[str]) -> list[str]:
+    """The lines that tell of an attempt; signs of life, where attempts take long, say the last."""
+    return [line for line in said if " attempt " in line and not line.startswith("still working")]
+
+
+def sent_by_old_client(old_a2a: Path, url: str, text: str, *how: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [str(old_a2a), str(OLD_CLIENT), url, *how],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_full_evaluation_by_a_client_of_today(white: str, start_green: Any) -> None:
+    green = start_green()
+    found, said = sent(green.url, asked_of(white, k=2, num_battles=3))
+    assert found.completed
+    attempts = _attempts(said)
+    assert len(attempts) == 6  # a status update for every attempt
+    assert "6 of 6 done" in attempts[-1]
+    (report,) = found.data
+    assert report["schema"] == "passhat.report/1"
+    (run,) = report["runs"]
+    assert (run["tasks"], run["attempts"]) == (3, 6)
+    metrics = {(one["metric"], one["about"]): one["value"] for one in run["estimates"]}
+    assert f"pass^2 = {metrics['pass^2', 'new tasks']:.3f}" in found.texts[0]
+    with open_store(green.store) as store:
+        (kept,) = store.runs()
+        assert (kept.attempts, kept.status) == (6, "complete")
+
+
+def test_a_second_evaluation_is_fresh(white: str, start_green: Any) -> None:
+    green = start_green()
+    for _ in range(2):
+        found, said = sent(green.url, asked_of(white, k=1, task_id=0))
+        assert found.completed
+        assert len(_attempts(said)) == 1
+    with open_store(green.store) as store:
+        assert len(store.runs()) == 2
+
+
+def test_a_full_evaluation_by_a_client_of_sdk_0_3_26(
+    white: str, start_green: Any, old_a2a: Path
+) -> None:
+    lines = sent_by_old_client(old_a2a, start_green().url, asked_of(white, k=2, num_battles=2))
+    said = [one["text"] for one in lines if one["kind"] == "status" and one["state"] == "working"]
+    assert len(_attempts(said)) == 4
+    (artifact,) = [one for one in lines if one["kind"] == "artifact"]
+    assert artifact["name"] == "Result"
+    assert artifact["data"][0]["schema"] == "passhat.report/1"
+    assert "pass^2" in artifact["texts"][0]
+    assert lines[-1]["state"] == "completed"
+
+
+class Backend:
+    """A stand-in for a version 1 backend: resets, greets, starts the battle, takes reports."""
+
+    def __init__(self, old_a2a: Path, white: str, green: Any, config: dict[str, object]) -> None:
+        self.old_a2a, self.white, self.green, self.config = old_a2a, white, green, config
+        self.battle: dict[str, Any] = {"battle_id": "b-1", "state": "pending"}
+        self.battle["interact_history"] = []
+        self.asked: dict[str, Any] = {}
+        self.ready: list[str] = []
+        self.greeted: list[dict[str, Any]] = []
+        self.background: set[asyncio.Task[None]] = set()
+        self.url = ""
+
+    def application(self, url: str) -> Starlette:
+        self.url = url
+        return Starlette(
+            routes=[
+                Route("/battles", self.create, methods=["POST"]),
+                Route("/battles/{id}", self.report, methods=["POST"]),
+                Route("/battles/{id}", self.show),
+                Route("/agents/{id}", self.is_ready, methods=["PUT"]),
+            ]
+        )
+
+    async def create(self, request: Request) -> JSONResponse:
+        self.asked = await request.json()
+        task = asyncio.create_task(self.play())
+        self.background.add(task)
+        return JSONResponse({"battle_id": "b-1"}, 201)
+
+    async def report(self, request: Request) -> Response:
+        data = await request.json()
+        self.battle["interact_history"].append(data)
+        if data["is_result"]:
+            assert data["winner"]  # required there
+            self.battle |= {"state": "finished", "result": data}
+        return Response(status_code=204)
+
+    async def show(self, _request: Request) -> JSONResponse:
+        return JSONResponse(self.battle)
+
+    async def is_ready(self, request: Request) -> JSONResponse:
+        assert (await request.json()) == {"ready": True}
+        self.ready.append(request.path_params["id"])
+        return JSONResponse({})
+
+    async def play(self) -> None:
+        self.battle["state"] = "running"
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
+            reset = {"signal": "reset", "agent_id": "green-1", "backend_url": self.url}
+            answered = await http.post(f"{self.green.launcher}/reset", json=reset)
+            assert answered.status_code == 200
+        hello: dict[str, object] = {
+            "type": "battle_info",
+            "battle_id": "b-1",
+            "backend_url": self.url,
+        }
+        self.greeted = await self.send(self.green.url, hello)
+        start: dict[str, object] = {
+            "type": "battle_start",
+            "battle_id": "b-1",
+            "green_battle_context": {
+                "battle_id": "b-1",
+                "backend_url": self.url,
+                "agent_name": "passhat",
+                "task_config": f"Task description: {json.dumps(self.config)}",
+            },
+            "opponent_infos": [{"name": "white", "agent_url": self.white}],
+        }
+        await self.send(self.green.url, start)
+
+    async def send(self, url: str, data: dict[str, object]) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(
+            sent_by_old_client, self.old_a2a, url, json.dumps(data), "early"
+        )
+
+
+def test_a_battle_of_version_1_from_the_command_line(
+    white: str,
+    start_green: Any,
+    old_a2a: Path,
+    serving: Serving,
+    passhat: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("backends", "battles"):  # no line is lost because somebody else was busy
+        monkeypatch.setattr(f"passhat.integrations.agentbeats.{name}._SECONDS", float(PATIENCE))
+    backend = Backend(old_a2a, white, start_green(), {"k": 2, "task_id": [0, 1], "win_at": 0})
+    url = serving(backend.application)
+    kept = tmp_path / "battle.json"
+    ended = passhat(
+        *("battle", "--backend", url, "--green", "green-1", "--opponent", "white=white-1"),
+        *("-o", kept),
+    )
+    assert ended.code == 0, ended.err
+    assert backend.asked == {
+        "green_agent_id": "green-1",
+        "opponents": [{"name": "white", "agent_id": "white-1"}],
+    }
+    assert backend.ready == ["green-1"]
+    assert backend.greeted == [{"kind": "message"}]
+    *progress, result = backend.battle["interact_history"]
+    assert len([one for one in progress if " attempt " in one["message"]]) == 4
+    assert {one["reported_by"] for one in (*progress, result)} == {"passhat"}
+    assert result["winner"] == "white"
+    assert result["detail"]["schema"] == "passhat.report/1"
+    assert "winner: white" in ended.out
+    assert "attempt 2/2" in ended.err
+    assert json.loads(kept.read_text())["result"]["winner"] == "white"
+
+
+def test_a_backend_that_is_down_does_not_stop_the_evaluation(white: str, start_green: Any) -> None:
+    start = {
+        "type": "battle_start",
+        "battle_id": "b",
+        "backend_url": "http://127.0.0.1:9",
+        "opponent_infos": [{"name": "white", "agent_url": white}],
+        "config": {"k": 1, "task_id": 0},
+    }
+    found, _ = sent(start_green().url, json.dumps(start))
+    assert found.completed
+
+
+def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
+    white: str, start_green: Any, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that hear nothing for five seconds give up."""
+    monkeypatch.setattr("passhat.integrations.agentbeats.green_agent._HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("passhat.integrations.agentbeats.backends._SECONDS", float(PATIENCE))
+    alive, met = threading.Event(), []
+
+    def until_alive() -> None:
+        alive.clear()
+        met.append(alive.wait(10))
+
+    def slow_report(*told: Any) -> Any:
+        until_alive()
+        return build_report(*told)
+
+    async def take(request: Request) -> Response:
+        if (await request.json())["is_result"]:
+            await asyncio.to_thread(until_alive)
+        return Response(status_code=204)
+
+    monkeypatch.setattr("passhat.integrations.agentbeats.evaluation.build_report", slow_report)
+    backend = Starlette(routes=[Route("/battles/b", take, methods=["POST"])])
+    start = {
+        "type": "battle_start",
+        "battle_id": "b",
+        "backend_url": serving(lambda _: backend),
+        "opponent_infos": [{"name": "white", "agent_url": white}],
+        "config": {"k": 1, "task_id": 0},
+    }
+
+    def hear(line: str) -> None:
+        if line.startswith("still working"):
+            alive.set()
+
+    found = asyncio.run(request_assessment(start_green().url, json.dumps(start), hear))
+    assert found.completed
+    assert met == [True, True]
+
+
+def test_tags_are_a_request_as_well(white: str, start_green: Any) -> None:
+    config = '<env_config>{"k": 1, "task_id": 0}</env_config>'
+    found, _ = sent(start_green().url, f"<white_agent_url>{white}</white_agent_url>{config}")
+    assert found.completed
+    assert found.texts[0].startswith("orderdesk/retail: 1 tasks")
+
+
+def test_a_bad_request_is_rejected_with_reasons(start_green: Any) -> None:
+    found, said = sent(start_green().url, asked_of("http://evil.example", k=0))
+    assert found.state == "rejected"
+    assert "--allow-host evil.example" in said[-1]
+    assert "k should be" in said[-1]
+
+
+def test_an_agent_that_is_not_there_fails_the_evaluation(start_green: Any) -> None:
+    found, _ = sent(start_green().url, asked_of("http://127.0.0.1:9", k=1, task_id=0))
+    assert found.state == "failed"
+    assert "cannot be reached" in found.said
+
+
+def test_a_token_is_asked_for(white: str, start_green: Any) -> None:
+    green = start_green(token="open sesame")
+    http = httpx.Client(timeout=PATIENCE)
+    card = http.get(f"{green.url}/.well-known/agent-card.json").json()
+    versions = {one["protocolVersion"] for one in card["supportedInterfaces"]}
+    assert versions == {"1.0", "0.3"}
+    assert http.post(green.url, json={}).status_code == 401
+    assert http.post(green.url, json={}, headers={"authorization": "Bearer x"}).status_code == 401
+    assert http.get(f"{green.launcher}/health").status_code == 200
+    assert http.get(f"{green.launcher}/status").status_code == 401
+    http.close()
+    found, _ = sent(green.url, asked_of(white, k=1, task_id=0), "open sesame")
+    assert found.completed
+
+
+def test_a_large_request_is_refused(start_green: Any) -> None:
+    large = b"x" * (LARGEST_REQUEST + 1)
+    assert httpx.post(start_green().url, content=large, timeout=PATIENCE).status_code == 413
+
+
+async def _hangs(_request: Request) -> Response:
+    await asyncio.sleep(3600)
+    return Response()
+
+
+def _hanging(url: str) -> Starlette:
+    interface = {"protocolBinding": "JSONRPC", "protocolVersion": "1.0", "url": url}
+    card = {"name": "hangs", "version": "1", "supportedInterfaces": [interface]}
+    routes = [
+        Route("/.well-known/agent-card.json", lambda _: JSONResponse(card)),
+        Route("/", _hangs, methods=["POST"]),
+    ]
+    return Starlette(routes=routes)
+
+
+def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
+    serving: Serving, start_green: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passhat.integrations.agentbeats.green_agent._HEARTBEAT_SECONDS", 0.05)
+    green = start_green(most_at_once=1)
+    hanging = serving(_hanging)
+
+    async def whole() -> tuple[Answered, Answered, dict[str, Any], dict[str, Any]]:
+        alive = asyncio.Event()
+
+        def hear(line: str) -> None:
+            if line.startswith("still working"):  # said where attempts take long
+                alive.set()
+
+        text = asked_of(hanging, k=1, task_id=0, step_timeout=60)
+        first = asyncio.create_task(request_assessment(green.url, text, hear))
+        await alive.wait()
+        second = await request_assessment(green.url, text, lambda _: None)
+        async with httpx.AsyncClient(timeout=PATIENCE) as http:
+            status = (await http.get(f"{green.launcher}/status")).json()
+            reset = (await http.post(f"{green.launcher}/reset", json={"signal": "reset"})).json()
+        return await first, second, status, reset
+
+    first, second, status, reset = asyncio.run(whole())
+    assert second.state == "rejected"
+    assert "busy" in second.said
+    assert status["evaluations"] == 1
+    assert reset["stopped"] == 1
+    assert first.state == "failed"
+    assert "stopped" in first.said
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{"])
+def test_a_reset_without_words_is_a_reset(body: bytes, start_green: Any) -> None:
+    answered = httpx.post(f"{start_green().launcher}/reset", content=body, timeout=PATIENCE)
+    assert answered.json() == {"status": "reset", "stopped": 0, "backend_told": False}
+
+
+def test_another_signal_is_refused(start_green: Any) -> None:
+    told = {"signal": "x"}
+    answered = httpx.post(f"{start_green().launcher}/reset", json=told, timeout=PATIENCE)
+    assert answered.status_code == 400

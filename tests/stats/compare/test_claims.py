@@ -1,0 +1,103 @@
+"""The claim follows from the interval, and the sentence leaves nothing out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat import Outcomes, compare
+from passhat.protocol import Alternative
+from passhat.stats.compare import Claim, Interval
+from passhat.stats.compare.claims import decide, points
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "claim"),
+    [
+        (0.01, 0.2, Claim.IMPROVEMENT),
+        (-0.2, -0.01, Claim.REGRESSION),
+        (0.0, 0.2, Claim.INCONCLUSIVE),
+        (-0.2, 0.0, Claim.INCONCLUSIVE),
+    ],
+)
+def test_only_strictly_above_or_below_zero_is_a_claim(
+    low: float, high: float, claim: Claim
+) -> None:
+    assert decide(Interval(low, high)) is claim
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.075, "+7.5"), (-0.1, "-10.0"), (0.0, "0.0"), (0.0004, "+0.04"), (-1e-12, "0.000000")],
+)
+def test_points_never_hide_a_sign(share: float, text: str) -> None:
+    assert points(share) == text
+
+
+def _six() -> tuple[Outcomes, Outcomes]:
+    return Outcomes.from_counts(1, [1, 1, 1, 0, 0, 0]), Outcomes.from_counts(1, [1, 1, 1, 1, 0, 0])
+
+
+def test_six_tasks_with_one_win_show_nothing() -> None:
+    found = compare(*_six(), alternative="greater").results[0]
+    assert (found.wins, found.losses, found.ties) == (1, 0, 5)
+    assert found.p_value == pytest.approx(0.5)
+    assert found.claim is Claim.INCONCLUSIVE
+
+
+def test_an_inconclusive_sentence_says_size_interval_tasks_and_what_next() -> None:
+    text = compare(*_six()).results[0].sentence
+    for part in (
+        "Inconclusive: pass^1 of B is 16.7 points above that of A",
+        "95% interval of the lift, -29.0 to +54.0 points, includes zero",
+        "6 paired tasks, protocol ",
+        "the only comparison looked at",
+        "about 29 paired tasks like these would settle it (6 now)",
+    ):
+        assert part in text
+
+
+def test_clear_differences_are_claimed_either_way() -> None:
+    low, high = Outcomes.from_counts(1, [0] * 30), Outcomes.from_counts(1, [1] * 30)
+    up, down = compare(low, high).results[0], compare(high, low).results[0]
+    assert up.claim is Claim.IMPROVEMENT
+    assert up.sentence.startswith("Evidence of improvement: pass^1 of B is 100.0 points above")
+    assert down.claim is Claim.REGRESSION
+    assert "100.0 points below that of A" in down.sentence
+    assert "lies below zero" in down.sentence
+
+
+def test_a_one_sided_alternative_never_claims_the_other_side() -> None:
+    low, high = Outcomes.from_counts(1, [0] * 30), Outcomes.from_counts(1, [1] * 30)
+    found = compare(high, low, alternative="greater").results[0]
+    assert found.claim is Claim.INCONCLUSIVE
+    assert "does not exclude zero" in found.sentence
+    assert "No number of tasks" in found.sentence
+    assert compare(high, low, alternative="less").results[0].claim is Claim.REGRESSION
+    assert compare(low, high, alternative="greater").results[0].interval_text().startswith("at lea")
+
+
+def test_equal_results_are_level_and_no_number_of_tasks_is_promised() -> None:
+    outcomes = Outcomes.from_counts(4, [1, 2, 3, 4])
+    found = compare(outcomes, outcomes).results[0]
+    assert found.lift == 0
+    assert "level with that of A" in found.sentence
+    assert found.tasks_needed is None
+    assert found.p_value == 1.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30),
+    st.sampled_from(["two-sided", "greater", "less"]),
+)
+def test_claim_and_interval_always_agree(
+    rows: list[tuple[int, int]], alternative: Alternative
+) -> None:
+    a = Outcomes.from_counts(4, [x for x, _ in rows])
+    b = Outcomes.from_counts(4, [y for _, y in rows])
+    for found in compare(a, b, ["pass^1", "pass^4"], alternative=alternative).results:
+        assert found.claim is decide(Interval(found.low, found.high))
+        assert found.low <= found.low_alone <= found.lift <= found.high_alone <= found.high
+        assert found.lift == pytest.approx(found.value_b - found.value_a)
+        assert 0 < found.p_value <= 1

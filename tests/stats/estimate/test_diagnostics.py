@@ -1,0 +1,63 @@
+"""What to look at before believing a number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passhat import Outcomes, diagnose, read
+from passhat.stats.estimate.diagnostics import icc1
+
+
+def test_attempts_that_are_all_alike_raise_a_note() -> None:
+    found = diagnose(Outcomes.from_counts(8, [0, 8, 8, 0]))
+    assert found.all_alike
+    assert (found.always, found.never, found.flaky) == (2, 2, 0)
+    assert "deterministic" in found.notes[0]
+    assert "2 always passed, 2 always failed" in found.notes[0]
+    assert "more attempts then buy nothing" in found.notes[0]
+
+
+def test_one_attempt_each_is_not_called_alike() -> None:
+    found = diagnose(Outcomes.from_counts(1, [0, 1]))
+    assert not found.all_alike
+    assert found.icc is None
+
+
+def test_flaky_tasks_and_icc() -> None:
+    found = diagnose(Outcomes.from_counts(4, [2, 4, 0]))
+    assert found.flaky == 1
+    assert "1 of 3 tasks passed sometimes" in found.notes[-1]
+
+
+def test_icc_is_1_for_all_or_nothing_and_about_0_for_coins() -> None:
+    assert icc1(np.full(10, 5), np.array([0, 5] * 5)) == pytest.approx(1.0)
+    coins = np.random.default_rng(3).binomial(50, 0.5, 400)
+    assert icc1(np.full(400, 50), coins) == pytest.approx(0.0, abs=0.01)
+    assert icc1(np.full(3, 4), np.full(3, 4)) is None
+
+
+def test_averages_that_disagree_are_pointed_out() -> None:
+    found = diagnose(Outcomes.from_counts([1, 9], [1, 0]))
+    assert (found.attempt_average, found.task_average) == (0.1, 0.5)
+    assert any("averaging over attempts gives 0.100" in note for note in found.notes)
+
+
+def test_short_tasks_are_named() -> None:
+    names = [f"t{i}" for i in range(12)]
+    found = diagnose(Outcomes.from_counts([2] * 10 + [4] * 2, [1] * 12, names))
+    note = next(note for note in found.notes if "fewer scored attempts" in note)
+    assert "t0, t1, t2, t3, t4 and 5 more" in note
+    assert "down to 2" in note
+
+
+def test_identical_answers_are_noticed(table) -> None:  # type: ignore[no-untyped-def]
+    rows = "".join(f"{t},{i},{i % 2},{'same' if t == 'a' else i}\n" for t in "ab" for i in range(4))
+    (run,) = read(table("task,trial,success,answer\n" + rows))
+    notes = diagnose(run.outcomes, run.attempts).notes
+    assert any("on 1 of 2 tasks every attempt gave the identical answer" in note for note in notes)
+
+
+def test_nothing_scored_is_said() -> None:
+    found = diagnose(Outcomes.from_counts([0], [0], missing=[3]))
+    assert found.notes == ("no attempt has a verdict",)

@@ -1,0 +1,161 @@
+"""The gate on a growing run: the drawn order, early verdicts, and waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from passhat.errors import InvalidValue, TooFewAttempts
+from passhat.stats.gate import GateOptions, GateVerdict
+from passhat.stats.gate.sequential_gate import Watcher
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.sequential import consumption_order
+
+IDS = [f"task-{i:03}" for i in range(164)]
+ORDER = consumption_order(IDS)
+
+
+def run_of(passes: dict[str, int], n: int = 8, missing: int = 0) -> Run:
+    names = list(passes)
+    counts = [passes[name] for name in names]
+    lost = missing or None
+    return Run("agent", "agent", Outcomes.from_counts(n, counts, names, missing=lost))
+
+
+def suite(share: float) -> dict[str, int]:
+    """Passes of 8 per task; a share of the tasks passes always, the others never."""
+    rng = np.random.default_rng(11)
+    return {task: 8 * int(rng.random() < share) for task in IDS}
+
+
+def looks(watcher: Watcher, passes: dict[str, int], order: tuple[str, ...]) -> tuple[str, int]:
+    """Let tasks finish one by one in an order, and look after each."""
+    done: dict[str, int] = {}
+    look = None
+    for task in order:
+        done[task] = passes[task]
+        look = watcher.look(run_of(done))
+        if look.settled:
+            break
+    assert look is not None
+    return str(look.result.verdict), look.used
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.9, "shown"), (0.4, "refuted")])
+def test_it_ends_early_when_the_truth_is_far_from_the_limit(share: float, verdict: str) -> None:
+    watcher = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
+    found, used = looks(watcher, suite(share), ORDER)
+    assert found == verdict
+    assert used < 0.55 * len(IDS)
+
+
+def test_tasks_are_taken_in_the_drawn_order_however_they_finish() -> None:
+    passes = suite(0.5)
+    by_luck = tuple(sorted(IDS, key=lambda task: -passes[task]))
+    drawn = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
+    lucky = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
+    assert looks(drawn, passes, ORDER) == looks(lucky, passes, by_luck)
+
+
+def test_a_task_counts_once_all_its_attempts_are_in() -> None:
+    watcher = Watcher(["pass^4 >= 0.5"], tasks=IDS, attempts=8)
+    first, second = ORDER[:2]
+    look = watcher.look(run_of({second: 8}))
+    assert (look.used, look.waiting) == (0, f"{first}, which has 0 of 8 attempts")
+    look = watcher.look(Run("a", "a", Outcomes.from_counts([5, 8], [5, 8], [first, second])))
+    assert (look.used, look.waiting) == (0, f"{first}, which has 5 of 8 attempts")
+    look = watcher.look(run_of({first: 8, second: 8}))
+    assert look.used == 2
+    assert "2 of 164 tasks used, not settled; waiting for" in str(look)
+
+
+def test_with_a_number_the_order_is_known_once_all_tasks_are_seen() -> None:
+    watcher = Watcher(["pass^4 >= 0.5"], tasks=3, attempts=2 * 4)
+    look = watcher.look(run_of({"a": 8, "b": 8}))
+    assert look.used == 0
+    assert "ids of all 3 tasks, of which 2 have been seen" in str(look)
+    look = watcher.look(run_of({"a": 8, "b": 8, "c": 8}))
+    assert (look.used, look.settled) == (2, True)  # two of three passed: at least half will have
+
+
+def test_all_tasks_settle_what_this_suite_reads_and_not_what_new_tasks_would() -> None:
+    passes = {str(i): 8 * (i % 3 > 0) for i in range(24)}
+    here = Watcher(["pass^4 >= 0.6"], tasks=list(passes), attempts=8).look(run_of(passes))
+    assert here.result.verdict is GateVerdict.SHOWN
+    assert here.used <= 24
+    there = Watcher(["pass^4 >= 0.6"], tasks=list(passes), attempts=8, about="new tasks").look(
+        run_of(passes)
+    )
+    assert (there.complete, there.result.exit_code) == (True, 3)
+    assert "only more tasks" in str(there.result)
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [
+        ("rate >= 0.5", "shown"),
+        ("rate > 0.5", "refuted"),
+        ("rate <= 0.5", "shown"),
+        ("rate < 0.5", "refuted"),
+    ],
+)
+def test_signs_at_the_limit_itself(rule: str, verdict: str) -> None:
+    passes = {str(i): 8 * (i % 2) for i in range(10)}
+    look = Watcher([rule], tasks=10, attempts=8).look(run_of(passes))
+    assert str(look.result.verdict) == verdict
+
+
+def test_missing_attempts_keep_it_open() -> None:
+    passes = dict.fromkeys(IDS, 4)
+    options = {way: GateOptions(missing=way) for way in ("bound", "fail", "exclude")}
+    verdicts = {
+        way: str(
+            Watcher(["rate >= 0.8"], tasks=IDS, attempts=8, options=chosen)
+            .look(run_of(passes, n=4, missing=4))
+            .result.verdict
+        )
+        for way, chosen in options.items()
+    }
+    assert verdicts == {"bound": "not settled", "fail": "refuted", "exclude": "shown"}
+    with pytest.raises(TooFewAttempts):
+        Watcher(["pass^8 >= 0.5"], tasks=IDS, attempts=8, options=options["exclude"]).look(
+            run_of(passes, n=4, missing=4)
+        )
+
+
+def test_too_many_missing_end_it_as_incomplete() -> None:
+    watcher = Watcher(["pass^4 >= 0.5", "missing <= 2%"], tasks=IDS, attempts=8)
+    few = dict.fromkeys(ORDER[:10], 7)
+    look = watcher.look(run_of(few, n=7, missing=1))
+    assert not look.result.incomplete
+    many = dict.fromkeys(ORDER[:60], 7)
+    look = watcher.look(run_of(many, n=7, missing=1))
+    assert (look.settled, look.result.exit_code) == (True, 4)
+
+
+def test_the_lift_over_a_base_is_watched_task_by_task() -> None:
+    base = Outcomes.from_counts(8, [2] * len(IDS), IDS)
+    watcher = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base)
+    found, used = looks(watcher, dict.fromkeys(IDS, 7), ORDER)
+    assert found == "shown"
+    assert used < 30
+    worse = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base)
+    assert looks(worse, dict.fromkeys(IDS, 0), ORDER)[0] == "refuted"
+
+
+def test_what_cannot_be_watched_is_refused_at_once() -> None:
+    with pytest.raises(InvalidValue, match="no upper limit"):
+        Watcher(["cost <= 1"], tasks=3, attempts=8)
+    with pytest.raises(InvalidValue, match="--against"):
+        Watcher(["rate >= base"], tasks=3, attempts=8)
+    with pytest.raises(InvalidValue, match="4 are planned"):
+        Watcher(["pass^8 >= 0.5"], tasks=3, attempts=4)
+    with pytest.raises(InvalidValue, match="at least 1"):
+        Watcher(["rate >= 0.5"], tasks=0, attempts=4)
+    with pytest.raises(InvalidValue, match="were not planned: x"):
+        Watcher(["rate >= 0.5"], tasks=["a"], attempts=8).look(run_of({"x": 8}))
+    with pytest.raises(InvalidValue, match="2 tasks, 1 planned"):
+        Watcher(["rate >= 0.5"], tasks=1, attempts=8).look(run_of({"x": 8, "y": 8}))
+    alone = Outcomes.from_counts(8, [1], ["b"])
+    with pytest.raises(InvalidValue, match="base has no attempts at a"):
+        Watcher(["rate >= base"], tasks=["a"], attempts=8, against=alone).look(run_of({"a": 8}))

@@ -1,0 +1,250 @@
+"""Fits of one's own runs at several temperatures."""
+
+from __future__ import annotations
+
+import gzip
+import runpy
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from passhat import Outcomes, Protocol, Run, read
+from passhat.errors import InvalidValue, NotComparable
+from passhat.examples import transformer
+from passhat.stats.temperature import (
+    KnownRates,
+    TemperatureFit,
+    best_temperatures,
+    family,
+    fit_temperatures,
+)
+from passhat.stats.temperature.generator import log_chances
+from passhat.stats.temperature.parabola import vertices
+
+
+def run(
+    temperature: float | None, passes: Sequence[int], n: int = 4, agent: str = "a", **more: str
+) -> Run:
+    decoding = {} if temperature is None else {"temperature": temperature}
+    tasks = [f"t{i}" for i in range(len(passes))]
+    protocol = Protocol(decoding=decoding, **more)  # type: ignore[arg-type]
+    return Run(f"{agent} {temperature}", agent, Outcomes.from_counts(n, passes, tasks), protocol)
+
+
+def test_two_temperatures_are_compared() -> None:
+    found = fit_temperatures([run(0.8, [3, 1] * 40), run(0.2, [4, 0] * 40)], [1, 4])
+    (agent,) = found.agents
+    assert agent.temperatures == (0.2, 0.8)
+    assert agent.advice == "raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 36.5 to 61.1."
+    cell = agent.find(4, 0.8)
+    assert cell is not None
+    assert (cell.estimate.value, cell.chance_best) == (1.0, 1.0)
+    assert agent.exponent is None
+    assert agent.best[0].between is None
+
+
+def test_colder_can_be_the_advice_too() -> None:
+    turned = fit_temperatures([run(0.2, [2, 1] * 40), run(1.5, [4, 0] * 40)], [1, 4])
+    assert turned.agents[0].advice.startswith("lower T from 1.5 to 0.2 for k >= 4: +50.0 points")
+    worse = fit_temperatures([run(0.2, [2] * 50), run(1.5, [0] * 50)], [1, 4])
+    assert worse.agents[0].advice == (
+        "keep T = 0.2: none of the others does better at any k looked at."
+    )
+    unclear = fit_temperatures([run(0.2, [2, 2, 2]), run(0.8, [2, 2, 1])], [1, 2])
+    assert unclear.agents[0].advice.startswith("keep T = 0.2")
+
+
+def test_one_temperature_says_so() -> None:
+    (agent,) = fit_temperatures([run(0.2, [1, 2])]).agents
+    assert "only temperature tried" in agent.advice
+    assert agent.ks == (1, 2, 4)
+
+
+def test_zero_temperature_has_no_logarithm_but_a_place() -> None:
+    passes = {0.0: [4, 0], 0.2: [4, 1], 0.4: [3, 2], 0.8: [2, 2]}
+    (agent,) = fit_temperatures([run(t, c) for t, c in passes.items()], [1, 2]).agents
+    assert agent.temperatures == (0.0, 0.2, 0.4, 0.8)
+    assert all(best.between is not None and best.between > 0 for best in agent.best)
+
+
+def test_what_cannot_be_lined_up() -> None:
+    with pytest.raises(InvalidValue, match="no run says at which temperature"):
+        fit_temperatures([run(None, [1])])
+    with pytest.raises(InvalidValue, match=r"more than one run at temperature 0\.2"):
+        fit_temperatures([run(0.2, [1]), run(0.2, [2])])
+    with pytest.raises(NotComparable, match="more than temperature: suite"):
+        fit_temperatures([run(0.2, [1], suite="x"), run(0.8, [2], suite="y")])
+    with pytest.raises(InvalidValue, match="enough attempts"):
+        fit_temperatures([run(0.2, [1]), run(0.8, [2])], [9])
+    with pytest.raises(InvalidValue, match="at least one run"):
+        fit_temperatures([])
+    with pytest.raises(InvalidValue, match="k must be at least 1"):
+        fit_temperatures([run(0.2, [1])], [0])
+    with pytest.raises(InvalidValue, match="level must lie between 0 and 1"):
+        fit_temperatures([run(t, [1, 2]) for t in (0.2, 0.4, 0.8)], level=2)
+
+
+def test_short_and_missing_attempts_are_said() -> None:
+    ragged = Outcomes.from_counts([4, 2], [1, 1], ["t0", "t1"], missing=[0, 1])
+    runs = [
+        Run("cold", "a", ragged, Protocol(decoding={"temperature": 0.2})),
+        run(0.8, [1, 1]),
+        run(None, [1], agent="b"),
+    ]
+    (agent,) = fit_temperatures(runs, [1, 4], missing="exclude").agents
+    assert agent.ks == (1,)
+    notes = " ".join(agent.notes)
+    assert "pass@4 not answered" in notes
+    assert "1 attempt without a verdict" in notes
+    assert "no temperature is recorded: b" in notes
+    (dropped,) = fit_temperatures(runs, [1, 4], missing="exclude", drop_short=True).agents
+    assert (dropped.tasks, dropped.ks) == (1, (1, 4))
+
+
+def test_the_parabola_finds_its_top() -> None:
+    log_t = np.log([0.2, 0.4, 0.6, 0.8, 1.2])
+    curves = np.stack([1 - (log_t - top) ** 2 for top in (np.log(0.5), np.log(0.9))])
+    found, edge = vertices(log_t, curves)
+    assert np.exp(found) == pytest.approx([0.5, 0.9])
+    assert not edge.any()
+    found, edge = vertices(log_t, log_t[None, :])
+    assert (np.exp(found[0]), edge[0]) == (pytest.approx(1.2), True)
+
+
+def test_rankings_flip_over_k_and_temperature() -> None:
+    steady = [run(t, passes, 8, "steady") for t, passes in ((0.2, [8, 0] * 60), (0.8, [7, 1] * 60))]
+    wide = [run(t, passes, 8, "wide") for t, passes in ((0.2, [4, 2] * 60), (0.8, [3, 4] * 60))]
+    (flip,) = fit_temperatures([*steady, *wide], [1, 4]).flips
+    assert {lead.leader for lead in flip.leads} == {"steady", "wide"}
+    assert flip.surest("wide").k == 4
+    assert flip.shown > 0.99
+    assert "the ranking depends on k and T" in str(flip)
+
+
+# -- where the truth is known ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, KnownRates]:
+    return transformer()
+
+
+def test_the_transformer_is_what_the_full_table_says(shared_data: Path) -> None:
+    script = Path(__file__).parents[2] / "tools" / "make_transformer_example.py"
+    compact = runpy.run_path(str(script))["compact"]
+    table = shared_data / "transformer_multiplication_p.csv.gz"
+    shipped = Path(__file__).parents[2] / "src/passhat/examples/transformer_multiplication.csv.gz"
+    # The content, not the bytes: a gzip header differs between versions of Python.
+    assert gzip.decompress(compact(table)) == gzip.decompress(shipped.read_bytes())
+    assert shipped.stat().st_size < 300_000
+
+
+def test_the_transformer_levels_off(stages: dict[str, KnownRates]) -> None:
+    expected = {
+        "early": (0.05, 0.29, 0.56, 0.80, 1.02, 1.14),
+        "middle": (0.05, 0.37, 0.90, 1.02, 1.20, 1.55),
+        "late": (0.05, 0.45, 1.03, 1.26),
+    }
+    for stage, temperatures in expected.items():
+        for k, best in zip((1, 2, 16, 256, 4096, 65536), temperatures, strict=False):
+            assert stages[stage].best_temperature(k) == pytest.approx(best, abs=0.011), (stage, k)
+    cold = [float(rates.pass_at_k(1)[0]) for rates in stages.values()]
+    assert cold == pytest.approx([0.037, 0.251, 0.744, 0.940], abs=6e-4)
+
+
+def test_a_fit_comes_close_to_the_truth(stages: dict[str, KnownRates]) -> None:
+    rates = stages["middle"].at(0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6)
+    (agent,) = fit_temperatures(rates.draw(32, np.random.default_rng(5))).agents
+    for best in agent.best[1:]:
+        truth = stages["middle"].best_temperature(best.k)
+        assert best.between == pytest.approx(truth, rel=0.25)
+        assert best.low is not None
+        assert best.high is not None
+        assert best.low <= truth * 1.1
+        assert best.high >= truth * 0.9
+    assert agent.advice.startswith("raise T from")
+    truth_at_8 = rates.pass_at_k(8)
+    for index, heat in enumerate(rates.temperatures):
+        cell = agent.find(8, heat)
+        assert cell is not None
+        assert cell.estimate.low is not None
+        assert cell.estimate.high is not None
+        assert cell.estimate.low < truth_at_8[index] < cell.estimate.high
+
+
+def toy_runs(name: str, tasks: int, temperatures: npt.NDArray[np.float64]) -> list[Run]:
+    rng = np.random.default_rng([tasks, len(name)])
+    population = family(name, 4)
+    drawn = rng.choice(population.difficulty, size=tasks, p=population.weight)
+    return [
+        run(float(t), rng.binomial(64, np.exp(log_chances(drawn, np.array([t]))[0])).tolist(), 64)
+        for t in temperatures
+    ]
+
+
+def test_telling_two_families_apart_takes_a_thousand_tasks() -> None:
+    temperatures, ks = np.geomspace(1, 64, 14), [4, 8, 16, 32]
+    names = ("gaussian", "exponential")
+    truth = [
+        float(np.polyfit(np.log(ks), np.log([best.temperature for best in found]), 1)[0])
+        for found in (best_temperatures(family(name, 4), ks) for name in names)
+    ]
+
+    def holds(tasks: int, of: int, value: float) -> bool:
+        (agent,) = fit_temperatures(toy_runs(names[of], tasks, temperatures), ks).agents
+        assert agent.exponent is not None
+        return agent.exponent.low < value < agent.exponent.high
+
+    assert truth == pytest.approx([0.761, 1.087], abs=0.001)
+    for family_, other in ((0, 1), (1, 0)):
+        assert holds(1000, family_, truth[family_])
+        assert not holds(1000, family_, truth[other])
+        assert holds(100, family_, truth[other])
+
+
+# -- real runs -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cruxeval(shared_data: Path) -> TemperatureFit:
+    return fit_temperatures(read(shared_data / "cruxeval_output_small.csv"), [1, 5])
+
+
+def test_cruxeval_by_temperature(cruxeval: TemperatureFit) -> None:
+    assert len(cruxeval.agents) == 7
+    assert sum(len(agent.temperatures) == 2 for agent in cruxeval.agents) == 6
+    codellama = cruxeval.find("codellama-34b")
+    assert codellama is not None
+    cell = codellama.find(1, 0.2)
+    assert cell is not None
+    assert cell.estimate.value == pytest.approx(841 / 2000)
+    lone = cruxeval.find("gpt-4o+cot")
+    assert lone is not None
+    assert (lone.ks, lone.temperatures) == ((1,), (0.2,))
+    assert any("pass@5 not answered" in note for note in lone.notes)
+
+
+def test_cruxeval_where_the_better_temperature_changes(cruxeval: TemperatureFit) -> None:
+    changes = {
+        agent.agent: round(change.probability, 1)
+        for agent in cruxeval.agents
+        for change in agent.changes
+    }
+    assert changes == {
+        "codellama-34b": 1.0,
+        "codellama-7b": 1.0,
+        "deepseek-base-6.7b": 1.0,
+        "gpt-3.5-turbo-0613": 0.6,
+        "gpt-4-0613": 0.9,
+    }
+    raised = [agent.agent for agent in cruxeval.agents if agent.advice.startswith("raise")]
+    assert raised == ["codellama-34b", "codellama-7b", "gpt-3.5-turbo-0613"]
+    assert any("do not carry over" in note for note in cruxeval.notes)
+
+
+def test_the_same_seed_gives_the_same_answer(cruxeval: TemperatureFit, shared_data: Path) -> None:
+    again = fit_temperatures(read(shared_data / "cruxeval_output_small.csv"), [1, 5])
+    assert again.to_dict() == cruxeval.to_dict()
