@@ -62,7 +62,7 @@ def _run_console(body: str, folder: Path) -> None:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "COLUMNS": "80",
-            "PASSHAT_TAU2": str(ROOT / "tests" / "suites" / "tau2" / "checkout"),
+            "PASSHAT_TAU2": str(ROOT / "tests" / "integrations" / "tau2" / "checkout"),
         }
         done = subprocess.run(
             ["bash", "-c", f"{{ {command} ; }} 2>&1"],

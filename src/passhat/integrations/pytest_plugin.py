@@ -13,8 +13,8 @@ shared, as they are between tests. A test that fails is a failed attempt; a fixt
 set up is a missing one, since that is not the agent's doing.
 
 Without ``suite`` the rule speaks about this one task, by Clopper-Pearson bounds on its success
-rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one suite,
-judged together when the session ends, and the rule speaks about new tasks.
+rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one
+suite, judged together when the session ends, and the rule speaks about new tasks.
 
 Test runs that do not use the mark pay for one look at each test's marks; NumPy is not imported.
 """

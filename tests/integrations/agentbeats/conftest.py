@@ -21,7 +21,7 @@ Serving = Callable[[Callable[[str], Any]], str]
 @pytest.fixture(scope="session")
 def white_module() -> ModuleType:
     """examples/white_agent.py."""
-    path = Path(__file__).parents[2] / "examples" / "white_agent.py"
+    path = Path(__file__).parents[3] / "examples" / "white_agent.py"
     spec = importlib.util.spec_from_file_location("white_agent", path)
     assert spec is not None
     assert spec.loader is not None

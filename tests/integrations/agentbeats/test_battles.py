@@ -20,7 +20,7 @@ from starlette.routing import Route
 from kept_ports import kept_port
 
 Serving = Callable[[Callable[[str], Any]], str]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

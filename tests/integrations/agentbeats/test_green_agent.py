@@ -25,7 +25,7 @@ from passhat.store import open_store
 Serving = Callable[[Callable[[str], Any]], str]
 PATIENCE = 60
 """Seconds; httpx's own limit of five is short on a machine that is shared."""
-OLD_CLIENT = Path(__file__).parents[1] / "old_a2a" / "client.py"
+OLD_CLIENT = Path(__file__).parents[2] / "old_a2a" / "client.py"
 
 
 def asked_of(white: str, **config: object) -> str:

@@ -14,7 +14,7 @@ from passhat.stats.compare import Claim
 
 DATA = Path("shared") / "data" / "gsm8k_gpt3_paired.csv.gz"
 # Beside the project's folder, or one further up where several checkouts lie together.
-PLACES = [folder / DATA for folder in Path(__file__).parents[3:5]]
+PLACES = [folder / DATA for folder in Path(__file__).parents[3:6]]
 
 
 def _runs(*rates: float, tasks: int = 60, n: int = 4) -> list[Run]:
