@@ -1,11 +1,13 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test lint bench docs screenshots clean
+.PHONY: help demo test test-fast test-deep lint bench docs screenshots clean
 
 BIN := .venv/bin
 
 help:
 	@echo "make demo    two agents, 24 tasks, 8 attempts each: a comparison and a report"
 	@echo "make test    the whole test suite"
+	@echo "make test-fast   the quick tests: no browser, database server, cluster or sandbox"
+	@echo "make test-deep   property tests with many new random examples; before a release"
 	@echo "make lint    ruff, mypy --strict and import-linter"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
 	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
@@ -21,6 +23,15 @@ demo:
 test:
 	@tools/setup dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+
+test-fast:
+	@tools/setup dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+
+# Other examples each time. What fails here becomes an @example in its test.
+test-deep:
+	@tools/setup dev
+	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n auto --dist loadgroup -m hypothesis
 
 lint:
 	@tools/setup dev
