@@ -27,7 +27,7 @@ from passhat.examples import transformer
 from passhat.stats.estimate import pass_at_k
 from passhat.stats.temperature import TaskSet, best_temperatures, family
 from passhat.stats.temperature.generator import log_normaliser
-from passhat.stats.temperature.resampling import resample
+from passhat.stats.temperature.redraws import resample
 
 Floats = npt.NDArray[np.float64]
 

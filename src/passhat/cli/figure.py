@@ -55,7 +55,7 @@ def command(
     from passhat.errors import InvalidValue
     from passhat.report.build import ReportOptions
     from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
-    from passhat.report.figures.making import DETAILED, needs
+    from passhat.report.figures.registry import DETAILED, needs
 
     if listed:
         for known, what in FIGURES.items():

@@ -41,7 +41,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 
     found = study(family)
     if html is not None:
-        from passhat.report.temperature_page import toy_page
+        from passhat.report.figures.toy import toy_page
 
         write_text(html, toy_page(found))
     if as_json_text:
@@ -97,7 +97,7 @@ def fit(
         drop_short=drop_short,
     )
     if html is not None:
-        from passhat.report.html.temperature_fit import fit_page
+        from passhat.report.html.temperature import fit_page
 
         write_text(html, fit_page(found, runs, missing=missing, command=this_command()))
     if as_json_text:

@@ -13,7 +13,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Any
 
-from passhat.report.vega_lite import Row, Spec, constant, field, layered, marks
+from passhat.report.figures.vega_lite import Row, Spec, constant, field, layered, marks
 
 __all__ = ["Axis", "Figure", "line_chart", "page", "svg"]
 

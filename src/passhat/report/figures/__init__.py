@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.report.figures.base import Figure, page_svg
-from passhat.report.figures.making import FIGURES, Material, make_figure
+from passhat.report.figures.registry import FIGURES, Material, make_figure
 from passhat.report.figures.writing import FORMS, figure_bytes
 
 __all__ = ["FIGURES", "FORMS", "Figure", "Material", "figure_bytes", "make_figure", "page_svg"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passhat._display import counted, number
 from passhat.report.changes import TaskChange
 from passhat.report.figures.base import COLOURS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
-from passhat.report.vega_lite import Row, Spec, constant, field, layered, marks, stacked
+from passhat.report.figures.vega_lite import Row, Spec, constant, field, layered, marks, stacked
 from passhat.report.view import RunReport
 from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate, metric

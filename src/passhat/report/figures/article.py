@@ -7,7 +7,7 @@ from types import MappingProxyType
 from passhat._display import number
 from passhat.report.figures.base import Figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
-from passhat.report.vega_lite import Row, stacked
+from passhat.report.figures.vega_lite import Row, stacked
 from passhat.stats.estimate import exact
 
 __all__ = ["SHAPES_OF_DIFFICULTY", "article_delta", "article_sweep"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from passhat.report.vega_lite import Spec, field
+from passhat.report.figures.vega_lite import Spec, field
 from passhat.report.view import RunReport
 
 __all__ = [

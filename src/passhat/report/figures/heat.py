@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from passhat._display import counted, number
 from passhat.report.figures.base import MOST_RUNS, Figure
-from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
+from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.stats.outcomes import Run
 
 if TYPE_CHECKING:

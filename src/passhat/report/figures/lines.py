@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passhat.report.figures.base import COLOURS, DASHES, HEIGHT, SHAPES, WIDTH
-from passhat.report.vega_lite import Row, Spec, field, layered, marks
+from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks
 
 __all__ = ["Panel", "Scale", "k_scale", "panel", "spread_labels"]
 

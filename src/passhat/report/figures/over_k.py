@@ -8,7 +8,7 @@ from passhat._display import number
 from passhat.report.curves import Curves, k_of
 from passhat.report.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
-from passhat.report.vega_lite import Row, stacked
+from passhat.report.figures.vega_lite import Row, stacked
 from passhat.report.view import RunReport
 from passhat.stats.compare import LiftCurve
 from passhat.stats.compare.claims import points

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from passhat.report.details import Width
 from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, coloured, labels_of
 from passhat.report.figures.lines import Panel, Scale, panel
+from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.report.measures import Measure, Quantiles
-from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.report.view import RunReport
 
 __all__ = ["distributions", "failures", "figure_text", "width"]

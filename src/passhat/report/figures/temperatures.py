@@ -9,7 +9,7 @@ from passhat._display import number
 from passhat.report.figures.base import MOST_RUNS, Figure
 from passhat.report.figures.heat import heat_figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
-from passhat.report.vega_lite import Row, Spec, field, layered, marks, stacked
+from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit
 
 __all__ = ["fit_figures"]

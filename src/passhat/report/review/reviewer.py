@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from passhat._display import number
 from passhat.errors import PasshatError
-from passhat.report.review.parsing import Passage, passages
+from passhat.report.review.claim_text import Passage, passages
 from passhat.report.review.rules import Finding, findings_of
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.estimate import estimate

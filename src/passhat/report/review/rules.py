@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from passhat.report.review.parsing import Passage
+from passhat.report.review.claim_text import Passage
 
 __all__ = ["RULES", "Finding", "findings_of"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from passhat.protocol import Protocol
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.temperature.parabola import vertices
+from passhat.stats.temperature.peak import vertices
 
 __all__ = ["KnownRates"]
 

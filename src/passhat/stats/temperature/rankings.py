@@ -11,7 +11,7 @@ import numpy as np
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
-from passhat.stats.temperature.resampling import SEED, resample
+from passhat.stats.temperature.redraws import SEED, resample
 
 __all__ = ["Lead", "RankingFlip", "ranking_flips"]
 

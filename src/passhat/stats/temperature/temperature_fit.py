@@ -16,7 +16,7 @@ from passhat.stats.outcomes import MissingPolicy, Run
 from passhat.stats.temperature.advice import advise
 from passhat.stats.temperature.ladders import Ladder, ladders_of
 from passhat.stats.temperature.rankings import ranking_flips
-from passhat.stats.temperature.resampling import DRAWS, SEED, Resampled, resample
+from passhat.stats.temperature.redraws import DRAWS, SEED, Resampled, resample
 from passhat.stats.temperature.temperature_result import (
     AgentFit,
     BestTemperature,

@@ -22,7 +22,7 @@ from passhat.stats.temperature import (
     fit_temperatures,
 )
 from passhat.stats.temperature.generator import log_chances
-from passhat.stats.temperature.parabola import vertices
+from passhat.stats.temperature.peak import vertices
 
 
 def run(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from passhat.report.charts import Axis, Figure, line_chart, page
-from passhat.report.vega_lite import Row
+from passhat.report.figures.vega_lite import Row
 from passhat.stats.temperature import (
     Point,
     Study,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.stats.arrays import BoolArray, FloatArray
-from passhat.stats.temperature.parabola import vertices
+from passhat.stats.temperature.peak import vertices
 
 __all__ = ["DRAWS", "SEED", "Resampled", "resample"]
 
