@@ -57,7 +57,8 @@ def test_toy_writes_figures_that_need_nothing_from_elsewhere(
         "http://www.w3.org/2000/svg",
         "http://www.w3.org/1999/xlink",
     }
-    assert "<script" not in text
+    assert "<script src" not in text
+    assert 'data-file="toy.json"' in text
 
 
 def test_fit(passhat: Passhat, table: Callable[[str], Path]) -> None:

@@ -41,9 +41,9 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 
     found = study(family)
     if html is not None:
-        from passhat.report.figures.toy import toy_page
+        from passhat.report.html.temperature import toy_page
 
-        write_text(html, toy_page(found))
+        write_text(html, toy_page(found, command=this_command()))
     if as_json_text:
         data = {"schema": "passhat.temperature-toy/1", **found.to_dict()}
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

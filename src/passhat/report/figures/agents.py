@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from passhat._display import counted, number
 from passhat.report.changes import TaskChange
-from passhat.report.figures.base import COLOURS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
+from passhat.report.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
 from passhat.report.figures.vega_lite import Row, Spec, constant, field, layered, marks, stacked
 from passhat.report.view import RunReport
 from passhat.stats.compare.claims import points
@@ -106,15 +106,15 @@ def _forest_panel(
     along: Spec = {"scale": {"domain": [0, 1], "nice": False}, "axis": ticks, "title": None}
     y = field("run:N", sort=list(labels), title=None, axis={"labelLimit": 170})
     many = len(labels) > MOST_RUNS
-    colours = ["var(--c1)"] * len(labels) if many else list(COLOURS[: len(labels)])
+    colors = ["var(--c1)"] * len(labels) if many else list(COLORS[: len(labels)])
     shapes = ["circle"] * len(labels) if many else list(SHAPES[: len(labels)])
-    colour = field("run:N", scale={"domain": list(labels), "range": colours}, legend=None)
+    color = field("run:N", scale={"domain": list(labels), "range": colors}, legend=None)
     shape = field("run:N", scale={"domain": list(labels), "range": shapes}, legend=None)
     line: Spec = {"strokeWidth": 2.5, "aria": False}
-    rules = marks(rows, "rule", line, x=field("low:Q", **along), x2="high:Q", y=y, color=colour)
+    rules = marks(rows, "rule", line, x=field("low:Q", **along), x2="high:Q", y=y, color=color)
     dot: Spec = {"filled": True, "size": 90, "opacity": 1}
     at = field("value:Q", **along)
-    dots = marks(rows, "point", dot, x=at, y=y, color=colour, shape=shape, description="tip:N")
+    dots = marks(rows, "point", dot, x=at, y=y, color=color, shape=shape, description="tip:N")
     return layered([rules, dots], title=word, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
@@ -171,12 +171,12 @@ def _flip_layers(rows: Sequence[Row]) -> list[Spec]:
         },
     )
     sides = {"domain": ["better", "worse"], "range": ["var(--c1)", "var(--c2)"]}
-    colour = field("side:N", scale=sides, legend=None)
+    color = field("side:N", scale=sides, legend=None)
     line = {"color": "var(--ink)", "opacity": 0.6, "aria": False}
     zero = marks([{"change": 0}], "rule", line, y=y)
     if len(rows) > _MOST_BARS:
         steps = {"interpolate": "step", "opacity": 0.85, "aria": False}
-        return [zero, marks(rows, "area", steps, x=x, y=y, color=colour)]
+        return [zero, marks(rows, "area", steps, x=x, y=y, color=color)]
     bar = {"width": max(1.5, 0.72 * WIDTH / len(rows))}
     ways = {"domain": ["won", "lost"], "range": ["triangle-up", "triangle-down"]}
     triangles = marks(
@@ -188,7 +188,7 @@ def _flip_layers(rows: Sequence[Row]) -> list[Spec]:
         shape=field("flip:N", scale=ways, legend=None),
         color=constant("var(--ink)"),
     )
-    return [zero, marks(rows, "bar", bar, x=x, y=y, color=colour, description="tip:N"), triangles]
+    return [zero, marks(rows, "bar", bar, x=x, y=y, color=color, description="tip:N"), triangles]
 
 
 def _extremes(changes: Sequence[TaskChange]) -> list[TaskChange]:

@@ -1,7 +1,8 @@
-"""What every figure is made of: words, a chart, and the numbers that it shows.
+"""The Figure class, the look that all charts share, and drawing for pages and for papers.
 
-Colours are the page's variables, so that one chart serves light and dark; for a paper they are
-replaced by Okabe and Ito's. Series differ in colour, in dash and in the shape of their points.
+Colors are the page's CSS variables, so that one chart serves light and dark; for a paper they are
+replaced by Okabe and Ito's palette. Series differ in color, in dash and in the shape of their
+points.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from passhat.report.figures.vega_lite import Spec, field
 from passhat.report.view import RunReport
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "DASHES",
+    "FORMS",
     "HEIGHT",
     "MOST_RUNS",
     "SHAPES",
     "WIDTH",
     "Figure",
-    "coloured",
+    "color_channel",
+    "figure_bytes",
     "labels_of",
     "page_svg",
     "specification",
@@ -31,8 +35,8 @@ __all__ = [
 
 WIDTH, HEIGHT = 350, 230
 MOST_RUNS = 6
-"""Lines beyond that cannot be told apart."""
-COLOURS = tuple(f"var(--c{number})" for number in range(1, MOST_RUNS + 1))
+"""Series drawn at most: more cannot be told apart."""
+COLORS = tuple(f"var(--c{number})" for number in range(1, MOST_RUNS + 1))
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 3))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _ON_PAPER = {
@@ -48,11 +52,14 @@ _ON_PAPER = {
     "var(--paper)": "#ffffff",
 }
 _LONGEST_LABEL = 26
+FORMS = MappingProxyType({".svg": "svg", ".png": "png", ".pdf": "pdf"})
+"""File endings that a figure can be written as."""
+_PIXELS_PER_POINT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A sentence, a chart, words for those who do not see it, and its numbers as a table."""
+    """A chart with its title, a sentence, a description for screen readers, and its numbers."""
 
     name: str
     title: str
@@ -63,14 +70,14 @@ class Figure:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def coloured(series: Sequence[str]) -> Spec:
-    """The colour channel over named series; labels stand in the chart, so there is no legend."""
-    scale = {"domain": list(series), "range": list(COLOURS[: len(series)])}
+def color_channel(series: Sequence[str]) -> Spec:
+    """The color channel over named series; series are labeled in the chart, without a legend."""
+    scale = {"domain": list(series), "range": list(COLORS[: len(series)])}
     return field("series:N", scale=scale, legend=None)
 
 
 def labels_of(runs: Sequence[RunReport]) -> list[str]:
-    """Short names that tell the runs apart: the agent's where that is enough."""
+    """Short distinct labels for runs: the agents' names where those differ."""
     agents = [run.run.agent or run.name for run in runs]
     names = agents if len(set(agents)) == len(agents) else [run.name for run in runs]
     short = [_shortened(name) for name in names]
@@ -85,18 +92,32 @@ def specification(figure: Figure, *, paper: bool = False) -> Spec:
     """The chart as Vega-Lite, with the look that all charts share."""
     import json
 
-    found = {**figure.chart, "config": _look()}
+    styled = {**figure.chart, "config": _look()}
     if not paper:
-        return found
-    text = json.dumps(found)
-    for variable, colour in _ON_PAPER.items():
-        text = text.replace(variable, colour)
+        return styled
+    text = json.dumps(styled)
+    for variable, color in _ON_PAPER.items():
+        text = text.replace(variable, color)
     on_paper: Spec = json.loads(text)
     return on_paper
 
 
+def figure_bytes(figure: Figure, form: str) -> bytes:
+    """The figure as a file for a paper, on white: ``svg``, ``png`` or ``pdf``."""
+    import vl_convert
+
+    chart = specification(figure, paper=True)
+    chart["config"]["background"] = "white"
+    chart["description"] = f"{figure.title}. {figure.description}"
+    if form == "png":
+        return vl_convert.vegalite_to_png(chart, scale=_PIXELS_PER_POINT)
+    if form == "pdf":
+        return vl_convert.vegalite_to_pdf(chart)
+    return vl_convert.vegalite_to_svg(chart).encode()
+
+
 def page_svg(figure: Figure) -> str:
-    """An SVG element for a page: named for screen readers, values on hover in ``data-tip``."""
+    """The figure as an SVG element, with a description and hover values in ``data-tip``."""
     import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(specification(figure))
@@ -104,7 +125,7 @@ def page_svg(figure: Figure) -> str:
     drawn = _UNNEEDED.sub("", drawn)
     drawn = re.sub(r'(<g[^>]*) aria-label="[^"]*"', r"\1", drawn)
     drawn = drawn.replace(" aria-label=", " data-tip=")
-    drawn = _GEOMETRY.sub(lambda found: _LONG.sub(_rounded, found[0]), drawn)
+    drawn = _GEOMETRY.sub(lambda match: _LONG.sub(_rounded, match[0]), drawn)
     drawn = _own_ids(drawn, figure.name)
     head = (
         f'<title id="{figure.name}-title">{escape(figure.title)}</title>'
@@ -131,11 +152,11 @@ _LONG = re.compile(r"-?\d+\.\d{2,}")
 
 
 def _own_ids(drawn: str, name: str) -> str:
-    """Clip paths under names of the figure's own: a page holds many, and ids must differ."""
+    """Rename clip paths after the figure: a page has many figures, and ids must differ."""
     known: dict[str, str] = {}
     for old in re.findall(r'id="(clip\d+)"', drawn):
         known.setdefault(old, f"{name}-clip-{len(known) + 1}")
-    return re.sub(r"\bclip\d+\b", lambda found: known.get(found[0], found[0]), drawn)
+    return re.sub(r"\bclip\d+\b", lambda match: known.get(match[0], match[0]), drawn)
 
 
 def _rounded(match: re.Match[str]) -> str:

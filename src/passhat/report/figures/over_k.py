@@ -63,7 +63,7 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
             ]
         )
     else:
-        # Reliability first: it keeps the first colour wherever it is drawn.
+        # Reliability first: it keeps the first color wherever it is drawn.
         both = [*rows["pass^k"], *rows["pass@k"]]
         chart = panel(Panel(both, ["pass^k", "pass@k"], scale, _SHARE, height=_TALL))
     return Figure(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.report.changes import TaskChange
-from passhat.report.figures import agents, article, heat, over_k, spread
+from passhat.report.figures import agents, article, over_k, spread, temperatures
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison
@@ -101,7 +101,7 @@ _DRAWN: dict[str, tuple[str, Drawn, str]] = {
     ),
     "heatmap": (
         "pass@k over k and temperature",
-        lambda given: heat.heatmap(
+        lambda given: temperatures.heatmap(
             [run.run for run in given.runs], level=given.level, missing=given.missing
         ),
         "runs of one agent and the same tasks at two temperatures or more",

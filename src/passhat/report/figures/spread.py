@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.report.details import Width
-from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, coloured, labels_of
+from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
 from passhat.report.figures.lines import Panel, Scale, panel
 from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.report.measures import Measure, Quantiles
@@ -105,7 +105,7 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
             scale={"paddingInner": 0.3},
         ),
         yOffset=field("series:N", sort=labels),
-        color=coloured(labels),
+        color=color_channel(labels),
         description="tip:N",
     )
     height = max(60, _ROW_HEIGHT * len(order) * _thick(labels))
@@ -207,11 +207,11 @@ def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequ
     thin: Spec = {"strokeWidth": 1.5, "aria": False}
     thick: Spec = {"height": 9, "opacity": 0.45, "aria": False}
     dot: Spec = {"filled": True, "size": 60, "opacity": 1}
-    colour = coloured(labels)
+    color = color_channel(labels)
     layers = [
-        marks(rows, "rule", thin, x=x("p5"), x2="p95:Q", y=y, color=colour),
-        marks(rows, "bar", thick, x=x("p25"), x2="p75:Q", y=y, color=colour),
-        marks(rows, "point", dot, x=x("median"), y=y, color=colour, description="tip:N"),
+        marks(rows, "rule", thin, x=x("p5"), x2="p95:Q", y=y, color=color),
+        marks(rows, "bar", thick, x=x("p25"), x2="p75:Q", y=y, color=color),
+        marks(rows, "point", dot, x=x("median"), y=y, color=color, description="tip:N"),
     ]
     return layered(layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 

@@ -1,4 +1,4 @@
-"""A fit of temperatures as one HTML file, of the same parts as a report."""
+"""HTML pages about temperature: a fit of runs, and the toy study."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from passhat._display import counted, number, some
 from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
+from passhat.report.figures.toy import toy_figures
 from passhat.report.html.data import script_json
 from passhat.report.html.page import Table
 from passhat.report.html.setting import template
 from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
-from passhat.stats.temperature import AgentFit, TemperatureFit
+from passhat.stats.temperature import AgentFit, Study, TemperatureFit
+from passhat.stats.temperature.laws import POWER_FROM_K
 
-__all__ = ["fit_page"]
+__all__ = ["fit_page", "toy_page"]
+
+_FAMILIES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 _FORMULAS = Table(
     "What each number asks, and its formula",
@@ -140,3 +144,22 @@ def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tu
 
 def _words(values: Iterable[str]) -> str:
     return some(sorted({one for one in values if one})) or "not recorded"
+
+
+def toy_page(study: Study, *, command: str = "") -> str:
+    """Every figure of the toy study, each with a sentence before it."""
+    law = study.law
+    from_k = f" for k >= {POWER_FROM_K}" if study.family == "power" else ""
+    return template("toy.html.j2").render(
+        title=f"Temperature and pass@k: {_FAMILIES[study.family]} task sets",
+        sentences=[
+            "A toy: the model answers with an integer, c with probability proportional to "
+            "exp(-c²/2T); a task is the integer it asks for. T is the spread of whole answers "
+            "here, and none of these exponents carries over to the temperature of tokens.",
+            f"The fit{from_k}: {law}. The two exponents sum to {law.exponent_sum:.3f}; where only "
+            "k/s and T/s² count they sum to 2. T* is the temperature that is best for pass@k.",
+        ],
+        figures=[(figure, page_svg(figure)) for figure in toy_figures(study)],
+        command=command,
+        data=script_json(study.to_dict()),
+    )
