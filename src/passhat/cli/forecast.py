@@ -63,7 +63,7 @@ def command(
     """
     from rich.console import Console
 
-    from passhat.readers.registry import COUNTS_ONLY
+    from passhat.readers.base import COUNTS_ONLY
     from passhat.report.forecast_data import default_words, forecast_data
     from passhat.report.forecast_terminal import render_forecast
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches

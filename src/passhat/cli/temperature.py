@@ -84,7 +84,7 @@ def fit(
 
     from rich.console import Console
 
-    from passhat.readers.registry import COUNTS_ONLY
+    from passhat.readers.base import COUNTS_ONLY
     from passhat.report.temperature_terminal import render_fit
     from passhat.stats.temperature import fit_temperatures
 

@@ -4,9 +4,9 @@
 group ``passhat.readers`` which of them recognises it, and hands it over.
 """
 
+from passhat.readers.base import Needs, Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.reading import Reading, read, read_all
-from passhat.readers.registry import Needs, Reader, ReadOptions
 from passhat.readers.sources import Source
 
 __all__ = [

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from passhat.errors import PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
-from passhat.readers.registry import ReadOptions
+from passhat.readers.base import ReadOptions
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss, Run, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from passhat.readers.registry import Needs
+from passhat.readers.base import Needs
 from passhat.stats.outcomes import Outcomes, Sums
 from passhat.store import Store
 

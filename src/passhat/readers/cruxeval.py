@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
 from passhat.readers.file_names import from_name
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol, Scalar
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import BROKEN, decode, json_lines
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import BROKEN, decode, json_lines
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run

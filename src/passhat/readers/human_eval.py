@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts
-from passhat.readers.decoding import json_lines
 from passhat.readers.file_names import from_name
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
-from passhat.readers.decoding import BROKEN, decode, open_document, read_bytes
 from passhat.readers.inspect_scores import chosen_scorer, score_of, value_of
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run

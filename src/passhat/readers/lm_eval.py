@@ -14,9 +14,9 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import BROKEN, decode, json_lines, read_bytes
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import BROKEN, decode, json_lines, read_bytes
 from passhat.readers.sources import STANDARD_INPUT, Source
 from passhat.stats.outcomes import Run
 

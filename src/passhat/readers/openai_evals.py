@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
-from passhat.readers.decoding import json_lines
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 

@@ -9,8 +9,8 @@ from os import PathLike
 
 from passhat._display import counted, some
 from passhat.errors import NoRows, ReadError, UnknownFormat
-from passhat.readers.joining import joined, without_retries
-from passhat.readers.registry import Needs, Reader, ReadOptions, registered_readers
+from passhat.readers.base import Needs, Reader, ReadOptions, registered_readers
+from passhat.readers.identity import joined, without_retries
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.stats.outcomes import Run
 from passhat.store import DEFAULT_PATH

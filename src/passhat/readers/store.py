@@ -9,7 +9,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.judging import SPLIT_JUDGE
 from passhat.readers import counted
-from passhat.readers.registry import Needs, ReadOptions
+from passhat.readers.base import Needs, ReadOptions
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.decoding import open_document, read_bytes
 from passhat.readers.file_names import from_name
 from passhat.readers.json_parts import outline
-from passhat.readers.registry import ReadOptions
+from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.readers.swe_bench_summary import is_summary, read_summary
 from passhat.stats.outcomes import Run

@@ -10,8 +10,8 @@ from passhat._display import counted, some
 from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import counted as counted_reading
-from passhat.readers.counted_parquet import CountedParquet
-from passhat.readers.registry import ReadOptions
+from passhat.readers.base import ReadOptions
+from passhat.readers.parquet import CountedParquet
 from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run, Tally

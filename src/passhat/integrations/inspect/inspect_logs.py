@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from passhat.readers.base import ReadOptions
 from passhat.readers.importing import attempt_record
 from passhat.readers.inspect_ai import InspectReader
-from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, MissingReason
 from passhat.store import AttemptRecord

@@ -12,6 +12,7 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
+from passhat.readers.base import ReadOptions
 from passhat.readers.parquet_cells import (
     as_literal,
     as_number,
@@ -20,7 +21,6 @@ from passhat.readers.parquet_cells import (
     quoted,
     weighted,
 )
-from passhat.readers.registry import ReadOptions
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Outcomes, Sums, Verdict
 from passhat.stats.outcomes.columns import ColumnMap
