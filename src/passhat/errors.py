@@ -16,7 +16,7 @@ these and exits with the code beside it.
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── EngineUnavailable             a cluster that cannot be reached or cannot do the work
     ├── ReadError                     a file that cannot be read as what it claims to be
-    │   ├── UnknownFormat             no reader recognises the file
+    │   ├── UnknownFormat             no reader recognizes the file
     │   ├── NoRows                    a table without a row, or an empty file
     │   ├── StoreConflict             two stores that hold different things under one name
     │   └── StoreUnavailable          a store that is locked, full or away for the moment
@@ -159,7 +159,7 @@ class StoreUnavailable(ReadError):
 
 
 class UnknownFormat(ReadError):
-    """No reader recognises the content of the file."""
+    """No reader recognizes the content of the file."""
 
 
 class NoRows(ReadError):

@@ -1,4 +1,4 @@
-"""passhat read: what was recognised, and an exit code that tells a partial read."""
+"""passhat read: what was recognized, and an exit code that tells a partial read."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_says_what_was_recognised(passhat: Passhat, log: Path) -> None:
+def test_it_says_what_was_recognized(passhat: Passhat, log: Path) -> None:
     ended = passhat("read", log)
     assert ended.code == 0
-    assert "recognised as tau_bench: 1 run" in ended.out
+    assert "recognized as tau_bench: 1 run" in ended.out
     assert "2 rows, 2 attempts read" in ended.out
     assert "missing: judge_error 1" in ended.out
     assert ended.out.endswith("1 file, 1 run, 2 attempts, 1 missing\n")

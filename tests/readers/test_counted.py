@@ -16,7 +16,7 @@ import pytest
 from passhat.cli.options import needs_of_page
 from passhat.errors import OrderUnknown, ReadError
 from passhat.protocol import Protocol
-from passhat.readers import Needs, counted, read
+from passhat.readers import Needs, base, read
 from passhat.readers.store import run_from_store
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Outcomes, Run, Verdict
@@ -35,8 +35,8 @@ Passhat = Callable[..., Any]
 
 
 def ten_are_many(monkeypatch: pytest.MonkeyPatch, most: int = 10) -> None:
-    monkeypatch.setattr(counted, "FEW_ATTEMPTS", 10)
-    monkeypatch.setattr(counted, "MOST_ATTEMPTS", most)
+    monkeypatch.setattr(base, "FEW_ATTEMPTS", 10)
+    monkeypatch.setattr(base, "MOST_ATTEMPTS", most)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def same(one: Run, other: Run) -> None:
 
 
 def fill(store: Store, agent: str, shift: int) -> str:
-    """A run with missing attempts, gaps, labels, a task nobody tried, and later words."""
+    """A run with missing attempts, gaps, labels, a task never tried, and later words."""
     tasks = [
         Task(f"t{i}", "?", {"kind": f"k{i % 2}", "template": f"m{i % 3}"} if i else {})
         for i in (3, 0, 1, 2, 4, 5, 6)
@@ -210,7 +210,7 @@ def test_a_page_of_counts_holds_the_same_tasks(
         source = fill(store, "agent", 0)
     monkeypatch.setenv("PASSHAT_STORE", str(tmp_path / "s.db"))
     ten_are_many(monkeypatch, most=1000)
-    monkeypatch.setattr(counted, "PAGE_ATTEMPTS", 10)
+    monkeypatch.setattr(base, "PAGE_ATTEMPTS", 10)
 
     def shown(*how: str) -> Any:
         page = tmp_path / "page.html"
@@ -226,7 +226,7 @@ def test_a_page_of_counts_holds_the_same_tasks(
         [marks.count("1"), marks.count("0"), marks.count("-")]
         for marks in single["runs"][0]["marks"]
     ]
-    # Whoever wants conversations, or the order, gets single attempts.
+    # Conversations and ordered metrics need single attempts.
     assert needs_of_page((), page=True, transcripts=None).attempts_up_to == 10
     assert needs_of_page((), page=True, transcripts=True).attempts_up_to is None
     assert needs_of_page(("first@2",), page=True, transcripts=None).attempts_up_to is None

@@ -21,7 +21,7 @@ def _ends(run: Run) -> list[str]:
     return [str(attempt) for attempt in run.attempts or ()]
 
 
-def test_every_sample_is_recognised_by_content_alone(samples: Samples, sample_name: str) -> None:
+def test_every_sample_is_recognized_by_content_alone(samples: Samples, sample_name: str) -> None:
     path = samples.write(sample_name, file="anything.txt")
     (file,) = read_all(path).files
     assert file.reader == sample_name.split(" ")[0]
@@ -174,8 +174,8 @@ def test_inspect_asks_when_there_are_several_scorers(samples: Samples) -> None:
     with pytest.raises(ReadError, match=r"3 scorers.*--scorer: exact, model/style, model/truth"):
         read(path)
     assert [read(path, scorer=name)[0].outcomes.passes for name in ("exact", "style")] == [4, 0]
-    with pytest.raises(ReadError, match="no scorer called 'nobody'"):
-        read(path, scorer="nobody")
+    with pytest.raises(ReadError, match="no scorer called 'none_such'"):
+        read(path, scorer="none_such")
 
 
 def test_inspect_cancelled_logs_miss_what_was_planned(samples: Samples) -> None:
@@ -466,7 +466,7 @@ def test_a_folder_of_jobs_is_one_source_per_job(samples: Samples, tmp_path: Path
     assert run.outcomes.n.tolist() == [4]
 
 
-def test_a_glob_may_match_a_folder_that_nobody_meant(samples: Samples, tmp_path: Path) -> None:
+def test_a_glob_may_match_a_folder_that_none_such_meant(samples: Samples, tmp_path: Path) -> None:
     samples.write("tau_bench", file="logs/tau.json")
     (tmp_path / "logs" / "plots").mkdir()
     found = read_all(str(tmp_path / "logs" / "*"))

@@ -183,8 +183,8 @@ def test_a_stated_threshold_is_recorded_in_the_protocol(table: Table) -> None:
 
 
 BROKEN = {
-    "missing column": ("model,trial,success\nm,0,1\n", "line 1: no column was recognised as task"),
-    "no verdict": ("model,task\nm,a\n", "line 1: no column was recognised as success"),
+    "missing column": ("model,trial,success\nm,0,1\n", "line 1: no column was recognized as task"),
+    "no verdict": ("model,task\nm,a\n", "line 1: no column was recognized as success"),
     "text in success": (LONG + "m,c,0,maybe\n", "line 6: .*'maybe'"),
     "text in a number": ("task,success,cost\na,1,\nb,1,dear\n", "line 3: .*'cost'.*'dear'"),
     "text in n": ("task,n,c\na,5,1\nb,many,1\n", "line 3: .*a whole number, not 'many'"),
@@ -194,8 +194,8 @@ BROKEN = {
     "duplicate count": ("task,n,c\na,5,1\na,5,1\n", r"line 3: task 'a'.*\(see line 2\)"),
     "empty file": ("", "the file is empty"),
     "only a header": ("model,task,trial,success\n", "has no rows"),
-    "binary junk": (bytes(range(256)) * 20, "no reader recognises"),
-    "zip": (b"PK\x03\x04" + bytes(100), "no reader recognises"),
+    "binary junk": (bytes(range(256)) * 20, "no reader recognizes"),
+    "zip": (b"PK\x03\x04" + bytes(100), "no reader recognizes"),
     "long line": ("task,success\n" + "a" * 10**7 + ",1\n", "line 2: is not a CSV record"),
     "long header": ("a" * 10**7 + ",success\nx,1\n", "line 1: is not a CSV record"),
     "many commas": ("task,success\n" + "," * 10**7 + "\n", "line 2: 10,000,001 cells"),

@@ -19,7 +19,7 @@ def command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCo
     A table of counts has no attempts to put there and is left out, which is said.
     """
     from passhat._display import counted
-    from passhat.readers.importing import import_run
+    from passhat.readers.store import import_run
     from passhat.store import open_store
 
     runs = how.read(sources)

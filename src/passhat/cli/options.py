@@ -224,7 +224,7 @@ def look_at_order(words: Iterable[str]) -> bool:
 def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None) -> Needs:
     """What a report with details reads: a page shows single attempts unless they are very many."""
     from passhat.readers import Needs
-    from passhat.readers.counted import PAGE_ATTEMPTS
+    from passhat.readers.base import PAGE_ATTEMPTS
 
     ordered = look_at_order(words)
     up_to = None if ordered or transcripts else PAGE_ATTEMPTS

@@ -17,7 +17,7 @@ def command(
     how: HowToRead,
     as_json_text: bool,
 ) -> ExitCode:
-    """Show what SOURCE was recognised as: files, runs, tasks, attempts, what is missing and why.
+    """Show what SOURCE was recognized as: files, runs, tasks, attempts, what is missing and why.
 
     SOURCE is a log of another harness, a table, a glob or folder of them, - for standard input, or
     example:NAME. Ends with 4 when part of a file could not be read.

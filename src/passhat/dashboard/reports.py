@@ -17,8 +17,7 @@ import numpy as np
 from passhat.dashboard.errors import NotFound
 from passhat.dashboard.summaries import Summary
 from passhat.errors import PasshatError, ReadError
-from passhat.readers.store import run_from_store
-from passhat.readers.stored_counts import run_from_counts
+from passhat.readers.store import run_from_counts, run_from_store
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.view import SCHEMA, RunReport
 from passhat.stats.estimate import Estimate, estimate_all

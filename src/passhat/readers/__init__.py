@@ -1,7 +1,7 @@
-"""Other people's files become runs.
+"""Runs from the files of other tools.
 
-``read`` looks at the content of each file, asks the readers that are registered in the entry-point
-group ``passhat.readers`` which of them recognises it, and hands it over.
+``read`` asks the readers registered in the entry-point group ``passhat.readers`` which of them
+recognizes a file by its content; that reader turns it into runs.
 """
 
 from passhat.readers.base import Needs, Reader, ReadOptions

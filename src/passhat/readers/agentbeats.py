@@ -1,4 +1,4 @@
-"""AgentBeats: ``{participants, results}``, and what stands around a result elsewhere.
+"""AgentBeats: ``{participants, results}``, and the envelopes that hold one.
 
 An evaluator of version 1 posts ``{is_result, winner, detail}``, which the backend keeps in the
 battle; one of version 2 ends its A2A task with an artifact whose data part is the result.
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.json_parts import Bytes
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
@@ -51,12 +51,12 @@ class _Results(msgspec.Struct):
     config: Any = None
 
 
-class AgentBeatsReader:
+class AgentBeatsReader(Reader):
     """Each result is a task, or an assessment with ``task_rewards`` or a list of tasks in it."""
 
     name = "agentbeats"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         keys = source.outline.keys
         return source.outline.opens == "{" and any(form <= keys for form in _FORMS)
 
@@ -96,7 +96,7 @@ class AgentBeatsReader:
 def _unwrapped(data: Bytes) -> Bytes:
     """The results inside a battle, a task or an artifact, as a document of the plain form.
 
-    What is broken is left as it is: whoever reads it next says so.
+    A broken document is returned as it is: decoding it again reports what is wrong.
     """
     try:
         found = decode(data, dict)
@@ -126,7 +126,7 @@ def _payloads(found: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _inner(results: list[object], name: str) -> object:
-    """What the first result says itself."""
+    """A field of the first result."""
     return results[0].get(name) if results and isinstance(results[0], Mapping) else None
 
 
@@ -184,7 +184,7 @@ def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _agent(participants: object) -> str:
-    """Who was assessed: everyone who is not the evaluator."""
+    """The assessed agents: all participants except the evaluator."""
     if not isinstance(participants, Mapping):
         return ""
     assessed = {r: who for r, who in participants.items() if str(r).lower() not in _EVALUATORS}

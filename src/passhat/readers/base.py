@@ -1,46 +1,72 @@
-"""The door through which readers come in; passhat's own use it too."""
+"""The contract of a reader, the options it is given, and the list of installed readers."""
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol
+from typing import ClassVar
 
+from passhat.errors import InvalidValue
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["COUNTS_ONLY", "GROUP", "Needs", "ReadOptions", "Reader", "registered_readers"]
+__all__ = [
+    "COUNTS_ONLY",
+    "FEW_ATTEMPTS",
+    "GROUP",
+    "MOST_ATTEMPTS",
+    "PAGE_ATTEMPTS",
+    "Needs",
+    "ReadOptions",
+    "Reader",
+    "counted_note",
+    "is_counted",
+    "registered_readers",
+]
 
 GROUP = "passhat.readers"
+"""The entry-point group; passhat's own readers are registered in it, too."""
+
+FEW_ATTEMPTS = 20_000
+"""Runs up to this size are always read attempt by attempt: that costs a few megabytes."""
+MOST_ATTEMPTS = 1_000_000
+"""Larger runs are counted by the database unless ``one_by_one`` is set: a million attempts take
+about a gigabyte of memory.
+"""
+PAGE_ATTEMPTS = 100_000
+"""Runs up to this size show single attempts on an HTML page: each adds 30 bytes to the page and
+a kilobyte of memory while the page is built.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What will be asked of runs, so that a large store or Parquet file is asked for no more.
+    """What a command will ask of runs, so that a large store or Parquet file is read no further.
 
-    Every number that follows from how many attempts of each task passed needs none of these.
+    Numbers that follow from how many attempts of each task passed need none of these.
 
     Attributes
     ----------
     attempts : bool
-        Single attempts: their order, and what each of them took. Beyond a million they are not
-        read unless ``one_by_one`` says so.
+        Single attempts: their order and their measures. Runs of more than a million attempts are
+        counted instead, unless ``one_by_one`` is set.
     attempts_up_to : int, optional
-        Only in runs of so many attempts, where that is less than a million.
+        Single attempts only in runs up to this size, where that is less than a million.
     measures : bool
-        Seconds, steps, tokens and cost of all attempts together.
+        Total seconds, steps, tokens and cost.
     spread : bool
-        How these are spread over attempts: the numbers of every attempt, and nothing else of it.
-        Beyond a million they are not read either.
+        The distribution of these measures over attempts. Not read beyond a million attempts.
     answers : bool
         Whether attempts at a task gave the identical answer.
     one_by_one : bool
         Read every attempt, whatever memory that takes.
     growing : bool
-        Somebody is still writing: the last line of a table counts once it is ended.
+        The file is still being written: the last line counts once it has ended.
     """
 
     attempts: bool = True
@@ -55,14 +81,42 @@ class Needs:
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)
 
 
+def is_counted(attempts: int, needs: Needs) -> bool:
+    """Whether a run of this size is counted by the database rather than read."""
+    if needs.one_by_one or attempts <= FEW_ATTEMPTS:
+        return False
+    most = min(needs.attempts_up_to or MOST_ATTEMPTS, MOST_ATTEMPTS)
+    return not needs.attempts or attempts > most
+
+
+def counted_note(attempts: int) -> str:
+    """The note on a run that was counted, and on what its report therefore leaves out."""
+    note = f"{attempts:,} attempts were counted in the database, not read one by one"
+    if attempts <= MOST_ATTEMPTS:
+        return note
+    return (
+        f"{note} (more than {MOST_ATTEMPTS:,}): first@k, first^k and window^w, which need their "
+        "order, the spread of what attempts took, and notes on identical answers are left out; "
+        "--one-by-one reads them all, whatever memory that takes"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user said about how to read.
+    """How to read a source, as the user stated it.
 
-    ``columns`` maps passhat's name of a column to the table's; ``pass_at`` is the reward from
-    which an attempt passes, ``None`` when nobody said; ``scorer`` names the judge whose verdicts
-    count where a log holds those of several; ``labels`` names columns to keep as labels of the
-    tasks; ``needs`` is what the runs are read for.
+    Attributes
+    ----------
+    columns : mapping
+        passhat's name of a column to the table's, as in ``{"model": "llm"}``.
+    pass_at : float, optional
+        The reward from which an attempt passes; ``None`` when not stated.
+    scorer : str, optional
+        The judge whose verdicts count, where a log holds those of several.
+    labels : tuple of str
+        Columns to keep as labels of the tasks.
+    needs : Needs
+        What the runs are read for.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -72,25 +126,73 @@ class ReadOptions:
     needs: Needs = field(default_factory=Needs)
 
 
-class Reader(Protocol):
-    """Reads one format."""
+class Reader:
+    """Base class of all readers: one file format each.
 
-    name: str
+    A reader needs a ``name`` and the two methods below; everything else has a default. Register
+    the class in the entry-point group ``passhat.readers``.
+    """
 
-    def recognises(self, source: Source) -> bool:
-        """Whether the content looks like this format; must not read the whole file."""
+    name: ClassVar[str] = ""
+    """The format's name, as ``passhat read`` prints it."""
+
+    general: ClassVar[bool] = False
+    """Whether this reader takes nearly any file, and so is asked after all others."""
+
+    def recognizes(self, source: Source) -> bool:
+        """Whether the content looks like this format.
+
+        Look at ``source.head`` and ``source.outline``, never at the whole file, and not at the
+        file's name: people rename files.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs a method recognizes(source)")
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        """All runs in the source; raises ReadError with file and line when it is broken."""
+        """All runs in the source.
+
+        Raise ReadError with file and line where nothing can be read; a broken row is reported
+        with ``LogBuilder.lose`` and the others are read.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs a method read(source, options)")
+
+    def __init_subclass__(cls, **keywords: object) -> None:
+        """Point out a public name that is nearly that of a hook, which would never be called."""
+        super().__init_subclass__(**keywords)
+        hooks = [name for name in vars(Reader) if not name.startswith("_")]
+        for name in vars(cls):
+            if name.startswith("_") or name in hooks:
+                continue
+            near = difflib.get_close_matches(name, hooks, n=1, cutoff=0.75)
+            if near:
+                raise TypeError(
+                    f"{cls.__name__}.{name} is not a hook of a reader. Did you mean {near[0]!r}? "
+                    f"The hooks are: {', '.join(hooks)}."
+                )
 
 
 def registered_readers() -> list[Reader]:
-    """Every installed reader, the general table reader last since it recognises the most."""
-    return [entry.load()() for entry in _entries(tuple(sys.path))]
+    """Every installed reader, those that take nearly any file last."""
+    readers = [_loaded(entry) for entry in _entries(tuple(sys.path))]
+    return sorted(readers, key=lambda reader: reader.general)
+
+
+def _loaded(entry: EntryPoint) -> Reader:
+    try:
+        made = entry.load()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise InvalidValue(
+            f"the reader {entry.name!r} ({entry.value}) cannot be loaded: {error}",
+            hint="Fix or uninstall the package that brings it.",
+        ) from None
+    if not (inspect.isclass(made) and issubclass(made, Reader)):
+        raise InvalidValue(
+            f"the reader {entry.name!r} ({entry.value}) is not a subclass of passhat's Reader.",
+            hint="Write: from passhat.readers import Reader; class MyReader(Reader): ...",
+        )
+    return made()
 
 
 @lru_cache(maxsize=1)
 def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Found once for every search path: looking through all packages takes longer than reading."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name == "table", entry.name))
-    return tuple(found)
+    """Looked up once per search path: going through all packages takes longer than reading."""
+    return tuple(sorted(entry_points(group=GROUP), key=lambda entry: entry.name))

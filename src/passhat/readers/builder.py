@@ -56,7 +56,7 @@ class LogBuilder:
     source : Source
         The log.
     kind : str
-        What it was recognised as, for a person.
+        What it was recognized as, for a person.
     options : ReadOptions
         What the user said.
     order : {"appearance", "trial"}
@@ -195,7 +195,7 @@ class LogBuilder:
     def _empty(self, tally: Tally) -> ReadError:
         told = "; ".join(tally.sentences()[1:4])
         return ReadError(
-            f"was recognised as {self.kind}, and holds no attempt{f': {told}' if told else ''}.",
+            f"was recognized as {self.kind}, and holds no attempt{f': {told}' if told else ''}.",
             source=self.source.name,
             hint="Copy the file again, or read the log from its beginning.",
         )

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.file_names import from_name
+from passhat.readers.identity import from_name
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -27,12 +27,12 @@ class _Results(msgspec.Struct):
     pass_at_10: Any = None
 
 
-class CruxEvalReader:
+class CruxEvalReader(Reader):
     """``{raw_generations, raw_scored_generations, pass_at_1, pass_at_5}``."""
 
     name = "cruxeval"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         return seen.opens == "{" and (
             not seen.keys.isdisjoint({"raw_scored_generations", "raw_generations"})

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.file_names import from_name
+from passhat.readers.identity import from_name
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -39,7 +39,7 @@ class _Results(msgspec.Struct):
     pass_at_k: Any = None
 
 
-class EvalPlusReader:
+class EvalPlusReader(Reader):
     """``{date, hash, eval{task: [...]}}``; base and plus become two runs on two suites.
 
     A solution passes plus when it passes the base tests *and* the added ones, as EvalPlus counts.
@@ -47,7 +47,7 @@ class EvalPlusReader:
 
     name = "evalplus"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen, head = source.outline, source.head
         return (
             seen.opens == "{"

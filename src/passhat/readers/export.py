@@ -9,7 +9,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol, Scalar
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.json_records import BROKEN, decode, json_lines
 from passhat.readers.rows import ParquetRows
@@ -32,12 +32,12 @@ _SLICE = "slice:"
 _Record = dict[str, Any]
 
 
-class ExportReader:
-    """Recognised by its columns, which no other table has together."""
+class ExportReader(Reader):
+    """Recognized by its columns, which no other table has together."""
 
     name = "export"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         if source.head.startswith(_PARQUET):
             try:
                 return set(_SIGNS) <= set(ParquetRows(source).columns())

@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.json_records import BROKEN, BYTE_ORDER_MARK, decode
 from passhat.readers.sources import Source
@@ -88,14 +88,14 @@ class _Trial(msgspec.Struct):
     finished_at: Any = None
 
 
-class HarborReader:
+class HarborReader(Reader):
     """``result.json`` with ``{task_name, verifier_result{rewards}, exception_info, ...}``."""
 
     name = "harbor"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         if source.is_folder:
-            return any(self.recognises(trial) for trial in _trials(source))
+            return any(self.recognizes(trial) for trial in _trials(source))
         seen = source.outline
         return (
             seen.opens == "{"

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts
-from passhat.readers.file_names import from_name
+from passhat.readers.identity import from_name
 from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -30,12 +30,12 @@ class _Row(msgspec.Struct):
     passed: Any = None
 
 
-class HumanEvalReader:
+class HumanEvalReader(Reader):
     """``{task_id, completion, result, passed}`` per line; other columns are left aside."""
 
     name = "human_eval"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         # A table that names its model or its trials says more than this reader would take.
         table = not seen.keys.isdisjoint({"model", "agent", "trial"})

@@ -7,21 +7,21 @@ broke off before its summary was written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
-from passhat.readers.inspect_scores import chosen_scorer, score_of, value_of
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run
 
-__all__ = ["NO_DECODING", "InspectReader"]
+__all__ = ["NO_DECODING", "InspectReader", "chosen_scorer", "score_of", "value_of"]
 
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _JOURNAL, _SAMPLES = "_journal/summaries/", "samples/"
@@ -100,12 +100,12 @@ class _Log(msgspec.Struct):
     samples: list[_Sample] | None = None
 
 
-class InspectReader:
+class InspectReader(Reader):
     """Both forms of inspect_ai's log."""
 
     name = "inspect_ai"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         if is_zip(source.head):
             return any(mark in source.head for mark in (b"_journal/", b"samples/", b"header.json"))
         seen = source.outline
@@ -231,7 +231,7 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
 
 
 def _add_absent(log: LogBuilder, head: _Log, present: dict[tuple[str, str], int]) -> None:
-    """What was planned and never ran: missing, since nobody knows how it would have ended."""
+    """Add samples that were planned and never ran as missing attempts."""
     planned = head.eval.dataset.sample_ids if head.eval and head.eval.dataset else None
     if head.status == "success" or not planned:
         return
@@ -275,7 +275,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
 def _printed(
     head: _Log, samples: list[_Sample], scorer: str
 ) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The numbers in the log's results, under the metric they are."""
+    """The metrics that the log prints, by passhat's names."""
     says: dict[str, float] = {}
     counts: list[str] = []
     last = scorer.rpartition("/")[2]
@@ -342,3 +342,64 @@ def _limit(limit: object) -> object:
 def _total(numbers: Iterator[Any]) -> float | None:
     known = [number for cell in numbers if (number := number_or_none(cell)) is not None]
     return sum(known) if known else None
+
+
+_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def value_of(value: object) -> float | None:
+    """A score as a number: C is 1, P one half, I and N are 0; ``None`` is unscored."""
+    if isinstance(value, bool | int | float):
+        return None if value != value else float(value)
+    if not isinstance(value, str):
+        return None
+    if value in _LETTERS:
+        return _LETTERS[value]
+    folded = value.strip().lower()
+    if folded in _WORDS:
+        return _WORDS[folded]
+    try:
+        number = float(folded)
+    except ValueError:
+        return None
+    return None if number != number else number
+
+
+def score_of(scores: Mapping[str, Any], scorer: str) -> object:
+    """The value under a scorer's name; ``match/exact`` is one value of a scorer with several."""
+    found = scores.get(scorer)
+    if found is None and "/" in scorer:
+        name, _, key = scorer.rpartition("/")
+        found = scores.get(name)
+        value = None if found is None else found.value
+        return value.get(key) if isinstance(value, dict) else None
+    return None if found is None else found.value
+
+
+def chosen_scorer(samples: Iterable[Mapping[str, Any]], asked: str | None, source: str) -> str:
+    """The scorer whose verdicts count; refuses when there are several and none was chosen.
+
+    Returns "" when nothing was scored at all.
+    """
+    names: dict[str, None] = {}
+    for scores in samples:
+        for name, score in scores.items():
+            keys = score.value if isinstance(score.value, dict) else {}
+            names |= dict.fromkeys([f"{name}/{key}" for key in keys] or [name])
+    if asked is not None and names:
+        found = [name for name in names if asked in (name, name.rpartition("/")[2])]
+        if len(found) == 1:
+            return found[0]
+        raise ReadError(
+            f"has no scorer called {asked!r}.",
+            source=source,
+            hint=f"Choose with --scorer: {', '.join(names)}.",
+        )
+    if len(names) > 1:
+        raise ReadError(
+            f"was scored by {len(names)} scorers, and only one can decide what passed.",
+            source=source,
+            hint=f"Choose with --scorer: {', '.join(names)}.",
+        )
+    return next(iter(names), "")

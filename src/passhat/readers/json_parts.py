@@ -1,4 +1,4 @@
-"""JSON cut into its parts without decoding it: to recognise a file, and to save what is sound.
+"""JSON cut into its parts without decoding it: to recognize a file, and to save what is sound.
 
 A whole document is decoded in one go when it is sound. When it is not, one broken record must not
 take the others with it: the list they stand in is found, cut into elements, and each is decoded

@@ -41,7 +41,7 @@ _MARKS = (b"NaN", b"Infinity")
 
 
 class Losing(Protocol):
-    """Who is told about what cannot be read."""
+    """Collects what cannot be read."""
 
     def lose(self, where: str, what: str, rows: int = 1) -> None:
         """Something at a place in the source cannot be used."""
@@ -70,8 +70,8 @@ def decode(data: Bytes, kind: type[T]) -> T:
     except (msgspec.DecodeError, UnicodeDecodeError):
         if not any(mark in data for mark in _MARKS):
             raise
-        mended = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
-        return decoder.decode(mended)
+        strict = _NO_NUMBER.sub(lambda m: m[0] if m[0][:1] == b'"' else b"null", data)
+        return decoder.decode(strict)
 
 
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

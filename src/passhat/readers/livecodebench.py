@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.file_names import from_name
+from passhat.readers.identity import from_name
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -35,12 +35,12 @@ class _Metadata(msgspec.Struct):
     error_message: Any = None
 
 
-class LiveCodeBenchReader:
+class LiveCodeBenchReader(Reader):
     """``[{question_id, graded_list, ...}]``; -1 in a graded list was not run."""
 
     name = "livecodebench"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         return (
             seen.opens == "["

@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.json_records import BROKEN, decode, json_lines, read_bytes
 from passhat.readers.sources import STANDARD_INPUT, Source
@@ -35,12 +35,12 @@ class _Results(msgspec.Struct):
     results: Any = None
 
 
-class LmEvalReader:
+class LmEvalReader(Reader):
     """``{doc_id, doc, target, resps, filtered_resps, filter, metrics, ...}`` per line."""
 
     name = "lm_eval"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         return (
             seen.opens == "{"

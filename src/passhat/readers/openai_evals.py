@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
 from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
@@ -47,12 +47,12 @@ class _Event(msgspec.Struct):
     data: _Data | None = None
 
 
-class OpenAiEvalsReader:
+class OpenAiEvalsReader(Reader):
     """``spec`` first, then events ``sampling``, ``match`` and others, and a ``final_report``."""
 
     name = "openai_evals"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         spec = "spec" in seen.keys and b'"completion_fns"' in source.head
         event = {"run_id", "event_id", "type", "data"} <= seen.keys

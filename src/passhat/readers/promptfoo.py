@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, why_missing
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
@@ -79,7 +79,7 @@ class _Output(msgspec.Struct):
     data: _Output | None = None
 
 
-class PromptfooReader:
+class PromptfooReader(Reader):
     """One run per provider and prompt; a test case is the task, a repeat of it an attempt.
 
     A cached answer is no fresh attempt: it counts once, and its copies are skipped.
@@ -87,7 +87,7 @@ class PromptfooReader:
 
     name = "promptfoo"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen, head = source.outline, source.head
         outer = not seen.keys.isdisjoint({"results", "data", "evalId", "table"})
         return (

@@ -20,7 +20,7 @@ __all__ = ["FileRead", "Reading", "read", "read_all"]
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One source that was recognised, and the runs found in it."""
+    """One source that was recognized, and the runs found in it."""
 
     source: str
     reader: str
@@ -145,7 +145,7 @@ def _read_folder(
                 raise
             wrong.append((source.name, error.message.removeprefix(f"{source.name}: ")))
     if not found and folder.found:
-        # A glob also matches folders that nobody meant.
+        # A glob also matches folders the user did not mean.
         passed_over.append((folder.name, "a folder without any log"))
         return
     if not found:
@@ -166,7 +166,7 @@ def _read_folder(
 
 
 def _reader_of(source: Source, readers: list[Reader]) -> Reader | None:
-    return next((reader for reader in readers if reader.recognises(source)), None)
+    return next((reader for reader in readers if reader.recognizes(source)), None)
 
 
 def _read_one(source: Source, readers: list[Reader], options: ReadOptions) -> FileRead:
@@ -177,7 +177,7 @@ def _read_one(source: Source, readers: list[Reader], options: ReadOptions) -> Fi
         raise NoRows("the file is empty.", source=source.name)
     names = ", ".join(reader.name for reader in readers)
     raise UnknownFormat(
-        f"no reader recognises the content (it starts with {source.head[:16]!r}).",
+        f"no reader recognizes the content (it starts with {source.head[:16]!r}).",
         source=source.name,
         hint=f"Readers installed: {names}.",
     )

@@ -66,7 +66,7 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """The keys of the first JSON object in the head: what most logs are recognised by."""
+        """The keys of the first JSON object in the head: what most logs are recognized by."""
         return outline(self.head)
 
     def inside(self, *names: str) -> Source:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.judging import SPLIT_JUDGE
-from passhat.readers import counted
-from passhat.readers.base import Needs, ReadOptions
+from passhat.readers import base
+from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes import Attempt, Outcomes, Run, Sums, Verdict
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
-from passhat.store import Store, StoredRun, open_store
+from passhat.store import AttemptRecord, RunRecord, Store, StoredRun, open_store
+from passhat.store.queries import Reading
+from passhat.suites.base import Judgement, Task
 
-__all__ = ["StoreReader", "run_from_store"]
+__all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
 
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
@@ -27,12 +30,12 @@ _KEPT = ("seed",)
 """What is kept with an attempt, and counts for nothing."""
 
 
-class StoreReader:
+class StoreReader(Reader):
     """passhat's own store."""
 
     name = "store"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         return bool(source.address) or source.head.startswith(_MAGIC)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -47,9 +50,9 @@ class StoreReader:
 def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) -> Run:
     """One run with its finished attempts, or with their counts when there are many of them."""
     needs = _with_programs(store, stored, needs or Needs())
-    if counted.is_counted(stored.attempts, needs):
-        outcomes, sums = counted.outcomes_from(store, stored.id, stored.attempts, needs)
-        run = _as_run(store, stored, outcomes, (counted.counted_note(stored.attempts),))
+    if is_counted(stored.attempts, needs):
+        outcomes, sums = outcomes_from(store, stored.id, stored.attempts, needs)
+        run = _as_run(store, stored, outcomes, (counted_note(stored.attempts),))
         return replace(run, sums=sums)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
@@ -102,3 +105,82 @@ def _leak_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
         f"that only another attempt had been told (first in {task}#{number}, from {other}), so "
         "attempts were not fresh and no number of this run is to be trusted",
     )
+
+
+def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
+    """The run without its attempts; what depends on n, c and missing is the same as with them."""
+    rows = reading.task_counts(key)
+    outcomes = Outcomes.from_counts(
+        [row.n for row in rows],
+        [row.c for row in rows],
+        [row.task for row in rows],
+        missing=[row.missing for row in rows],
+        labels=_labels([row.labels for row in rows]),
+    )
+    return Run(
+        name=f"{stored.agent} {stored.id}",
+        agent=stored.agent,
+        outcomes=outcomes,
+        protocol=replace(reading.protocol(key), attempts=stored.planned),
+        source=reading.path,
+        reading=(
+            f"run {stored.id} of the store, started {stored.started}, {stored.status}",
+            f"{stored.attempts:,} attempts, counted per task and not read one by one",
+        ),
+    )
+
+
+def import_run(store: Store, run: Run) -> tuple[str, int]:
+    """Write a run's attempts; returns its id in the store and how many attempts were new.
+
+    The id follows from agent, protocol and source, so importing the same file again adds nothing.
+    """
+    labels = run.outcomes.labels
+    tasks = [
+        Task(name, "", {label: values[i] for label, values in labels.items()})
+        for i, name in enumerate(run.outcomes.tasks)
+    ]
+    record = RunRecord(run.agent, replace(run.protocol, attempts=None), tasks, run.source)
+    attempts = list(run.attempts or ())
+    store.begin(record, max((attempt.number for attempt in attempts), default=0))
+    claimed = set(store.claim(record.id, [(one.task, one.number) for one in attempts]))
+    new = [one for one in attempts if (one.task, one.number) in claimed]
+    store.finish(record.id, map(attempt_record, new))
+    return record.id, len(new)
+
+
+def attempt_record(attempt: Attempt) -> AttemptRecord:
+    """An attempt that was read, as the store keeps it."""
+    why = "" if attempt.verdict is Verdict.PASSED else attempt.why or ""
+    measures = attempt.measures
+    return AttemptRecord(
+        attempt.task,
+        attempt.number,
+        Judgement(attempt.verdict, why, attempt.detail or ""),
+        seconds=measures.get("seconds"),
+        steps=measures.get("steps"),
+        tokens=measures.get("tokens"),
+        cost=measures.get("cost"),
+    )
+
+
+def outcomes_from(store: Store, run: str, attempts: int, needs: Needs) -> tuple[Outcomes, Sums]:
+    """What the statistics need, from a store's own counts."""
+    found = store.counts(run)
+    outcomes = Outcomes.from_counts(
+        found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)
+    )
+    few_enough = attempts <= base.MOST_ATTEMPTS
+    return outcomes, Sums(
+        found.reasons,
+        store.measure_sums(run) if needs.measures else {},
+        store.alike(run) if needs.answers and few_enough else None,
+        store.taken(run) if needs.spread and few_enough else None,
+    )
+
+
+def _labels(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Slices from the labels of every task as JSON; few of them differ."""
+    parsed = {text: json.loads(text) for text in set(texts)}
+    names = dict.fromkeys(name for text in dict.fromkeys(texts) for name in parsed[text])
+    return {name: [str(parsed[text].get(name, "")) for text in texts] for name in names}

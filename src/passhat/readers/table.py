@@ -9,8 +9,8 @@ from itertools import chain
 from passhat._display import counted, some
 from passhat.errors import NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
-from passhat.readers import counted as counted_reading
-from passhat.readers.base import ReadOptions
+from passhat.readers import base
+from passhat.readers.base import Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
 from passhat.readers.sources import Source
@@ -24,12 +24,13 @@ __all__ = ["TableReader"]
 _PARQUET_MAGIC = b"PAR1"
 
 
-class TableReader:
+class TableReader(Reader):
     """CSV, JSON lines (both may be gzipped) and Parquet."""
 
     name = "table"
+    general = True
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         return source.head.startswith(_PARQUET_MAGIC) or _looks_like_text(source.head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -69,9 +70,9 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     needs = options.needs
     if needs.spread:  # what attempts took is read with them
         needs = replace(needs, attempts=True, attempts_up_to=None)
-    if not counted_reading.is_counted(count, needs) or not columns.holds_attempts:
+    if not is_counted(count, needs) or not columns.holds_attempts:
         return None
-    answers = options.needs.answers and count <= counted_reading.MOST_ATTEMPTS
+    answers = options.needs.answers and count <= base.MOST_ATTEMPTS
     needs = replace(options.needs, answers=answers)
     table = CountedParquet(source, columns, replace(options, needs=needs))
     try:
@@ -85,7 +86,7 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     reading = (
         f"{rows.kind} table, {counted(count, 'row')}",
         *columns.sentences(),
-        counted_reading.counted_note(count),
+        counted_note(count),
     )
     tally = Tally(count, count)
     return [
@@ -124,7 +125,7 @@ def _gatherer(
         return CountGatherer(columns)
     lacking = "task" if "task" not in columns.meaning else "success (or n and c)"
     raise ReadError(
-        f"no column was recognised as {lacking}; the columns are {some(names, 12)}. A table needs "
+        f"no column was recognized as {lacking}; the columns are {some(names, 12)}. A table needs "
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,

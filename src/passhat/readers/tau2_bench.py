@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, scalars
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["Tau2BenchReader"]
+__all__ = ["FAILED", "MISSING", "Tau2BenchReader", "failed_check"]
 
 
 class _Reward(msgspec.Struct):
@@ -61,15 +62,15 @@ class _Results(msgspec.Struct):
     simulation_index: list[_Simulation] | dict[str, _Simulation] | None = None
 
 
-class Tau2BenchReader:
+class Tau2BenchReader(Reader):
     """``{timestamp, info, tasks, simulations}``, or ``results.json`` beside ``simulations/``."""
 
     name = "tau2_bench"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         if source.is_folder:
             results = source.inside("results.json")
-            return results.path.is_file() and self.recognises(results)
+            return results.path.is_file() and self.recognizes(results)
         seen = source.outline
         if seen.opens != "{":
             return False
@@ -116,7 +117,6 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
 
 def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
     # Here and not above: every reader is loaded to look at any file, and the suite is heavy.
-    from passhat.readers.tau2_endings import FAILED, MISSING, failed_check
 
     ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
     reward = row.reward_info.reward if row.reward_info is not None else row.reward
@@ -172,3 +172,42 @@ def _name(who: _Who) -> str | None:
     if temperature is not None:
         parts.append(f"T={temperature}")
     return " ".join(parts) or None
+
+
+FAILED: Mapping[str, str] = MappingProxyType(
+    {
+        "max_steps": "timeout: max_steps",
+        "timeout": "timeout: timeout",
+        "too_many_errors": "agent_error: too_many_errors",
+        "agent_error": "agent_error: agent_error",
+        "context_window_exceeded": "agent_error: context_window_exceeded",
+    }
+)
+"""The agent's doing."""
+
+MISSING: Mapping[str, str] = MappingProxyType(
+    {
+        "infrastructure_error": "infrastructure: infrastructure_error",
+        "user_error": "user_error: user_error",
+        "unexpected_error": "infrastructure: unexpected_error",
+    }
+)
+"""Not the agent's doing at all."""
+
+_CHECKS: Mapping[str, str] = MappingProxyType(
+    {
+        "DB": "wrong_state",
+        "ENV_ASSERTION": "wrong_state",
+        "ACTION": "wrong_state",
+        "COMMUNICATE": "missing_outputs",
+        "NL_ASSERTION": "incomplete_outputs",
+    }
+)
+
+
+def failed_check(checks: object) -> str:
+    """The first check of a reward breakdown that gave no reward, as ``category: check``."""
+    for check, value in checks.items() if isinstance(checks, Mapping) else ():
+        if value != 1:
+            return f"{_CHECKS.get(str(check), 'unknown_failure')}: {check}"
+    return ""

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, why_missing
-from passhat.readers.file_names import from_name
+from passhat.readers.identity import from_name
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -31,12 +31,12 @@ class _Row(msgspec.Struct):
     traj: list[msgspec.Raw] | None = None
 
 
-class TauBenchReader:
+class TauBenchReader(Reader):
     """``[{task_id, reward, info, traj, trial}, ...]``; a reward of 1 passes."""
 
     name = "tau_bench"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         seen = source.outline
         return (
             seen.opens == "["

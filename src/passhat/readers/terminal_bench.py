@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
+from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
@@ -69,15 +69,15 @@ class _Metadata(msgspec.Struct):
     run_id: Any = None
 
 
-class TerminalBenchReader:
+class TerminalBenchReader(Reader):
     """``{results: [{task_id, is_resolved, failure_mode, ...}], pass_at_k}``; null is missing."""
 
     name = "terminal_bench"
 
-    def recognises(self, source: Source) -> bool:
+    def recognizes(self, source: Source) -> bool:
         if source.is_folder:
             results = source.inside("results.json")
-            return results.path.is_file() and self.recognises(results)
+            return results.path.is_file() and self.recognizes(results)
         seen = source.outline
         several = "results" in seen.keys and b'"is_resolved"' in source.head
         return seen.opens == "{" and (several or {"task_id", "is_resolved"} <= seen.keys)

@@ -21,7 +21,7 @@ _FLAGS = ("passed", "ordered")
 
 
 def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
-    """One row per attempt of every run, in order; what nobody recorded is None."""
+    """One row per attempt of every run, in order; what was not recorded is None."""
     for run in runs:
         shared = {
             "run": run.name,
@@ -67,7 +67,7 @@ def as_csv_rows(runs: Sequence[Run]) -> Iterator[str]:
 def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
     """A results file as tau2-bench writes it, without conversations.
 
-    What tau2 insists on and nobody recorded (commit, policy, scenarios, times) is there and empty.
+    Fields that tau2 requires and that were not recorded (commit, policy, times) are empty.
     """
     if len(runs) != 1:
         raise InvalidValue(

@@ -1,4 +1,4 @@
-"""What `passhat read` shows: which files were recognised, and what came of their rows."""
+"""What `passhat read` shows: which files were recognized, and what came of their rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reading_lines(found: Reading) -> Iterator[str]:
     """The reading as text, one file after the other, then the runs that are left."""
     for file in found.files:
         yield f"{file.source}"
-        yield f"  recognised as {file.reader}: {counted(len(file.runs), 'run')}"
+        yield f"  recognized as {file.reader}: {counted(len(file.runs), 'run')}"
         yield from (f"  {line}" for line in _tally_lines(file))
         for run in file.runs:
             yield f"  {run}"

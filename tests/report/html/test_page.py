@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from passhat.cli import main
-from passhat.readers import counted
+from passhat.readers import base
 from passhat.report.html import data as page_data
 
 # One process builds the reports and starts the browser, once.
@@ -335,7 +335,7 @@ def test_a_page_of_counts_says_what_it_leaves_out(
         f"ELSE i % 150 > i // 5 END AS success FROM range(750) t(i)) TO '{table}'"
     )
     for name in ("FEW_ATTEMPTS", "MOST_ATTEMPTS"):
-        monkeypatch.setattr(counted, name, 10)
+        monkeypatch.setattr(base, name, 10)
     monkeypatch.setattr(page_data, "MOST_TASKS", 3)
     assert main(["report", str(table), "--html", str(page)]) == 0
     own = browser_page(page.as_uri())

@@ -47,7 +47,7 @@ def test_slices_are_columns_with_a_prefix() -> None:
     assert dict(columns.slices) == {"band": "slice:band", "Size": "slice:Size"}
 
 
-def test_counts_are_recognised_when_there_is_no_verdict() -> None:
+def test_counts_are_recognized_when_there_is_no_verdict() -> None:
     assert ColumnMap.resolve(["task", "n", "c"]).holds_counts
     assert not ColumnMap.resolve(["task", "n", "c", "success"]).holds_counts
     assert not ColumnMap.resolve(["task", "n"]).holds_counts

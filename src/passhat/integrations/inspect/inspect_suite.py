@@ -21,8 +21,7 @@ from passhat.integrations.inspect.inspect_model import InspectModel
 from passhat.integrations.inspect.inspect_process import InspectProcess
 from passhat.protocol import Protocol
 from passhat.readers.builder import scalars
-from passhat.readers.inspect_ai import NO_DECODING
-from passhat.readers.inspect_scores import value_of
+from passhat.readers.inspect_ai import NO_DECODING, value_of
 from passhat.runner.run import Progress, RunPlan, Seen, Stop
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passhat.integrations.tau2.server import Connection, WorkerGone
-from passhat.readers.tau2_endings import FAILED, MISSING, failed_check
+from passhat.readers.tau2_bench import FAILED, MISSING, failed_check
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Judgement, ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call

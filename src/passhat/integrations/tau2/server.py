@@ -56,7 +56,7 @@ class Connection:
 
     async def send(self, data: Mapping[str, object]) -> None:
         self._writer.write(json.dumps(data).encode() + b"\n")
-        with suppress(ConnectionError):  # the next receive says that nobody is there
+        with suppress(ConnectionError):  # the next receive reports it
             await self._writer.drain()
 
     async def receive(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Channel:
     def receive(self) -> dict[str, Any]:
         line = self._lines.readline()
         if not line:
-            os._exit(0)  # nobody is listening any more
+            os._exit(0)  # the client has closed the socket
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -329,7 +329,7 @@ def serve(registry: Any, connection: socket.socket) -> None:
     except Trouble as trouble:
         channel.send({"trouble": trouble.kind, "detail": str(trouble)})
     except (BrokenPipeError, ConnectionResetError):
-        pass  # whoever asked has gone; nobody wants the answer
+        pass  # the client has gone, and with it the need for an answer
     except Exception as error:
         channel.send({"trouble": "data", "detail": f"{type(error).__name__}: {error}"})
 
