@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measuring import ROOT, in_throwaway_environment, machine, markdown
 from passhat.judging.code_suites import read_code_suite
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.pool import Work, judge_all

@@ -8,7 +8,7 @@ import pytest
 
 from passhat.agents import load_agent
 from passhat.agents.base import AgentFault, AttemptInfo
-from passhat.judging.completions import asked, program_in
+from passhat.judging.extraction import asked, program_in
 from passhat.judging.ordercode import ORDER_TASKS
 from passhat.suites.base import Turn
 

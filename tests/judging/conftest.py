@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter, find_interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox_kinds import Container, Walls

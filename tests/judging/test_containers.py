@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from passhat.errors import InvalidValue, SandboxUnavailable
-from passhat.judging.choosing import JudgingChoice
+from passhat.judging.bench import JudgingChoice
 from passhat.judging.commands import container_command, remove_container
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.inside import seccomp, server
 from passhat.judging.inside.server import require_private
 from passhat.judging.interpreters import Interpreter

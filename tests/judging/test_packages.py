@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from passhat.errors import InvalidValue
-from passhat.judging.choosing import JudgingChoice
-from passhat.judging.examination import Examiner
+from passhat.judging.bench import JudgingChoice
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandboxes import SandboxKind, examine_machine

@@ -16,7 +16,7 @@ from typing import cast
 
 import pytest
 
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.inside import relay
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxKind

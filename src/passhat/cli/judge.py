@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.judging import Chooser, judging_options
+from passhat.cli.judge_options import Chooser, judging_options
 from passhat.cli.options import KList, write_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
     k-th attempt.
     """
     if audit is not None:
-        from passhat.cli.auditing import audit_run
+        from passhat.cli.audit import audit_run
 
         if samples is None:
             raise click.UsageError("--audit needs a RUN of a store or a file of results.")
@@ -123,7 +123,7 @@ def _judged(
         return judged.run
 
     from passhat.readers.store import run_from_store
-    from passhat.runner.judging_samples import judge_into_store
+    from passhat.runner.samples import judge_into_store
     from passhat.store import open_store
 
     with open_store(store_path) as store:

@@ -10,7 +10,7 @@ import click
 
 from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
-from passhat.cli.judging import Chooser, judging_options
+from passhat.cli.judge_options import Chooser, judging_options
 from passhat.cli.money import Money, money_options
 from passhat.cli.suite_options import suite_options
 

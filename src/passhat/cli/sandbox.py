@@ -23,7 +23,7 @@ def check(
     python: str | None, packages: tuple[str, ...], sandbox: str | None, as_json_text: bool
 ) -> ExitCode:
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
-    from passhat.judging.canaries import ATTACKS
+    from passhat.judging.sandbox_check import ATTACKS
     from passhat.judging.interpreters import find_interpreter
     from passhat.judging.sandbox_kinds import Container, Walls, read_walls
     from passhat.judging.sandboxes import SandboxKind, examine_machine

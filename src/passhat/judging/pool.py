@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Self
 
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.judgement import Judgement
+from passhat.judging.verdict import Judgement
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import Walls
 from passhat.judging.tasks import CodeTask

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.judging.code_suites import json_lines
-from passhat.judging.judgement import Judgement
+from passhat.judging.verdict import Judgement
 from passhat.judging.samples import Sample
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
 

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 
 from passhat.errors import SandboxUnavailable
-from passhat.judging.canaries import ATTACKS, breaches
+from passhat.judging.sandbox_check import ATTACKS, breaches
 from passhat.judging.commands import engine_problem
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxFault

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from passhat.agents import Agent, load_agent
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue
-from passhat.judging.choosing import JudgingChoice
+from passhat.judging.bench import JudgingChoice
 from passhat.runner.spending import Spending, prepare
 from passhat.runner.users import with_user
 from passhat.suites import Suite, load_suite

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from passhat.errors import ReadError, shorten
 from passhat.judging.bulk import Bench
-from passhat.judging.choosing import JudgingChoice
+from passhat.judging.bench import JudgingChoice
 from passhat.judging.code_suites import read_code_suite
-from passhat.judging.completions import asked, program_in
+from passhat.judging.extraction import asked, program_in
 from passhat.judging.pool import JudgePool
 from passhat.judging.samples import Sample
 from passhat.judging.tasks import CodeTask

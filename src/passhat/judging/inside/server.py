@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from . import examining, landlock, program, seccomp, wire
+from . import examine, landlock, program, seccomp, wire
 from .limits import apply_limits
 
 __all__ = ["main"]
@@ -172,7 +172,7 @@ def _child(job: dict[str, Any], descriptors: list[int], report: int) -> None:
 
 def _work(job: dict[str, Any], brief: dict[str, Any], others: list[int], report: int) -> None:
     if job["kind"] == "tests":
-        wire.send(report, ["examined", *examining.examine(others[0], brief)])
+        wire.send(report, ["examined", *examine.examine(others[0], brief)])
     elif job["kind"] == "program":
         # The program's process keeps no way to the server.
         os.close(report)

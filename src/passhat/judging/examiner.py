@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.judgement import Judgement
+from passhat.judging.verdict import Judgement
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, Walls, sealed
 from passhat.judging.tasks import Case, CodeTask

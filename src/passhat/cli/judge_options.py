@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
-    from passhat.judging.choosing import JudgingChoice
+    from passhat.judging.bench import JudgingChoice
 
 __all__ = ["Chooser", "judging_options"]
 
@@ -48,7 +48,7 @@ class Chooser:
 
     def __call__(self, jobs: int | None = None) -> JudgingChoice:
         """The choice; warns, loudly, when programs are to run without a sandbox."""
-        from passhat.judging.choosing import JudgingChoice
+        from passhat.judging.bench import JudgingChoice
         from passhat.judging.limits import Limits
 
         chosen = dict(self._chosen)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from passhat.errors import ReadError
 from passhat.judging.bulk import Bench
-from passhat.judging.judgement import Judgement as CodeJudgement
+from passhat.judging.verdict import Judgement as CodeJudgement
 from passhat.judging.pool import judge_all
 from passhat.judging.samples import Sample
 from passhat.store import AttemptRecord, RunRecord, Store

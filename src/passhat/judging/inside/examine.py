@@ -12,7 +12,7 @@ from typing import Any
 
 from .remote import Program
 from .stopping import ProgramFailed, Stopped, Unsupported
-from .testing import pytest_stand_in, run_functions
+from .pytest_subset import pytest_stand_in, run_functions
 
 __all__ = ["examine"]
 

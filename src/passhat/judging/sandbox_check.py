@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from passhat.judging.examination import Examiner
+from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxFault, Walls
