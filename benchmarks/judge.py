@@ -16,9 +16,9 @@ from measuring import ROOT, in_throwaway_environment, machine, markdown
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.pool import Work, judge_all
-from passhat.judging.sandboxes import SandboxKind, examine_machine
+from passhat.judging.sandbox_check import SandboxKind, examine_machine
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeSuite
 
 PAGE = ROOT / "docs" / "benchmarks" / "judge.md"
@@ -64,7 +64,7 @@ def start_up(kind: SandboxKind) -> float:
     """Seconds until a worker, with both its sandboxes, is ready: the median of five."""
     found = []
     for _ in range(5):
-        examiner = Examiner(kind, find_interpreter(), Limits())
+        examiner = Examiner(kind, find_interpreter(), ProgramLimits())
         began = time.perf_counter()
         examiner.start()
         found.append(time.perf_counter() - began)

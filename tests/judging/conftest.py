@@ -12,9 +12,8 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter, find_interpreter
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox_kinds import Container, Walls
-from passhat.judging.sandboxes import SandboxKind, examine_machine
+from passhat.judging.sandbox_check import SandboxKind, examine_machine
+from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxSpec
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +64,7 @@ def podman(
 
 
 @pytest.fixture(scope="session", params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK, "podman"])
-def kind(request: pytest.FixtureRequest, interpreter: Interpreter) -> Walls:
+def kind(request: pytest.FixtureRequest, interpreter: Interpreter) -> SandboxSpec:
     """Every kind of sandbox that this machine offers."""
     if request.param == "podman":
         container: Container = request.getfixturevalue("podman")
@@ -83,8 +82,8 @@ def best(interpreter: Interpreter) -> SandboxKind:
 
 
 @pytest.fixture(scope="module")
-def examiner(kind: Walls, interpreter: Interpreter) -> Iterator[Examiner]:
-    made = Examiner(kind, interpreter, Limits(cpu_seconds=0.5, memory=192 << 20))
+def examiner(kind: SandboxSpec, interpreter: Interpreter) -> Iterator[Examiner]:
+    made = Examiner(kind, interpreter, ProgramLimits(cpu_seconds=0.5, memory=192 << 20))
     yield made
     made.close()
 
@@ -92,6 +91,6 @@ def examiner(kind: Walls, interpreter: Interpreter) -> Iterator[Examiner]:
 @pytest.fixture(scope="module")
 def contained(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
     """An examiner in bubblewrap alone, for what does not depend on the kind of wall."""
-    made = Examiner(best, interpreter, Limits(cpu_seconds=2))
+    made = Examiner(best, interpreter, ProgramLimits(cpu_seconds=2))
     yield made
     made.close()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from passhat.errors import ReadError, SandboxUnavailable
-from passhat.judging import sandboxes
+from passhat.judging import sandbox_check
 from passhat.judging.code_suites import read_code_suite
-from passhat.judging.diversity import diversity_notes
 from passhat.judging.interpreters import Interpreter, find_interpreter
-from passhat.judging.samples import normalised, read_samples
+from passhat.judging.samples import normalized, read_samples
 from passhat.judging.sandbox import SandboxKind
+from passhat.report.code_runs import diversity_notes
 
 TASKS: list[dict[str, object]] = [
     {
@@ -97,7 +97,7 @@ def test_without_any_wall_it_refuses_and_says_what_helps(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
     with pytest.raises(SandboxUnavailable, match="bwrap is not installed") as caught:
-        sandboxes.choose_sandbox(interpreter, SandboxKind.BUBBLEWRAP)
+        sandbox_check.choose_sandbox(interpreter, SandboxKind.BUBBLEWRAP)
     assert "apt-get install bubblewrap" in str(caught.value.hint)
 
 
@@ -142,10 +142,10 @@ def test_samples_for_another_suite(files: tuple[Path, Path], tmp_path: Path) -> 
 
 def test_programs_are_alike_but_for_layout_comments_and_names() -> None:
     first = 'def f(a):\n    """Doc."""\n    total = a + 1  # add\n    return total\n'
-    assert normalised(first) == normalised("def f(x):\n  y = x+1\n  return y")
-    assert normalised(first) != normalised("def f(x):\n  y = x+2\n  return y")
-    assert normalised(first) != normalised("def g(x):\n  y = x+1\n  return y")
-    assert normalised("def f(:\n") == normalised("def  f(:")
+    assert normalized(first) == normalized("def f(x):\n  y = x+1\n  return y")
+    assert normalized(first) != normalized("def f(x):\n  y = x+2\n  return y")
+    assert normalized(first) != normalized("def g(x):\n  y = x+1\n  return y")
+    assert normalized("def f(:\n") == normalized("def  f(:")
 
 
 def test_diversity_is_said_next_to_pass_at_k() -> None:

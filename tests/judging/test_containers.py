@@ -19,10 +19,9 @@ from passhat.judging.examiner import Examiner
 from passhat.judging.inside import seccomp, server
 from passhat.judging.inside.server import require_private
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
-from passhat.judging.sandbox_kinds import Container, SandboxKind, read_walls
-from passhat.judging.sandboxes import choose_sandbox, examine_machine
+from passhat.judging.sandbox_check import choose_sandbox, examine_machine
+from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, read_sandbox
 from passhat.judging.tasks import Case, CodeSuite, CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -46,7 +45,7 @@ WORK = [
 
 @pytest.mark.parametrize("engine", ["docker", "podman"])
 def test_the_engine_is_asked_for_every_wall(engine: str) -> None:
-    limits = Limits(memory=512 << 20, scratch=8 << 20)
+    limits = ProgramLimits(memory=512 << 20, scratch=8 << 20)
     words = container_command(Container(engine, "some/image:1", "/opt/python"), limits, "me")
     assert words[:2] == [engine, "run"]
     memory = (512 + 8 + 256) << 20
@@ -104,12 +103,12 @@ def test_an_engine_that_is_removing_a_container_is_asked_again(
 
 
 def test_words_that_name_no_sandbox() -> None:
-    assert read_walls("auto") is None
-    assert read_walls("landlock") is SandboxKind.LANDLOCK
-    assert str(read_walls("docker:python:3.12-slim")) == "docker:python:3.12-slim"
+    assert read_sandbox("auto") is None
+    assert read_sandbox("landlock") is SandboxKind.LANDLOCK
+    assert str(read_sandbox("docker:python:3.12-slim")) == "docker:python:3.12-slim"
     for word in ("docker", "podman:", "docker:--privileged", "none", "chroot"):
         with pytest.raises(InvalidValue, match="--sandbox"):
-            read_walls(word)
+            read_sandbox(word)
     with pytest.raises(InvalidValue, match="packages come with the image"):
         JudgingChoice("podman:x", packages=("numpy",)).bench(CodeSuite.of("s", [TASK]))
 
@@ -128,14 +127,14 @@ def test_a_scratch_folder_that_may_be_somebodys_is_refused(tmp_path: Path) -> No
 
 def test_podman_judges_and_leaves_nothing(podman: Container, interpreter: Interpreter) -> None:
     work = [(task, program) for task, program, _ in WORK]
-    limits = Limits(cpu_seconds=2)
+    limits = ProgramLimits(cpu_seconds=2)
     found = dict(judge_all(work, kind=podman, interpreter=interpreter, limits=limits, jobs=2))
     assert [found[i].category for i in range(len(WORK))] == [why for *_, why in WORK]
     assert _containers() == []
 
 
 def test_a_killed_container_is_replaced(podman: Container, interpreter: Interpreter) -> None:
-    examiner = Examiner(podman, interpreter, Limits())
+    examiner = Examiner(podman, interpreter, ProgramLimits())
     try:
         examiner.start()
         assert len(_containers()) == 2

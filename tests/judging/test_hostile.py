@@ -14,8 +14,8 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import Case, CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -134,7 +134,7 @@ def test_a_script_cannot_forge_its_way(contained: Examiner) -> None:
 def test_waiting_instead_of_working_ends_by_the_wall_clock(
     best: SandboxKind, interpreter: Interpreter
 ) -> None:
-    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.2))
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2))
     try:
         judged = examiner.judge(TASK, "import time\ndef total(xs): time.sleep(3600)")
     finally:
@@ -145,7 +145,7 @@ def test_waiting_instead_of_working_ends_by_the_wall_clock(
 
 def test_nothing_is_left_when_a_judge_ends(best: SandboxKind, interpreter: Interpreter) -> None:
     before = _descendants()
-    examiner = Examiner(best, interpreter, Limits(cpu_seconds=1))
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=1))
     examiner.judge(TASK, HOSTILE["daemon"])
     examiner.close()
     deadline = time.monotonic() + 60

@@ -13,8 +13,8 @@ from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.limits import Limits
-from passhat.judging.sandboxes import SandboxKind, examine_machine
+from passhat.judging.sandbox_check import SandboxKind, examine_machine
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeSuite, CodeTask
 
 TASK = CodeTask("t", entry_point="f", tests="def check(f):\n    assert f([1, 2, 3]) == 6")
@@ -31,7 +31,7 @@ def test_a_granted_package_can_be_imported_and_no_other(chosen: SandboxKind) -> 
     assert finding.holds, str(finding)
     found = []
     for interpreter, program in ((granted, NUMPY), (granted, OTHER), (without, NUMPY)):
-        examiner = Examiner(chosen, interpreter, Limits())
+        examiner = Examiner(chosen, interpreter, ProgramLimits())
         try:
             found.append(examiner.judge(TASK, program))
         finally:

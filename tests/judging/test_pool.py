@@ -6,9 +6,9 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.pool import JudgePool
 from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask
 
 TASK = CodeTask("t", entry_point="f", tests="def check(f):\n    assert f() == 1")
@@ -25,6 +25,6 @@ def test_a_worker_that_is_just_starting_its_sandboxes_does_not_go_on(
         start(examiner)
 
     monkeypatch.setattr(Examiner, "start", given_up_meanwhile)
-    with JudgePool(best, interpreter, Limits(cpu_seconds=20)) as pool:
+    with JudgePool(best, interpreter, ProgramLimits(cpu_seconds=20)) as pool:
         judged = pool.submit(TASK, "def f():\n    while True: pass").result(timeout=300)
     assert judged.category == "stopped"

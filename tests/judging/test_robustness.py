@@ -19,9 +19,9 @@ import pytest
 from passhat.judging.examiner import Examiner
 from passhat.judging.inside import relay
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.pool import judge_all
 from passhat.judging.sandbox import Sandbox, SandboxKind
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask
 
 TASK = CodeTask(
@@ -64,7 +64,7 @@ def test_a_pool_may_be_closed_at_any_moment_of_a_start(
     best: SandboxKind, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the program that is judged next would be waited for, for as long as it may take."""
-    examiner = Examiner(best, interpreter, Limits())
+    examiner = Examiner(best, interpreter, ProgramLimits())
     real = Sandbox._launch_process
 
     def launch(sandbox: Sandbox, theirs: socket.socket) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
 from passhat.judging.sandbox import SandboxKind
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -145,7 +145,7 @@ def test_broken_tests_are_ours(tests: str, contained: Examiner) -> None:
 
 
 def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpreter) -> None:
-    examiner = Examiner(best, interpreter, Limits(cpu_seconds=0.2))
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2))
     try:
         judged = examiner.judge(task("f(1)\nwhile True: pass"), "def f(x): return 1")
     finally:

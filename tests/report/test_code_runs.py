@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.judging.mutants import TestStrength
-from passhat.judging.strengths import keep_strengths, known_strengths, strengths_folder
+from passhat.judging.mutants import TestStrength, keep_strengths, known_strengths, strengths_folder
 
 PROMPT = 'def cap(days):\n    """At most 5."""\n'
 BODY = "    if days > 5:\n        return 5\n    return days\n"

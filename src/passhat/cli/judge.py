@@ -12,7 +12,7 @@ from passhat.cli.judge_options import Chooser, judging_options
 from passhat.cli.options import KList, write_text
 
 if TYPE_CHECKING:
-    from passhat.judging.bulk import Bench
+    from passhat.judging.bench import Bench
     from passhat.judging.samples import Sample
     from passhat.stats.outcomes import Run
 
@@ -115,7 +115,7 @@ def _judged(
 ) -> Run:
     """The run, from the store or from the file of results; says what was there already."""
     if store_path is None:
-        from passhat.judging.bulk import judge_samples
+        from passhat.judging.results import judge_samples
 
         judged = judge_samples(bench, samples, source, out)
         if judged.resumed:
@@ -154,8 +154,12 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -
 
 def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     """Print how strong the hidden tests are, weakest first, and keep it for later reports."""
-    from passhat.judging.mutants import WEAK_BELOW, strength_of_tests
-    from passhat.judging.strengths import keep_strengths, strengths_folder
+    from passhat.judging.mutants import (
+        WEAK_BELOW,
+        keep_strengths,
+        strength_of_tests,
+        strengths_folder,
+    )
 
     found = sorted(strength_of_tests(bench), key=lambda one: (one.share is not None, one.share))
     folder = strengths_folder(store_path)

@@ -18,7 +18,7 @@ _NAMES = ("sandbox", "python", "packages", "unsafe", "cpu_seconds", "memory")
 
 
 def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
-    """Walls, interpreter, packages and limits; the command receives them as ``choose``.
+    """SandboxSpec, interpreter, packages and limits; the command receives them as ``choose``.
 
     ``seconds`` and ``memory`` are what the options for the limits are called: other commands have
     other limits besides. ``choose`` is a :class:`Chooser`.
@@ -49,10 +49,10 @@ class Chooser:
     def __call__(self, jobs: int | None = None) -> JudgingChoice:
         """The choice; warns, loudly, when programs are to run without a sandbox."""
         from passhat.judging.bench import JudgingChoice
-        from passhat.judging.limits import Limits
+        from passhat.judging.sandbox_kinds import ProgramLimits
 
         chosen = dict(self._chosen)
-        limits = Limits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
+        limits = ProgramLimits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
         if chosen["unsafe"]:
             click.secho(
                 "WARNING: no sandbox. The programs run with all your rights: files, network, "

@@ -23,15 +23,14 @@ def check(
     python: str | None, packages: tuple[str, ...], sandbox: str | None, as_json_text: bool
 ) -> ExitCode:
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
-    from passhat.judging.sandbox_check import ATTACKS
     from passhat.judging.interpreters import find_interpreter
-    from passhat.judging.sandbox_kinds import Container, Walls, read_walls
-    from passhat.judging.sandboxes import SandboxKind, examine_machine
+    from passhat.judging.sandbox_check import ATTACKS, SandboxKind, examine_machine
+    from passhat.judging.sandbox_kinds import Container, SandboxSpec, read_sandbox
 
-    only = read_walls(sandbox or "auto", python)
+    only = read_sandbox(sandbox or "auto", python)
     contained = isinstance(only, Container)
     interpreter = find_interpreter(None if contained else python, packages)
-    kinds: tuple[Walls, ...] = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+    kinds: tuple[SandboxSpec, ...] = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
     kinds = kinds if only is None else (only,)
     findings = [examine_machine(interpreter, kind) for kind in kinds]
     best = next((finding for finding in findings if finding.holds), None)

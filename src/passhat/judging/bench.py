@@ -1,4 +1,4 @@
-"""What a user chose about judging, and the bench that comes of it."""
+"""What a user chose about judging, and the bench that comes of it: tests, sandbox, limits."""
 
 from __future__ import annotations
 
@@ -6,19 +6,70 @@ import os
 from dataclasses import dataclass, field
 
 from passhat.errors import InvalidValue
-from passhat.judging.bulk import Bench
-from passhat.judging.interpreters import find_interpreter
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox_kinds import Container, SandboxKind, read_walls
-from passhat.judging.sandboxes import choose_sandbox
+from passhat.judging import SPLIT_JUDGE
+from passhat.judging.interpreters import Interpreter, find_interpreter
+from passhat.judging.sandbox_check import choose_sandbox
+from passhat.judging.sandbox_kinds import (
+    Container,
+    ProgramLimits,
+    SandboxKind,
+    SandboxSpec,
+    read_sandbox,
+)
 from passhat.judging.tasks import CodeSuite
+from passhat.protocol import Protocol
 
-__all__ = ["JudgingChoice"]
+__all__ = ["Bench", "JudgingChoice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """With what programs are judged: the suite's tests, the sandbox, the interpreter, limits."""
+
+    suite: CodeSuite
+    kind: SandboxSpec
+    interpreter: Interpreter
+    limits: ProgramLimits
+    jobs: int = 1
+
+    @property
+    def judge(self) -> str:
+        """The judge by name, for the protocol; an absent sandbox is part of it."""
+        walls = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
+        return (
+            f"{SPLIT_JUDGE} ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
+            f"{self._python}"
+        )
+
+    @property
+    def _python(self) -> str:
+        """Which Python the programs run on, and what they may import."""
+        if isinstance(self.kind, Container):
+            return f", {self.kind.python} of the image"
+        named = self.interpreter.named
+        everything = ", with all that is installed there" if self.interpreter.packages else ""
+        granted = f", with {', '.join(named)}" if named else everything
+        return f", Python {self.interpreter.version}{granted}"
+
+    def protocol(self, attempts: int | None = None) -> Protocol:
+        """What a run judged here promises."""
+        return Protocol(
+            suite=self.suite.name,
+            suite_fingerprint=self.suite.fingerprint,
+            tests_fingerprint=self.suite.tests_fingerprint,
+            attempts=attempts,
+            attempt_seconds=self.limits.cpu_seconds,
+            judge=self.judge,
+        )
+
+    @property
+    def _limits(self) -> str:
+        return f"{self.limits.cpu_seconds:g} s cpu, {self.limits.memory >> 20} MiB"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgingChoice:
-    """Walls, interpreter, packages and limits for generated programs.
+    """SandboxSpec, interpreter, packages and limits for generated programs.
 
     Parameters
     ----------
@@ -38,7 +89,7 @@ class JudgingChoice:
     python: str | None = None
     packages: tuple[str, ...] = ()
     unsafe: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: ProgramLimits = field(default_factory=ProgramLimits)
     jobs: int | None = None
 
     def bench(self, suite: CodeSuite) -> Bench:
@@ -49,7 +100,7 @@ class JudgingChoice:
         SandboxUnavailable
             When no sandbox, or not the one that was named, withstands the self-test.
         """
-        only = read_walls(self.sandbox, self.python)
+        only = read_sandbox(self.sandbox, self.python)
         contained = isinstance(only, Container)
         if contained and self.packages:
             raise InvalidValue(

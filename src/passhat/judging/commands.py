@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox_kinds import Container
+from passhat.judging.sandbox_kinds import Container, ProgramLimits
 
 __all__ = [
     "DEVICES",
@@ -65,7 +64,7 @@ def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> 
     return [*interpreter.command, "-c", f"{begin}del sys.path[0]; main()"]
 
 
-def bubblewrap_command(interpreter: Interpreter, limits: Limits) -> list[str]:
+def bubblewrap_command(interpreter: Interpreter, limits: ProgramLimits) -> list[str]:
     """The container: no network, no processes, no /proc, no home; everything read-only."""
     words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session"]
     words += ["--uid", str(_NOBODY), "--gid", str(_NOBODY), "--hostname", "sandbox"]
@@ -88,7 +87,7 @@ def bubblewrap_command(interpreter: Interpreter, limits: Limits) -> list[str]:
     return [*words, *plain_command(interpreter, "/judge")]
 
 
-def container_command(container: Container, limits: Limits, name: str) -> list[str]:
+def container_command(container: Container, limits: ProgramLimits, name: str) -> list[str]:
     """The same with an engine's means; standard input and output are the only way in or out."""
     memory = str(limits.memory + limits.scratch + _OVERHEAD)
     words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]

@@ -19,10 +19,10 @@ from functools import lru_cache
 
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.verdict import Judgement
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, Walls, sealed
+from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, SandboxSpec, sealed
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import Case, CodeTask
+from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import FailureCategory, MissingReason
 
 __all__ = ["Examiner"]
@@ -34,7 +34,7 @@ _LONGEST_PAUSE = 1.0
 class Examiner:
     """A worker: the sandbox of programs and the sandbox of tests, used one judgement at a time."""
 
-    def __init__(self, kind: Walls, interpreter: Interpreter, limits: Limits) -> None:
+    def __init__(self, kind: SandboxSpec, interpreter: Interpreter, limits: ProgramLimits) -> None:
         self._limits = limits
         self._abandoned = False
         self.programs = Sandbox(kind, interpreter, limits)
@@ -57,7 +57,7 @@ class Examiner:
         self.programs.abandon()
         self.tests.abandon()
 
-    def judge(self, task: CodeTask, program: str) -> Judgement:
+    def judge(self, task: CodeTask, program: str) -> CodeVerdict:
         """Judge a program. A broken sandbox is replaced and the judgement made again."""
         fault = ""
         for tries in range(_TRIES):
@@ -67,19 +67,19 @@ class Examiner:
                 self.start()
                 return self._cases(task, program) if task.cases else self._tests(task, program)
             except wire.NotPlain as error:
-                return Judgement.failed(FailureCategory.FORMAT_ERROR, f"the program has {error}")
+                return CodeVerdict.failed(FailureCategory.FORMAT_ERROR, f"the program has {error}")
             except SandboxFault as error:
                 fault = str(error)
                 self.close()
                 # What breaks once is replaced at once; what keeps breaking may need a moment.
                 time.sleep(min(0.01 * 2**tries, _LONGEST_PAUSE) if tries else 0)
         if self._abandoned:
-            return Judgement.missing(MissingReason.STOPPED, "the judge was closed")
-        return Judgement.missing(MissingReason.SANDBOX_ERROR, f"{_TRIES} times: {fault}")
+            return CodeVerdict.missing(MissingReason.STOPPED, "the judge was closed")
+        return CodeVerdict.missing(MissingReason.SANDBOX_ERROR, f"{_TRIES} times: {fault}")
 
     # -- tests in Python -------------------------------------------------------------------------
 
-    def _tests(self, task: CodeTask, program: str) -> Judgement:
+    def _tests(self, task: CodeTask, program: str) -> CodeVerdict:
         mine, theirs = socket.socketpair()
         with mine, theirs:
             with _shown(_program(program)) as brief:
@@ -94,9 +94,9 @@ class Examiner:
 
     # -- scripts with input and output -----------------------------------------------------------
 
-    def _cases(self, task: CodeTask, program: str) -> Judgement:
+    def _cases(self, task: CodeTask, program: str) -> CodeVerdict:
         seconds = cpu = 0.0
-        judgement = Judgement.passed()
+        judgement = CodeVerdict.passed()
         for number, case in enumerate(task.cases, 1):
             judgement, ended = self._case(case, program, f"case {number}")
             seconds, cpu = seconds + ended.seconds, cpu + ended.cpu
@@ -104,7 +104,7 @@ class Examiner:
                 break
         return replace(judgement, seconds=seconds, cpu_seconds=cpu)
 
-    def _case(self, case: Case, program: str, where: str) -> tuple[Judgement, Ended]:
+    def _case(self, case: Case, program: str, where: str) -> tuple[CodeVerdict, Ended]:
         reading, writing = os.pipe()
         given = sealed(case.given)
         try:
@@ -165,10 +165,10 @@ def _says_gone(examined: Ended) -> bool:
     return False
 
 
-def _verdict(examined: Ended, lived: Ended, limits: Limits) -> Judgement:
+def _verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> CodeVerdict:
     """From the tests' word; only when the program is gone, from how it went."""
     if examined.why in ("cpu", "wall"):
-        return Judgement.missing(
+        return CodeVerdict.missing(
             MissingReason.JUDGE_ERROR, f"the tests ran out of time ({examined.why})"
         )
     if examined.status == -signal.SIGKILL:
@@ -176,23 +176,23 @@ def _verdict(examined: Ended, lived: Ended, limits: Limits) -> Judgement:
     last = examined.words[-1] if examined.words else None
     match last:
         case ["examined", "passed", str(), str()]:
-            return Judgement.passed()
+            return CodeVerdict.passed()
         case ["examined", "failed", str(word), str(detail)]:
-            return Judgement.failed(word, detail)
+            return CodeVerdict.failed(word, detail)
         case ["examined", "gone", str(), str()]:
             return _departure(lived, limits)
         case ["examined", "unsupported", str(), str(detail)]:
-            return Judgement.missing(MissingReason.UNSUPPORTED, detail)
+            return CodeVerdict.missing(MissingReason.UNSUPPORTED, detail)
         case ["examined", "judge_error", str(), str(detail)]:
-            return Judgement.missing(MissingReason.JUDGE_ERROR, detail)
+            return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
-    return Judgement.missing(
+    return CodeVerdict.missing(
         MissingReason.JUDGE_ERROR, f"the tests ended without a verdict (status {examined.status})"
     )
 
 
-def _departure(lived: Ended, limits: Limits) -> Judgement:
+def _departure(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
     """The failure of a program that went away while it was asked something."""
     match lived.words[-1] if lived.words else None:
         case ["broken", str(detail)]:
@@ -200,13 +200,15 @@ def _departure(lived: Ended, limits: Limits) -> Judgement:
         case None:
             raise SandboxFault("the program's process never began")
     if lived.why == "cpu" or lived.cpu > limits.cpu_seconds:
-        return Judgement.failed(FailureCategory.TIMEOUT, f"{lived.cpu:.1f} s of processor time")
+        return CodeVerdict.failed(FailureCategory.TIMEOUT, f"{lived.cpu:.1f} s of processor time")
     if lived.why == "wall":
-        return Judgement.failed(FailureCategory.TIMEOUT, f"{lived.seconds:.0f} s on the wall clock")
+        return CodeVerdict.failed(
+            FailureCategory.TIMEOUT, f"{lived.seconds:.0f} s on the wall clock"
+        )
     if lived.why == "files":
-        return Judgement.failed(FailureCategory.SANDBOX_VIOLATION, "too many files in /tmp")
+        return CodeVerdict.failed(FailureCategory.SANDBOX_VIOLATION, "too many files in /tmp")
     if lived.why == "stopped":
-        return Judgement.failed(
+        return CodeVerdict.failed(
             FailureCategory.SANDBOX_VIOLATION, "the program closed the judge's channel"
         )
     if lived.status == -signal.SIGKILL:
@@ -214,28 +216,28 @@ def _departure(lived: Ended, limits: Limits) -> Judgement:
         raise SandboxFault("the program's process was killed from outside")
     if lived.status < 0:
         name = signal.Signals(-lived.status).name
-        return Judgement.failed(FailureCategory.EXCEPTION, f"the process died of {name}")
-    return Judgement.failed(
+        return CodeVerdict.failed(FailureCategory.EXCEPTION, f"the process died of {name}")
+    return CodeVerdict.failed(
         FailureCategory.EXCEPTION, f"the program ended its own process (status {lived.status})"
     )
 
 
 def _script_verdict(
-    case: Case, output: bytes, ended: Ended, where: str, limits: Limits
-) -> Judgement:
+    case: Case, output: bytes, ended: Ended, where: str, limits: ProgramLimits
+) -> CodeVerdict:
     if len(output) > limits.output:
-        return Judgement.failed(
+        return CodeVerdict.failed(
             FailureCategory.WRONG_ANSWER, f"{where}: printed more than {limits.output:,} bytes"
         )
     last = ended.words[-1] if ended.words else None
     match last:
         case ["failed", str(word), str(detail)]:
-            return Judgement.failed(word, f"{where}: {detail}")
+            return CodeVerdict.failed(word, f"{where}: {detail}")
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
     if ended.why != "ended" or ended.status != 0:
         found = _departure(ended, limits)
         return replace(found, detail=f"{where}: {found.detail}")
     if not case.accepts(output):
-        return Judgement.failed(FailureCategory.WRONG_ANSWER, f"{where}: the output differs")
-    return Judgement.passed()
+        return CodeVerdict.failed(FailureCategory.WRONG_ANSWER, f"{where}: the output differs")
+    return CodeVerdict.passed()

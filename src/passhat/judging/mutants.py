@@ -1,19 +1,29 @@
-"""Are the hidden tests any good? Break the canonical solution and see whether they notice."""
+"""The strength of hidden tests: the share of broken reference solutions that they notice."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from passhat._display import counted
-from passhat.judging.bulk import Bench
+from passhat.judging.bench import Bench
 from passhat.judging.pool import judge_all
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
-__all__ = ["WEAK_BELOW", "TestStrength", "mutants_of", "strength_of_tests"]
+__all__ = [
+    "WEAK_BELOW",
+    "TestStrength",
+    "keep_strengths",
+    "known_strengths",
+    "mutants_of",
+    "strength_of_tests",
+    "strengths_folder",
+]
 
 WEAK_BELOW = 0.8
 """Tests that kill a smaller share of mutants are marked."""
@@ -161,3 +171,35 @@ def strength_of_tests(bench: Bench, most: int = 20) -> Iterator[TestStrength]:
 def _programs(task: CodeTask, most: int) -> list[str]:
     program = task.program(task.canonical)
     return [program, *mutants_of(program, most)]
+
+
+_SCHEMA = "passhat.test-strength/1"
+_FIELDS = ("task", "killed", "mutants", "canonical_passes")
+
+
+def strengths_folder(store_path: str) -> Path:
+    """Where they are kept: beside a store, whether that exists or not."""
+    return Path(store_path).parent / "tests"
+
+
+def keep_strengths(folder: Path, tests_fingerprint: str, found: Iterable[TestStrength]) -> Path:
+    """Write them down; other tests have another fingerprint, so these never go out of date."""
+    rows = [{name: getattr(one, name) for name in _FIELDS} for one in found]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{tests_fingerprint}.json"
+    beside = path.with_suffix(".part")
+    text = json.dumps({"schema": _SCHEMA, "tests": tests_fingerprint, "tasks": rows}, indent=2)
+    beside.write_text(text + "\n", encoding="utf-8")
+    beside.replace(path)
+    return path
+
+
+def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStrength]:
+    """What was kept for these tests, by task; nothing when nobody has looked."""
+    path = folder / f"{tests_fingerprint}.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        rows = [TestStrength(**{name: row[name] for name in _FIELDS}) for row in data["tasks"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}  # a report does not fail for want of a remark
+    return {one.task: one for one in rows}

@@ -10,16 +10,16 @@ from typing import Self
 
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.verdict import Judgement
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox import Walls
+from passhat.judging.sandbox import SandboxSpec
+from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask
+from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import MissingReason
 
 __all__ = ["JudgePool", "judge_all"]
 
 Work = tuple[CodeTask, str]
-_Waiting = SimpleQueue[tuple[Work, "Future[Judgement]"] | None]
+_Waiting = SimpleQueue[tuple[Work, "Future[CodeVerdict]"] | None]
 
 
 class JudgePool:
@@ -29,11 +29,17 @@ class JudgePool:
     """
 
     def __init__(
-        self, kind: Walls, interpreter: Interpreter, limits: Limits | None = None, jobs: int = 1
+        self,
+        kind: SandboxSpec,
+        interpreter: Interpreter,
+        limits: ProgramLimits | None = None,
+        jobs: int = 1,
     ) -> None:
         self._waiting: _Waiting = SimpleQueue()
         self._closing = threading.Event()
-        self._examiners = [Examiner(kind, interpreter, limits or Limits()) for _ in range(jobs)]
+        self._examiners = [
+            Examiner(kind, interpreter, limits or ProgramLimits()) for _ in range(jobs)
+        ]
         self._threads = [
             threading.Thread(target=self._work, args=(examiner,), daemon=True)
             for examiner in self._examiners
@@ -47,9 +53,9 @@ class JudgePool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, task: CodeTask, program: str) -> Future[Judgement]:
+    def submit(self, task: CodeTask, program: str) -> Future[CodeVerdict]:
         """Put a program in the queue; its judgement comes with the future."""
-        future: Future[Judgement] = Future()
+        future: Future[CodeVerdict] = Future()
         self._waiting.put(((task, program), future))
         return future
 
@@ -75,26 +81,26 @@ class JudgePool:
             examiner.close()
 
 
-def _judged(examiner: Examiner, task: CodeTask, program: str) -> Judgement:
+def _judged(examiner: Examiner, task: CodeTask, program: str) -> CodeVerdict:
     try:
         return examiner.judge(task, program)
     except Exception as error:  # a bug of ours must not lose the other judgements
         examiner.close()
         detail = f"{type(error).__name__}: {error}"
-        return Judgement.missing(MissingReason.JUDGE_ERROR, detail)
+        return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
 
 
 def judge_all(
     work: Iterable[Work],
     *,
-    kind: Walls,
+    kind: SandboxSpec,
     interpreter: Interpreter,
-    limits: Limits | None = None,
+    limits: ProgramLimits | None = None,
     jobs: int = 1,
-) -> Iterator[tuple[int, Judgement]]:
+) -> Iterator[tuple[int, CodeVerdict]]:
     """Judge programs; yields their positions with the judgements, as they are made."""
     every = list(work)
-    done: SimpleQueue[tuple[int, Judgement]] = SimpleQueue()
+    done: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
     with JudgePool(kind, interpreter, limits, min(jobs, len(every))) as pool:
         for position, (task, program) in enumerate(every):
             future = pool.submit(task, program)

@@ -1,4 +1,4 @@
-"""The file of results: one row per judged attempt, a table that every command reads.
+"""Results: samples become rows, rows become a run, and judging resumes from a file of rows.
 
 Judging resumes by subtraction: samples minus the rows that are there. A row that a broken sandbox
 left without a verdict counts as absent.
@@ -7,23 +7,29 @@ left without a verdict counts as absent.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from passhat._display import counted
 from passhat.errors import ReadError
+from passhat.judging.bench import Bench
 from passhat.judging.code_suites import json_lines
-from passhat.judging.verdict import Judgement
+from passhat.judging.pool import judge_all
 from passhat.judging.samples import Sample
+from passhat.judging.verdict import CodeVerdict
+from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
 
-__all__ = ["Results", "row_of"]
+__all__ = ["Judged", "Results", "judge_samples", "row_of"]
 
 Row = dict[str, object]
 _AGAIN = (MissingReason.SANDBOX_ERROR, MissingReason.STOPPED)
 
 
-def row_of(sample: Sample, judgement: Judgement, suite: str, judge: str) -> Row:
+def row_of(sample: Sample, judgement: CodeVerdict, suite: str, judge: str) -> Row:
     """One attempt as a row; the column names are those that every reader knows."""
     verdict = judgement.verdict
     return {
@@ -55,7 +61,7 @@ class Results:
             return cls({}, None if path is None else Path(path))
         wanted = {sample.key: sample for sample in samples}
         rows: dict[tuple[str, int], Row] = {}
-        for line, row in json_lines(_mended(path)):
+        for line, row in json_lines(_without_partial_line(path)):
             key = (str(row.get("task")), int(str(row.get("trial", -1))))
             sample = wanted.get(key)
             if sample is None or row.get("answer") != sample.fingerprint:
@@ -82,7 +88,7 @@ class Results:
         beside.replace(self.path)
 
 
-def _mended(path: str) -> str:
+def _without_partial_line(path: str) -> str:
     """The same file without a last line that was cut off in the writing."""
     content = Path(path).read_bytes()
     if content and not content.endswith(b"\n"):
@@ -96,4 +102,59 @@ def _foreign(path: str, line: int, what: str) -> ReadError:
         source=path,
         line=line,
         hint="Name another file with --out, or remove this one to begin again.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of it: the run, and how many rows were there."""
+
+    run: Run
+    resumed: int
+
+
+def judge_samples(
+    bench: Bench,
+    samples: list[Sample],
+    source: str,
+    out: str | None = None,
+    tell: Callable[[Row], None] = lambda _row: None,
+) -> Judged:
+    """Judge what the results file does not have yet; ``tell`` hears of every new row."""
+    results = Results.open(out, samples, bench.judge)
+    resumed = len(results.rows)
+    left = [sample for sample in samples if sample.key not in results.rows]
+    for position, judgement in judge_all(
+        ((sample.task, sample.program) for sample in left),
+        kind=bench.kind,
+        interpreter=bench.interpreter,
+        limits=bench.limits,
+        jobs=bench.jobs,
+    ):
+        row = row_of(left[position], judgement, bench.suite.name, bench.judge)
+        results.add(row)
+        tell(row)
+    rows = [results.rows[sample.key] for sample in samples]
+    return Judged(_run(bench, samples, rows, source), resumed)
+
+
+def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> Run:
+    gatherer = AttemptGatherer(ColumnMap.resolve(rows[0]))
+    gatherer.add({name: [row[name] for row in rows] for name in rows[0]})
+    (found,) = gatherer.runs()
+    per_task = found.outcomes.n + found.outcomes.missing
+    planned = int(per_task[0]) if per_task.min() == per_task.max() else None
+    stem = Path(source).name.split(".")[0]
+    absent = len(bench.suite.tasks) - len(found.outcomes)
+    return Run(
+        name=stem,
+        agent=stem,
+        outcomes=found.outcomes,
+        protocol=bench.protocol(planned),
+        attempts=found.attempts,
+        source=source,
+        reading=(
+            f"{counted(len(samples), 'sample')} judged: {bench.judge}",
+            *([f"{counted(absent, 'task')} of the suite have no sample"] if absent else []),
+        ),
     )

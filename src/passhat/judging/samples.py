@@ -12,7 +12,7 @@ from passhat.errors import ReadError, shorten
 from passhat.judging.code_suites import json_lines
 from passhat.judging.tasks import CodeSuite, CodeTask
 
-__all__ = ["Sample", "normalised", "read_samples"]
+__all__ = ["Sample", "normalized", "read_samples"]
 
 _TEXTS = ("completion", "solution", "program")
 
@@ -32,7 +32,7 @@ class Sample:
     @property
     def fingerprint(self) -> str:
         """Equal for programs that differ only in white space, comments and local names."""
-        return hashlib.sha256(normalised(self.program).encode("utf-8", "replace")).hexdigest()[:16]
+        return hashlib.sha256(normalized(self.program).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
@@ -69,12 +69,12 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
     return samples
 
 
-def normalised(program: str) -> str:
+def normalized(program: str) -> str:
     """A program without what does not change what it does: layout, comments, names it chose.
 
     Examples
     --------
-    >>> normalised("def f(x):  # add\\n    return x+1") == normalised("def f(n): return n + 1")
+    >>> normalized("def f(x):  # add\\n    return x+1") == normalized("def f(n): return n + 1")
     True
     """
     try:

@@ -27,10 +27,9 @@ from passhat.judging.commands import (
 )
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.limits import Limits
-from passhat.judging.sandbox_kinds import Container, SandboxKind, Walls
+from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
 
-__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "Walls", "sealed"]
+__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "sealed"]
 
 _START_SECONDS = 30.0
 _PATIENCE = 20.0
@@ -61,7 +60,7 @@ class Ended:
 class Sandbox:
     """A fork server behind a wall. Starts when first used, and anew after it broke."""
 
-    def __init__(self, kind: Walls, interpreter: Interpreter, limits: Limits) -> None:
+    def __init__(self, kind: SandboxSpec, interpreter: Interpreter, limits: ProgramLimits) -> None:
         self.kind = kind
         self._interpreter = interpreter
         self._limits = limits

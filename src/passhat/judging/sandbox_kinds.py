@@ -1,4 +1,4 @@
-"""What can keep a program in: kinds of sandbox by name."""
+"""Kinds of sandbox by name, and the limits of one program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from passhat.errors import InvalidValue
 
-__all__ = ["ENGINES", "Container", "SandboxKind", "Walls", "read_walls"]
+__all__ = ["ENGINES", "Container", "ProgramLimits", "SandboxKind", "SandboxSpec", "read_sandbox"]
 
 ENGINES = ("docker", "podman")
 
@@ -32,10 +32,10 @@ class Container:
         return f"{self.engine}:{self.image}"
 
 
-Walls = SandboxKind | Container
+SandboxSpec = SandboxKind | Container
 
 
-def read_walls(word: str, python: str | None = None) -> Walls | None:
+def read_sandbox(word: str, python: str | None = None) -> SandboxSpec | None:
     """The kind that ``--sandbox`` names; ``None`` for ``auto``."""
     if word == "auto":
         return None
@@ -53,3 +53,41 @@ def read_walls(word: str, python: str | None = None) -> Walls | None:
         f"--sandbox {word!r} is not a sandbox.",
         hint="There are: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE.",
     )
+
+
+_WALL_FACTOR = 4
+_WALL_EXTRA = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramLimits:
+    """ProgramLimits of one program.
+
+    Parameters
+    ----------
+    cpu_seconds : float
+        Processor time. A busy machine does not use it up, so a right answer does not become a
+        timeout there.
+    memory : int
+        Bytes of address space.
+    scratch : int
+        Bytes in the private ``/tmp``.
+    output : int
+        Bytes that a script may print.
+    """
+
+    cpu_seconds: float = 5.0
+    memory: int = 1 << 30
+    scratch: int = 16 << 20
+    output: int = 4 << 20
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cpu_seconds <= 3600:
+            raise InvalidValue(
+                f"the time limit must lie between 0 and 3600 seconds, not {self.cpu_seconds}."
+            )
+
+    @property
+    def wall_seconds(self) -> float:
+        """The backstop for a program that waits instead of working."""
+        return _WALL_FACTOR * self.cpu_seconds + _WALL_EXTRA

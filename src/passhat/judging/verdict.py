@@ -11,14 +11,14 @@ from passhat.stats.outcomes.vocabulary import (
     failure_category,
 )
 
-__all__ = ["Judgement"]
+__all__ = ["CodeVerdict"]
 
 _VIOLATION = "PermissionError"
 """What the sandbox's refusals look like from inside."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CodeVerdict:
     """A verdict, the word for why, and what happened.
 
     Attributes
@@ -41,11 +41,11 @@ class Judgement:
     cpu_seconds: float = 0.0
 
     @classmethod
-    def passed(cls) -> Judgement:
+    def passed(cls) -> CodeVerdict:
         return cls(Verdict.PASSED)
 
     @classmethod
-    def failed(cls, word: str, detail: str = "") -> Judgement:
+    def failed(cls, word: str, detail: str = "") -> CodeVerdict:
         """A failure; ``word`` is a category, or the name of the exception that ended it."""
         if word == _VIOLATION:
             return cls(Verdict.FAILED, FailureCategory.SANDBOX_VIOLATION, _line(detail))
@@ -58,7 +58,7 @@ class Judgement:
         return cls(Verdict.FAILED, str(category) if known else word, _line(text))
 
     @classmethod
-    def missing(cls, reason: MissingReason, detail: str = "") -> Judgement:
+    def missing(cls, reason: MissingReason, detail: str = "") -> CodeVerdict:
         return cls(Verdict.MISSING, str(reason), _line(detail))
 
     @property

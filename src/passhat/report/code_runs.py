@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from passhat._display import counted, some
+from passhat._display import counted, number, some
 from passhat.judging import SPLIT_JUDGE
-from passhat.stats.outcomes import Run, Verdict
+from passhat.stats.estimate import estimate
+from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 
-__all__ = ["code_notes", "weak_tests"]
+__all__ = ["code_notes", "diversity_notes", "weak_tests"]
 
 _USUAL_STORE = ".passhat/passhat.db"
 
@@ -20,7 +21,7 @@ def weak_tests(run: Run) -> dict[str, float]:
     fingerprint = run.protocol.tests_fingerprint
     if not _is_code(run) or not fingerprint or "/" in fingerprint:
         return {}
-    from passhat.judging.strengths import known_strengths, strengths_folder
+    from passhat.judging.mutants import known_strengths, strengths_folder
 
     for store in (run.source, _USUAL_STORE):
         folder = strengths_folder(store)
@@ -39,7 +40,6 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
     """Sentences on identical programs and on weak tests."""
     if not _is_code(run):
         return ()
-    from passhat.judging.diversity import diversity_notes
     from passhat.judging.mutants import WEAK_BELOW
 
     notes: list[str] = []
@@ -70,3 +70,45 @@ def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:
                 missing = verdicts[row] == Verdict.MISSING
                 success = None if missing else verdicts[row]
                 yield {"task": task, "answer": answers[row], "success": success}
+
+
+def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    """Sentences on identical programs per task, and pass@k over the distinct ones.
+
+    Programs are alike when they differ in layout, comments and local names only. A distinct
+    program passed when any of its copies did.
+    """
+    programs: dict[str, dict[str, bool]] = {}
+    attempts = 0
+    for row in rows:
+        if row["success"] is None:
+            continue
+        attempts += 1
+        known = programs.setdefault(str(row["task"]), {})
+        name = str(row["answer"])
+        known[name] = known.get(name, False) or bool(row["success"])
+    distinct = sum(map(len, programs.values()))
+    if attempts <= len(programs):
+        return ()
+    said = f"{counted(attempts, 'attempt')}, {counted(distinct, 'distinct program')}"
+    if distinct == attempts:
+        return (f"{said}: no two attempts at a task are the same program",)
+    return (f"{said}; {_over_distinct(programs)}", *_nothing_bought(programs, attempts))
+
+
+def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
+    n = [len(found) for found in programs.values()]
+    c = [sum(found.values()) for found in programs.values()]
+    k = min(n)
+    found = estimate(Outcomes.from_counts(n, c, list(programs)), f"pass@{k}", level=None)
+    return f"over distinct programs pass@{k} is {number(found.value)}"
+
+
+def _nothing_bought(programs: Mapping[str, Mapping[str, bool]], attempts: int) -> tuple[str, ...]:
+    alone = sum(len(found) == 1 for found in programs.values())
+    if alone == 0 or attempts < 2 * len(programs):
+        return ()
+    return (
+        f"on {counted(alone, 'task')} of {len(programs):,} all attempts are one program: further "
+        "attempts there bought nothing",
+    )

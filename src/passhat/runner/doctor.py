@@ -168,7 +168,7 @@ def _disk(place: Path) -> Iterator[Finding]:
 def _sandbox() -> Finding:
     """Only code suites need one, so having none is no problem by itself."""
     from passhat.judging.interpreters import find_interpreter
-    from passhat.judging.sandboxes import choose_sandbox
+    from passhat.judging.sandbox_check import choose_sandbox
 
     try:
         kind = choose_sandbox(find_interpreter(None))

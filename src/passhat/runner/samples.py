@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from passhat.errors import ReadError
-from passhat.judging.bulk import Bench
-from passhat.judging.verdict import Judgement as CodeJudgement
+from passhat.judging.bench import Bench
 from passhat.judging.pool import judge_all
 from passhat.judging.samples import Sample
+from passhat.judging.verdict import CodeVerdict
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Judgement, Task
 
@@ -78,7 +78,7 @@ def _resumed(store: Store, run: str, samples: dict[tuple[str, int], Sample], sou
     return count
 
 
-def _attempt(sample: Sample, found: CodeJudgement) -> AttemptRecord:
+def _attempt(sample: Sample, found: CodeVerdict) -> AttemptRecord:
     turns = [
         {"role": "user", "text": sample.task.prompt or sample.task.text},
         {"role": "agent", "text": sample.program},

@@ -7,8 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from passhat.errors import ReadError, shorten
-from passhat.judging.bulk import Bench
-from passhat.judging.bench import JudgingChoice
+from passhat.judging.bench import Bench, JudgingChoice
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.extraction import asked, program_in
 from passhat.judging.pool import JudgePool

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from .pytest_subset import pytest_stand_in, run_functions
 from .remote import Program
 from .stopping import ProgramFailed, Stopped, Unsupported
-from .pytest_subset import pytest_stand_in, run_functions
 
 __all__ = ["examine"]
 
