@@ -8,11 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["counted", "html_table", "number", "shown", "some"]
+__all__ = [
+    "counted",
+    "duration",
+    "duration_range",
+    "html_table",
+    "money",
+    "money_range",
+    "number",
+    "shown",
+    "some",
+]
 
 
 def shown(value: object) -> str:
-    """Show a protocol value; what nobody recorded says so."""
+    """Show a protocol value; ``None`` is "not recorded"."""
     return "not recorded" if value is None else str(value)
 
 
@@ -31,6 +41,41 @@ def some(names: Sequence[str], most: int = 5) -> str:
     """Name a few and count the rest: ``a, b, c and 12 more``."""
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+def duration(seconds: float) -> str:
+    """``4.2 s``, ``1 min 05 s``, ``2 h 10 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60:02} min"
+
+
+def duration_range(low: float, high: float) -> str:
+    """``10 s to 1 min 05 s``; one value when both read the same."""
+    return _range(duration(low), duration(high))
+
+
+def money(value: float) -> str:
+    """US dollars; small sums keep their digits."""
+    if value == 0:
+        return "$0"
+    if value < 0.0001:
+        return "under $0.0001"
+    return f"${value:,.2f}" if value >= 1 else f"${value:.2g}"
+
+
+def money_range(low: float, high: float) -> str:
+    """``$1.00 to $2.00``; one value when both read the same."""
+    return _range(money(low), money(high))
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def html_table(

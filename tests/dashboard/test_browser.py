@@ -51,7 +51,7 @@ def test_every_page_is_quiet_and_fits(
     assert own.external == []
 
 
-def test_colours_are_chosen_by_keyboard_and_remembered(browser_page: Open, view: str) -> None:
+def test_themes_are_chosen_by_keyboard_and_remembered(browser_page: Open, view: str) -> None:
     own = browser_page(f"{view}/plan", scheme="light")
 
     def paper(colour: str) -> None:
@@ -59,18 +59,18 @@ def test_colours_are_chosen_by_keyboard_and_remembered(browser_page: Open, view:
 
     light, dark = "rgb(251, 251, 249)", "rgb(18, 21, 24)"
     paper(light)
-    own.page.get_by_label("Colours").focus()
+    own.page.get_by_label("Theme").focus()
     own.page.keyboard.press("d")  # the option that begins so
     paper(dark)
     own.page.goto(f"{view}/")
     paper(dark)
-    expect(own.page.get_by_label("Colours")).to_have_value("dark")
+    expect(own.page.get_by_label("Theme")).to_have_value("dark")
     own.page.emulate_media(media="print")
     paper("rgb(255, 255, 255)")
     own.page.emulate_media(media="screen", color_scheme="dark")
-    own.page.get_by_label("Colours").select_option("light")
+    own.page.get_by_label("Theme").select_option("light")
     paper(light)
-    own.page.get_by_label("Colours").select_option("as the system says")
+    own.page.get_by_label("Theme").select_option("as the system says")
     paper(dark)
     assert own.complaints == []
 

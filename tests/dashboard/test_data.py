@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from tests.dashboard.conftest import ATTEMPTS, SECRET, TASKS, Stored
 
 from passhat.cli.options import this_command
-from passhat.dashboard import reports
+from passhat.dashboard import run_snapshots
 from passhat.dashboard.app import make_app
 from passhat.dashboard.guard import Access
 
@@ -69,7 +69,7 @@ def _without_source(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 def test_a_run_too_large_to_be_read_one_by_one(
     client: TestClient, stored: Stored, passhat: Passhat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "READ_ONE_BY_ONE", 10)
+    monkeypatch.setattr(run_snapshots, "READ_ONE_BY_ONE", 10)
     (told,) = json.loads(passhat("report", stored.a, "--json").out)["runs"]
     (found,) = client.get(f"/runs/{stored.a}.json").json()["runs"]
     for name in ("estimates", "failures_by_category", "missing_by_reason", "diagnostics", "passed"):

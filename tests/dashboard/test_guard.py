@@ -1,4 +1,4 @@
-"""Who may ask, what may be written, and that transcripts stay data."""
+"""Who may request, what may be written, and that transcripts stay data."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def allowed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[TestClient]:
-    """Over both kinds of stores for tests that ask for both, else over the plain one."""
+    """Over both kinds of stores for tests that request for both, else over the plain one."""
     monkeypatch.chdir(tmp_path)
     stored = request.getfixturevalue("both" if "both" in request.fixturenames else "stored")
     app = make_app(stored.place, Access(csrf="right"), allow_run=True)
@@ -138,7 +138,7 @@ FORM = {"agent": "demo:careful", "suite": "nothing/here", "attempts": "1"}
 
 def test_nothing_is_started_unless_it_is_allowed(client: TestClient, stored: Stored) -> None:
     for path in ("/start", f"/runs/{stored.a}/regrade"):
-        answer = client.post(path, data=FORM | {"csrf": client.app.state.site.access.csrf})  # type: ignore[attr-defined]
+        answer = client.post(path, data=FORM | {"csrf": client.app.state.dashboard.access.csrf})  # type: ignore[attr-defined]
         assert answer.status_code == 403
         assert "--allow-run" in answer.text
     assert "/start" not in client.get("/").text
@@ -151,7 +151,7 @@ def test_nothing_is_started_unless_it_is_allowed(client: TestClient, stored: Sto
         ({"csrf": "wrong"}, {}),
         ({"csrf": "right"}, {"origin": "http://evil.example"}),
         ({"csrf": "right"}, {"origin": "null"}),
-        ({"csrf": "right"}, {"sec-fetch-site": "cross-site"}),
+        ({"csrf": "right"}, {"sec-fetch-state": "cross-state"}),
         ({"csrf": "right", "agent": "x" * 100_000}, {}),
     ],
 )
@@ -167,10 +167,10 @@ def test_a_form_of_somebody_else(
 def test_our_own_form_starts_a_command(allowed: TestClient, both: Stored) -> None:
     for fields in ({"attempts": "x"}, {"agent": " "}):
         assert allowed.post("/start", data=FORM | {"csrf": "right"} | fields).status_code == 400
-    origin = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
+    origin = {"origin": "http://127.0.0.1:8000", "sec-fetch-state": "same-origin"}
     answer = allowed.post("/start", data=FORM | {"csrf": "right", "name": "--help"}, headers=origin)
     assert (answer.status_code, answer.headers["location"]) == (303, "/start")
-    (started,) = allowed.app.state.site.commands.all()  # type: ignore[attr-defined]
+    (started,) = allowed.app.state.dashboard.commands.all()  # type: ignore[attr-defined]
     assert SECRET not in " ".join(started.process.args)
     assert started.process.wait(60) == 2
     assert "nothing/here" in started.tail
@@ -186,6 +186,6 @@ def test_judging_again_is_a_command_of_its_own(allowed: TestClient, stored: Stor
     assert allowed.post("/runs/none/regrade", data={"csrf": "right"}).status_code == 404
     answer = allowed.post(f"/runs/{stored.a}/regrade", data={"csrf": "right"})
     assert answer.status_code == 303
-    (started,) = allowed.app.state.site.commands.all()  # type: ignore[attr-defined]
+    (started,) = allowed.app.state.dashboard.commands.all()  # type: ignore[attr-defined]
     assert started.line == f"passhat regrade --store={stored.path} {stored.a}"
     started.process.wait(60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.report.curve import draw_curve
+from passhat.report.terminal import draw_curve
 from passhat.report.view import CurvePoint
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from passhat import Outcomes, Run, compare, estimate, forecast, read
 from passhat.report.build import ReportOptions, build_report
-from passhat.report.changes import TaskChange, task_changes
+from passhat.report.comparison_view import TaskChange, task_changes
 from passhat.report.details import Details
 from passhat.report.measures import measures_of
 from passhat.stats.outcomes import Attempt, Verdict

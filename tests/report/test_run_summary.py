@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from passhat.report.run_summary import MARKS, all_first, summarise, window
-from passhat.report.run_summary_terminal import render_summary
+from passhat.report.terminal import render_summary
 from passhat.stats.outcomes import Verdict
 
 OF_MARK = {mark: verdict for verdict, mark in MARKS.items()}

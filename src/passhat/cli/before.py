@@ -97,8 +97,7 @@ def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:
 
 
 def _needs_line(needs: Foresight, at_most: float) -> str:
-    from passhat._display import counted
-    from passhat.report.durations import duration, duration_range, money_range
+    from passhat._display import counted, duration, duration_range, money_range
 
     what = f"{counted(needs.attempts, 'attempt')} to make"
     if needs.seconds is not None:

@@ -24,7 +24,7 @@ from passhat.cli.options import (
 
 if TYPE_CHECKING:
     from passhat.protocol import Alternative
-    from passhat.report.changes import TaskChange
+    from passhat.report.comparison_view import TaskChange
     from passhat.stats.outcomes import Run
 
 
@@ -84,8 +84,8 @@ def command(
     from rich.console import Console
 
     from passhat.readers import Needs
-    from passhat.report.comparison_markdown import comparison_markdown
-    from passhat.report.comparison_terminal import render_comparison
+    from passhat.report.markdown import comparison_markdown
+    from passhat.report.terminal import render_comparison
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
@@ -116,7 +116,7 @@ def command(
         write_text(md, comparison_markdown(found))
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2 and (as_json_text or html is not None):
-        from passhat.report.changes import task_changes
+        from passhat.report.comparison_view import task_changes
 
         changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
     if html is not None:

@@ -44,7 +44,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
     from passhat.agents import load_agent
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report.comparison_terminal import render_comparison
+    from passhat.report.terminal import render_comparison
     from passhat.runner.plan import plan_run
     from passhat.stats.compare import compare
     from passhat.store import open_store
@@ -82,7 +82,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
 
     from passhat.cli.options import this_command, write_text
     from passhat.report.build import ReportOptions, build_report
-    from passhat.report.changes import task_changes
+    from passhat.report.comparison_view import task_changes
     from passhat.report.html import HtmlOptions, html_report
     from passhat.report.markdown import as_markdown
     from passhat.report.tables import captured, facts

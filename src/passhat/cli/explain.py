@@ -29,7 +29,7 @@ def command(
 
     With SOURCE the inputs and the value are those of that run.
     """
-    from passhat.report.explaining import explain
+    from passhat.report.explanation import explain
 
     run = None
     if source is not None:

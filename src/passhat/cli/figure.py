@@ -109,7 +109,7 @@ def _material(
     """A report with details; for figures about two runs, their comparison as well."""
     from passhat.errors import InvalidValue
     from passhat.report.build import build_report
-    from passhat.report.changes import task_changes
+    from passhat.report.comparison_view import task_changes
     from passhat.report.figures import Material
     from passhat.stats.compare import compare
 

@@ -148,9 +148,9 @@ def _task_ids(path: str) -> list[str]:
 def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None) -> None:
     from rich.console import Console
 
-    from passhat.report.gate_markdown import gate_as_markdown
-    from passhat.report.gate_plain_data import gate_as_json, gate_as_junit
-    from passhat.report.gate_terminal import render_gate
+    from passhat.report.data import gate_as_json, gate_as_junit
+    from passhat.report.markdown import gate_as_markdown
+    from passhat.report.terminal import render_gate
 
     if md is not None:
         write_text(md, gate_as_markdown(result))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from passhat._display import counted
-from passhat.report.durations import duration, duration_range, money, money_range
+from passhat._display import counted, duration, duration_range, money, money_range
 from passhat.runner.preview import Spread, sum_of, time_left
 from passhat.stats.outcomes import Verdict
 

@@ -74,7 +74,7 @@ class Money:
 
     def say_capped(self, budget: Budget, left: int) -> None:
         """How far the cap reached, and what the rest would take."""
-        from passhat.report.durations import money
+        from passhat._display import money
 
         expected, spent = budget.expected(left), budget.spent
         about = "about" if budget.made else "up to"

@@ -34,6 +34,7 @@ __all__ = [
     "reading_options",
     "source_options",
     "sources_argument",
+    "suite_options",
     "this_command",
     "write_text",
 ]
@@ -206,6 +207,37 @@ def source_options(function: F) -> F:
     ):
         with_how = option(with_how)
     return cast("F", with_how)
+
+
+def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that only some suites use, handed over as one ``Settings`` called ``asked``."""
+
+    @click.option(
+        "--tau2",
+        metavar="PATH",
+        envvar="PASSHAT_TAU2",
+        help="The checkout of tau2-bench, for tau2 suites.",
+    )
+    @click.option(
+        "--tau2-python",
+        metavar="PY",
+        envvar="PASSHAT_TAU2_PYTHON",
+        help="The interpreter that tau2 is installed in; its .venv, unless said.",
+    )
+    @click.option("--scorer", metavar="NAME", help="The scorer that decides, for inspect tasks.")
+    @wraps(function)
+    def with_settings(
+        *arguments: Any,
+        tau2: str | None,
+        tau2_python: str | None,
+        scorer: str | None,
+        **options: Any,
+    ) -> Any:
+        from passhat.suites.settings import Settings
+
+        return function(*arguments, asked=Settings(tau2, tau2_python, scorer=scorer), **options)
+
+    return with_settings
 
 
 def look_at_order(words: Iterable[str]) -> bool:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
 import click
 
+from passhat._display import counted
 from passhat.cli.exits import ExitCode
 from passhat.cli.options import HowToRead, exit_code, source_options, sources_argument
+
+if TYPE_CHECKING:
+    from passhat.readers import Reading
+    from passhat.readers.reading import FileRead
+    from passhat.stats.outcomes import Run
+
+_SCHEMA = "passhat.reading/1"
 
 
 @click.command("read")
@@ -23,11 +34,113 @@ def command(
     example:NAME. Ends with 4 when part of a file could not be read.
     """
     from passhat.readers import read_all
-    from passhat.report.reading import reading_as_json, reading_lines
 
     found = read_all(sources, **how.options())
     if as_json_text:
-        click.echo(reading_as_json(found), nl=False)
+        click.echo(_as_json(found), nl=False)
     else:
-        click.echo("\n".join(reading_lines(found)))
+        click.echo("\n".join(_lines(found)))
     return exit_code(run for file in found.files for run in file.runs)
+
+
+def _lines(found: Reading) -> Iterator[str]:
+    """The reading as text, one file after the other, then the runs that are left."""
+    for file in found.files:
+        yield f"{file.source}"
+        yield f"  recognized as {file.reader}: {counted(len(file.runs), 'run')}"
+        yield from (f"  {line}" for line in _tally_lines(file))
+        for run in file.runs:
+            yield f"  {run}"
+            yield from (f"    {line}" for line in _run_lines(run))
+    for name, why in found.passed_over:
+        yield f"{name}"
+        yield f"  passed over: {why}"
+    yield ""
+    yield _total(found)
+
+
+def _as_json(found: Reading) -> str:
+    """The reading under its schema."""
+    import json
+
+    data = {
+        "schema": _SCHEMA,
+        "files": [_file(file) for file in found.files],
+        "passed_over": [{"file": name, "why": why} for name, why in found.passed_over],
+        "runs": [_run(run) for run in found.runs],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _tally_lines(file: FileRead) -> tuple[str, ...]:
+    tally = file.runs[0].tally if file.runs else None
+    return () if tally is None else tally.sentences()
+
+
+def _run_lines(run: Run) -> Iterator[str]:
+    protocol = run.protocol
+    facts = [
+        ("suite", protocol.suite),
+        ("judge", protocol.judge),
+        ("user", protocol.user_simulator),
+    ]
+    facts += [(key, str(value)) for key, value in protocol.decoding.items()]
+    known = ", ".join(f"{word} {value}" for word, value in facts if value is not None)
+    if known:
+        yield known
+    if run.missing_by_reason:
+        yield f"missing: {_counts(run.missing_by_reason)}"
+    if run.failures_by_category:
+        yield f"failed: {_counts(run.failures_by_category)}"
+    if run.source_says:
+        printed = ", ".join(f"{name} {value:.4g}" for name, value in run.source_says.items())
+        yield f"the source says: {printed}"
+    counts = run.tally.sentences() if run.tally is not None else ()
+    yield from (line for line in run.reading[1:] if line not in counts)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{word} {count:,}" for word, count in counts.items())
+
+
+def _total(found: Reading) -> str:
+    attempts = sum(run.outcomes.attempts for run in found.runs)
+    parts = [
+        counted(len(found.files), "file"),
+        counted(len(found.runs), "run"),
+        counted(attempts, "attempt"),
+    ]
+    missing = sum(run.outcomes.total_missing for run in found.runs)
+    if missing:
+        parts.append(f"{missing:,} missing")
+    return ", ".join(parts)
+
+
+def _file(file: FileRead) -> dict[str, object]:
+    tally = file.runs[0].tally if file.runs else None
+    return {
+        "file": file.source,
+        "reader": file.reader,
+        "tally": None if tally is None else tally.to_dict(),
+        "runs": [run.name for run in file.runs],
+    }
+
+
+def _run(run: Run) -> dict[str, object]:
+    outcomes = run.outcomes
+    return {
+        "name": run.name,
+        "agent": run.agent,
+        "source": run.source,
+        "tasks": len(outcomes),
+        "attempts": outcomes.attempts,
+        "attempts_per_task": outcomes.attempts_text(),
+        "passed": outcomes.passes,
+        "missing": outcomes.total_missing,
+        "missing_by_reason": run.missing_by_reason,
+        "failures_by_category": run.failures_by_category,
+        "order_known": outcomes.order is not None,
+        "protocol": {"digest": run.protocol.digest, **run.protocol.to_dict()},
+        "source_says": dict(run.source_says),
+        "reading": list(run.reading),
+    }

@@ -12,7 +12,7 @@ from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
 from passhat.cli.judge_options import Chooser, judging_options
 from passhat.cli.money import Money, money_options
-from passhat.cli.suite_options import suite_options
+from passhat.cli.options import suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -278,8 +278,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
     from passhat.readers.store import run_from_store
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.run_summary import summarise
-    from passhat.report.run_summary_terminal import render_summary
-    from passhat.report.terminal import render_report
+    from passhat.report.terminal import render_report, render_summary
 
     stored = store.find(plan.record.id)
     if stored.attempts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.suite_options import suite_options
+from passhat.cli.options import suite_options
 
 if TYPE_CHECKING:
     from passhat.suites.settings import Settings

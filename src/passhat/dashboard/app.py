@@ -28,14 +28,13 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from passhat.dashboard.app_state import Answer, Ask, Html, Json, Site, answer
-from passhat.dashboard.changes import News
+from passhat.dashboard.app_state import Answer, AppState, Html, Json, PageRequest, answer
+from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
-from passhat.dashboard.errors import Forbidden, NotFound
-from passhat.dashboard.guard import Access, Guard, checked_form
-from passhat.dashboard.live import Ending, live
-from passhat.dashboard.reports import Reports
-from passhat.dashboard.summaries import Summaries
+from passhat.dashboard.event_stream import Ending, live
+from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, checked_form
+from passhat.dashboard.run_snapshots import RunSnapshots
+from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.views.attempts import attempt, attempts
 from passhat.dashboard.views.compare import comparison
 from passhat.dashboard.views.forecast import forecast
@@ -43,14 +42,14 @@ from passhat.dashboard.views.history import history
 from passhat.dashboard.views.plan import planned
 from passhat.dashboard.views.run import run
 from passhat.dashboard.views.runs import runs
-from passhat.dashboard.views.starting import regrade_command, start_command, started
+from passhat.dashboard.views.start import regrade_command, start_command, started
 from passhat.dashboard.views.task import task
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store import open_reading
 
 __all__ = ["make_app"]
 
-View = Callable[[Site, Ask], Answer]
+View = Callable[[AppState, PageRequest], Answer]
 
 _PAGES: tuple[tuple[str, View], ...] = (
     ("/runs", runs),
@@ -98,11 +97,11 @@ def make_app(
     """
     register_url_convertor("form", _Form())
     reading = open_reading(store)
-    site = Site(
+    state = AppState(
         reading,
-        News(reading),
+        ChangeFeed(reading),
         Summaries(reading),
-        Reports(store),
+        RunSnapshots(store),
         Commands(store),
         access,
         allow_run=allow_run,
@@ -111,34 +110,37 @@ def make_app(
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(site.close)
+        await run_in_threadpool(state.close)
 
     app = Starlette(
-        routes=_routes(site, ending),
+        routes=_routes(state, ending),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
-            PasshatError: partial(_refused, site),
-            HTTPException: partial(_refused, site),
+            PasshatError: partial(_refused, state),
+            HTTPException: partial(_refused, state),
         },
         lifespan=lifespan,
     )
-    app.state.site = site
+    app.state.dashboard = state
     return app
 
 
-def _routes(site: Site, ending: Ending) -> list[BaseRoute]:
+def _routes(state: AppState, ending: Ending) -> list[BaseRoute]:
     static = StaticFiles(directory=str(files("passhat.dashboard").joinpath("static")))
     found: list[BaseRoute] = [
         _of_the_report("/static/report.css", "style.css", "text/css"),
         _of_the_report("/static/scheme.js", "scheme.js", "text/javascript"),
         Mount("/static", static),
-        Route("/", _page(site, runs)),
-        Route("/start", partial(_start, site), methods=["POST"]),
-        Route("/runs/{run}/regrade", partial(_regrade, site), methods=["POST"]),
-        Route("/runs/{run}/live", partial(_live, site, ending)),
+        Route("/", _page(state, runs)),
+        Route("/start", partial(_start, state), methods=["POST"]),
+        Route("/runs/{run}/regrade", partial(_regrade, state), methods=["POST"]),
+        Route("/runs/{run}/live", partial(_live, state, ending)),
     ]
     for path, view in _PAGES:
-        found += [Route(f"{path}.{{form:form}}", _page(site, view)), Route(path, _page(site, view))]
+        found += [
+            Route(f"{path}.{{form:form}}", _page(state, view)),
+            Route(path, _page(state, view)),
+        ]
     return found
 
 
@@ -148,44 +150,44 @@ def _of_the_report(path: str, name: str, kind: str) -> Route:
     return Route(path, lambda _request: Response(text, media_type=kind))
 
 
-def _page(site: Site, view: View) -> Callable[[Request], object]:
+def _page(state: AppState, view: View) -> Callable[[Request], object]:
     """A view as an endpoint, computed beside the event loop."""
 
     async def endpoint(request: Request) -> Response:
         path = {name: str(value) for name, value in request.path_params.items()}
-        ask = Ask(path, request.query_params, path.pop("form", "html"))
-        return await run_in_threadpool(lambda: answer(site, view(site, ask)))
+        asked = PageRequest(path, request.query_params, path.pop("form", "html"))
+        return await run_in_threadpool(lambda: answer(state, view(state, asked)))
 
     return endpoint
 
 
-async def _live(site: Site, ending: Ending, request: Request) -> Response:
-    return await live(request, site, ending)
+async def _live(state: AppState, ending: Ending, request: Request) -> Response:
+    return await live(request, state, ending)
 
 
-async def _start(site: Site, request: Request) -> Response:
-    fields = await _fields(site, request)
-    await run_in_threadpool(site.commands.start, "run", start_command(fields))
+async def _start(state: AppState, request: Request) -> Response:
+    fields = await _fields(state, request)
+    await run_in_threadpool(state.commands.start, "run", start_command(fields))
     return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
 
 
-async def _regrade(site: Site, request: Request) -> Response:
-    await _fields(site, request)
-    told = await run_in_threadpool(regrade_command, site, request.path_params["run"])
-    await run_in_threadpool(site.commands.start, "regrade", told)
+async def _regrade(state: AppState, request: Request) -> Response:
+    await _fields(state, request)
+    arguments = await run_in_threadpool(regrade_command, state, request.path_params["run"])
+    await run_in_threadpool(state.commands.start, "regrade", arguments)
     return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
 
 
-async def _fields(site: Site, request: Request) -> dict[str, str]:
+async def _fields(state: AppState, request: Request) -> dict[str, str]:
     """The fields of a form that may be acted on."""
-    if not site.allow_run:
+    if not state.allow_run:
         raise Forbidden(
             "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
         )
-    return await checked_form(request, site.access)
+    return await checked_form(request, state.access)
 
 
-async def _refused(site: Site, request: Request, error: Exception) -> Response:
+async def _refused(state: AppState, request: Request, error: Exception) -> Response:
     """What could not be shown, as a page or as data, with the number that says so."""
     if isinstance(error, HTTPException):
         status, message, hint = error.status_code, "there is no such page.", ""
@@ -196,8 +198,8 @@ async def _refused(site: Site, request: Request, error: Exception) -> Response:
         status = {NotFound: 404, Forbidden: 403, StoreUnavailable: 503}.get(type(error), 400)
         message, hint = error.message, error.hint or ""
     if request.url.path.endswith((".json", ".csv")):
-        response = answer(site, Json({"error": message, "hint": hint or None}))
+        response = answer(state, Json({"error": message, "hint": hint or None}))
         response.status_code = status
         return response
     context = {"status": status, "message": message, "hint": hint}
-    return answer(site, Html("refused.html.j2", context, status))
+    return answer(state, Html("refused.html.j2", context, status))

@@ -16,12 +16,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import passhat
 from passhat._display import counted, number
-from passhat.dashboard.changes import News
+from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.formatting import address, cost_text, day, dots, seconds_text
 from passhat.dashboard.guard import Access
-from passhat.dashboard.reports import Reports
-from passhat.dashboard.summaries import Summaries
+from passhat.dashboard.run_snapshots import RunSnapshots
+from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.transcripts import visible
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import Verdict
@@ -30,11 +30,11 @@ from passhat.store.queries import Reading
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Answer", "Ask", "Csv", "Html", "Json", "Site", "answer"]
+__all__ = ["Answer", "AppState", "Csv", "Html", "Json", "PageRequest", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class PageRequest:
     """One request: what the path names, the query, and the form wanted.
 
     ``part`` names a part of the page when only that is to be drawn again.
@@ -107,21 +107,21 @@ Answer = Html | Json | Csv
 
 
 @dataclass(frozen=True)
-class Site:
+class AppState:
     """Everything that views share."""
 
     reading: Reading
-    news: News
+    changes: ChangeFeed
     summaries: Summaries
-    reports: Reports
+    snapshots: RunSnapshots
     commands: Commands
     access: Access
     allow_run: bool
 
     def close(self) -> None:
         self.commands.close()
-        self.news.close()
-        self.reports.close()
+        self.changes.close()
+        self.snapshots.close()
         self.reading.close()
 
     @cached_property
@@ -137,7 +137,7 @@ class Site:
             finalize=_harmless,
         )
         found.globals |= {
-            "site": self,
+            "state": self,
             "passhat_version": passhat.__version__,
             "address": address,
             "Verdict": Verdict,
@@ -158,13 +158,13 @@ def _harmless(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def answer(site: Site, found: Answer) -> Response:
+def answer(state: AppState, found: Answer) -> Response:
     """The answer as it is sent."""
     if isinstance(found, Json):
         return _Json(found.data)
     if isinstance(found, Csv):
         return Response(found.text or _csv_text(found), media_type="text/csv; charset=utf-8")
-    text = site.templates.get_template(found.template).render(found.context)
+    text = state.templates.get_template(found.template).render(found.context)
     return HTMLResponse(text, status_code=found.status)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from passhat.errors import PasshatError
 from passhat.store.queries import Reading
 
-__all__ = ["News"]
+__all__ = ["ChangeFeed"]
 
 _WAIT_SECONDS = 0.5
 """How long closing may have to wait for the look-out."""
@@ -20,7 +20,7 @@ _LOOK_ANYWAY_SECONDS = 15.0
 """Somebody may write without telling: an older passhat, or a person at the database."""
 
 
-class News:
+class ChangeFeed:
     """Waits in a thread of its own from the first page on; a store that is away is waited for."""
 
     def __init__(self, reading: Reading) -> None:

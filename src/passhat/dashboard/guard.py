@@ -1,4 +1,9 @@
-"""Who may ask: hosts, the token, and what a browser may do with an answer."""
+"""Access control for our local servers: hosts, origins, content types, the token, headers.
+
+The dashboard and ``passhat serve`` share it. Both listen on this machine, where any page in the
+user's browser can reach them, so the Host, the Origin and the content type of a request are checked
+before anything else looks at it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +20,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from passhat.dashboard.errors import Forbidden
+from passhat.errors import PasshatError
 
-__all__ = ["Access", "Guard", "checked_form", "is_loopback"]
+__all__ = ["Access", "Forbidden", "Guard", "NotFound", "checked_form", "is_loopback"]
 
 _COOKIE = "passhat-token"
 _MOST_BYTES = 64 * 1024
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -32,20 +38,28 @@ _HEADERS = {
 }
 
 
+class NotFound(PasshatError):
+    """There is no such run, task or attempt: 404."""
+
+
+class Forbidden(PasshatError):
+    """The request is not allowed from there, or not without --allow-run: 403."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How the server may be reached.
+    """How a server may be reached.
 
     Attributes
     ----------
     host : str
         The address it listens at.
     token : str
-        Required from everybody when not empty.
+        Required in every request when not empty.
     names : sequence of str
-        Further names by which it may be called.
+        Further host names by which it may be called.
     csrf : str
-        What every form of our own pages carries, and nobody else's can.
+        Secret in every form of our own pages.
     """
 
     host: str = "127.0.0.1"
@@ -54,10 +68,10 @@ class Access:
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     def may_be_called(self, host: str) -> bool:
-        """Whether a Host header is one of ours.
+        """Return whether a Host header is one of ours.
 
-        A page of somebody else may have its own name point here (DNS rebinding); its requests then
-        carry that name. An address in numbers cannot be pointed anywhere.
+        Another site may let its own name resolve to this machine (DNS rebinding); its requests
+        then carry that name. An address in numbers cannot be redirected.
         """
         name = (urlsplit(f"//{host}").hostname or "") if _is_plain(host) else ""
         if name in ("localhost", self.host, *self.names):
@@ -70,7 +84,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -84,10 +98,35 @@ def _is_plain(host: str) -> bool:
 
 
 class Guard:
-    """Refuses before anything else looks at a request; strict headers on every answer."""
+    """Middleware that refuses a request before the app sees it and sets strict headers.
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    Parameters
+    ----------
+    app : ASGIApp
+        The server.
+    access : Access
+        Hosts, names and token.
+    server : str
+        What the server is called in refusals, as in ``dashboard``.
+    command : str
+        The command that printed its address, as in ``passhat view``.
+    content_types : sequence of str
+        Accepted in requests that change something; empty accepts all. A browser page of another
+        site can send ``text/plain`` and forms without asking, but not ``application/json``.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        *,
+        server: str = "dashboard",
+        command: str = "passhat view",
+        content_types: Sequence[str] = (),
+    ) -> None:
         self._app, self._access = app, access
+        self._server, self._command = server, command
+        self._content_types = tuple(content_types)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -102,38 +141,59 @@ class Guard:
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
-        await self._answer(scope)(scope, receive, send_with_headers)
+        await self._respond(scope)(scope, receive, send_with_headers)
 
-    def _answer(self, scope: Scope) -> ASGIApp:
+    def _respond(self, scope: Scope) -> ASGIApp:
         headers = Headers(scope=scope)
         if not self._access.may_be_called(headers.get("host", "")):
             return PlainTextResponse(
-                "This dashboard is not known by that name. Use the address that passhat view "
-                "printed, or name it with --allow-host.\n",
+                f"This {self._server} is not known by that host name. Use the address that "
+                f"{self._command} printed, or allow the name with --allow-host.\n",
                 status_code=400,
             )
-        if not self._access.token or self._is_ours(_given(headers)):
+        if scope["method"] not in _SAFE_METHODS and (refusal := self._refusal(scope, headers)):
+            return refusal
+        if not self._access.token or self._is_token(_token_of(headers)):
             return self._app
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] == "GET" and self._is_ours("".join(query.pop("token", []))):
+        if scope["method"] == "GET" and self._is_token("".join(query.pop("token", []))):
             # One slash: a path that begins with two would lead to another host.
             path, rest = f"/{scope['path'].lstrip('/')}", urlencode(query, doseq=True)
-            answer = RedirectResponse(f"{path}{'?' if rest else ''}{rest}", 303)
+            response = RedirectResponse(f"{path}{'?' if rest else ''}{rest}", 303)
             # Lax: an address that a colleague sent opens at once; forms are checked by themselves.
-            answer.set_cookie(_COOKIE, self._access.token, httponly=True, samesite="lax")
-            return answer
+            response.set_cookie(_COOKIE, self._access.token, httponly=True, samesite="lax")
+            return response
         return PlainTextResponse(
-            "A token is required: open the address that passhat view printed, or send "
+            f"A token is required: use the address that {self._command} printed, or send "
             "Authorization: Bearer TOKEN.\n",
             status_code=401,
             headers={"www-authenticate": "Bearer"},
         )
 
-    def _is_ours(self, given: str) -> bool:
+    def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
+        """Refuse what a page of another site could have sent."""
+        origin = headers.get("origin")
+        if origin is not None and origin != f"{scope['scheme']}://{headers.get('host')}":
+            return PlainTextResponse(
+                f"Requests from pages of {origin} are not accepted.\n", status_code=403
+            )
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return PlainTextResponse(
+                "Requests from pages of another site are not accepted.\n", status_code=403
+            )
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if self._content_types and kind not in self._content_types:
+            accepted = " or ".join(self._content_types)
+            return PlainTextResponse(
+                f"The content type must be {accepted}, not {kind or 'absent'}.\n", status_code=415
+            )
+        return None
+
+    def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self._access.token.encode())
 
 
-def _given(headers: Headers) -> str:
+def _token_of(headers: Headers) -> str:
     """The token of a request: in the header that programs send, or in the cookie of a browser."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
@@ -144,12 +204,7 @@ def _given(headers: Headers) -> str:
 
 
 async def checked_form(request: Request, access: Access) -> dict[str, str]:
-    """The fields of a form, if one of our own pages sent it."""
-    origin = request.headers.get("origin")
-    if origin is not None and origin != f"{request.url.scheme}://{request.headers.get('host')}":
-        raise Forbidden(f"a form sent from {origin} is not accepted.")
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Forbidden("a form of another site is not accepted.")
+    """The fields of a form that one of our own pages sent; the guard has checked its origin."""
     body = b""
     async for block in request.stream():
         body += block

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from passhat._display import counted
 from passhat.judging.audit import Agreement, Audited
-from passhat.report.markdown_text import escape
+from passhat.report.markdown import escape
 
 __all__ = ["audit_as_json", "audit_as_markdown"]
 

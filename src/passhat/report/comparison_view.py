@@ -1,12 +1,19 @@
-"""What every form of a comparison shows: rows of text, made once."""
+"""What every form of a comparison shows: rows of text and changes by task, made once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from passhat._display import counted, number
 from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
 from passhat.stats.compare.claims import points
+from passhat.stats.compare.pairing import pair
+from passhat.stats.estimate import metric as parse
+from passhat.stats.estimate.task_values import values_by_task
+from passhat.stats.outcomes import MissingPolicy, Run
 
 __all__ = [
     "CURVE_HEADER",
@@ -14,6 +21,7 @@ __all__ = [
     "RANK_HEADER",
     "RESULT_HEADER",
     "SLICE_HEADER",
+    "TaskChange",
     "curve_rows",
     "pair_rows",
     "protocol_lines",
@@ -22,6 +30,7 @@ __all__ = [
     "ranking_note",
     "result_rows",
     "slice_rows",
+    "task_changes",
 ]
 
 _RESULT = ("lift", "interval", "p", "won/lost/tied", "claim")
@@ -112,10 +121,10 @@ def ranking_lines(comparisons: Comparisons) -> list[str]:
     """The same over all pairs: differences pair by pair, what is unverified once."""
     number_of = _numbers(comparisons)
     lines = []
-    for pair in comparisons.pairs:
-        own = f"{number_of[pair.b]} over {number_of[pair.a]}"
-        lines += [f"{own} differs: {entry}" for entry in pair.agreement.differences]
-    lines += [line for pair in comparisons.pairs for line in protocol_lines(pair)[-1:]]
+    for each in comparisons.pairs:
+        own = f"{number_of[each.b]} over {number_of[each.a]}"
+        lines += [f"{own} differs: {entry}" for entry in each.agreement.differences]
+    lines += [line for each in comparisons.pairs for line in protocol_lines(each)[-1:]]
     return [line for line in dict.fromkeys(lines) if not line.startswith("differs")]
 
 
@@ -135,3 +144,49 @@ def _cells(found: Result) -> tuple[str, ...]:
         f"{found.wins}/{found.losses}/{found.ties}",
         str(found.claim),
     )
+
+
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChange:
+    """A metric of one task under both agents."""
+
+    task: str
+    a: float
+    b: float
+
+    @property
+    def change(self) -> float:
+        return self.b - self.a
+
+    @property
+    def flip(self) -> str:
+        """Won: from less than half to half or more. Lost: the other way round. Else empty."""
+        before, after = self.a >= _HALF, self.b >= _HALF
+        return "" if before == after else "won" if after else "lost"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "task": self.task,
+            "a": self.a,
+            "b": self.b,
+            "change": self.change,
+            "flip": self.flip or None,
+        }
+
+
+def task_changes(
+    a: Run, b: Run, metric: str, *, missing: str = "bound", drop_short: bool = False
+) -> tuple[TaskChange, ...]:
+    """Every paired task, the largest gain first; missing attempts count as the policy says."""
+    chosen, policy = parse(metric), MissingPolicy.of(missing)
+    pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
+        [chosen], policy, drop_short=drop_short
+    )
+    mine, theirs = (
+        values_by_task(side, chosen, policy.completion) for side in (pairing.a, pairing.b)
+    )
+    order: Sequence[int] = np.argsort(mine - theirs, kind="stable").tolist()
+    return tuple(TaskChange(pairing.a.tasks[i], float(mine[i]), float(theirs[i])) for i in order)

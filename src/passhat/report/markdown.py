@@ -1,16 +1,33 @@
-"""The report as Markdown, for a pull request or a page."""
+"""Reports, comparisons and gates as Markdown, for a pull request, a job summary or a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from passhat._display import number
-from passhat.report.markdown_text import escape as _escape
-from passhat.report.markdown_text import table as _table
+from passhat.report import comparison_view as view
 from passhat.report.view import Report, RunReport
+from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.estimate import Estimate
+from passhat.stats.gate import GateResult
 
-__all__ = ["as_markdown"]
+__all__ = ["as_markdown", "comparison_markdown", "escape", "gate_as_markdown", "table"]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table, line by line, with every cell escaped; ends with an empty line."""
+    yield "| " + " | ".join(header) + " |"
+    yield "|" + " --- |" * len(header)
+    for row in rows:
+        yield "| " + " | ".join(map(escape, row)) + " |"
+    yield ""
+
+
+def escape(text: str) -> str:
+    """Keep a task id or a model name from being read as Markdown or HTML."""
+    for sign in "\\`*_[]<>|#":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("\n", " ")
 
 
 def as_markdown(report: Report) -> str:
@@ -19,35 +36,35 @@ def as_markdown(report: Report) -> str:
 
 
 def _section(run: RunReport) -> Iterator[str]:
-    yield f"## {_escape(run.name)}"
+    yield f"## {escape(run.name)}"
     yield ""
-    yield f"{_escape(str(run.run.outcomes))}; source `{run.run.source}`"
+    yield f"{escape(str(run.run.outcomes))}; source `{run.run.source}`"
     yield ""
-    yield f"**{_escape(run.headline)}**"
+    yield f"**{escape(run.headline)}**"
     yield ""
     yield from _estimates(run.estimates)
     for value, estimates in run.slices.items():
-        yield f"### {_escape(f'{run.slice_label} = {value}')}"
+        yield f"### {escape(f'{run.slice_label} = {value}')}"
         yield ""
         yield from _estimates(estimates)
-    yield f"- **missing**: {_escape(run.missing_text)}"
-    yield from (f"  - {_escape(line)}" for line in run.missing_effect_lines)
+    yield f"- **missing**: {escape(run.missing_text)}"
+    yield from (f"  - {escape(line)}" for line in run.missing_effect_lines)
     if run.run.failures_by_category:
         counts = run.run.failures_by_category.items()
-        yield "- **failures**: " + ", ".join(f"{_escape(why)} {count:,}" for why, count in counts)
-    yield from (f"- **source says** {_escape(str(check))}" for check in run.source_checks)
-    yield from (f"- {_escape(note)}" for note in run.notes)
+        yield "- **failures**: " + ", ".join(f"{escape(why)} {count:,}" for why, count in counts)
+    yield from (f"- **source says** {escape(str(check))}" for check in run.source_checks)
+    yield from (f"- {escape(note)}" for note in run.notes)
     yield ""
     if run.tasks:
         rows = [
             (run.marked(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing))
             for row in run.tasks
         ]
-        yield from _table(("task", "attempts", "passed", "missing"), rows)
-    yield from _table(("metrics", "how"), run.methods)
-    yield from _table(("protocol", ""), run.protocol_lines)
+        yield from table(("task", "attempts", "passed", "missing"), rows)
+    yield from table(("metrics", "how"), run.methods)
+    yield from table(("protocol", ""), run.protocol_lines)
     if run.run.reading:
-        yield "Read as: " + _escape("; ".join(run.run.reading))
+        yield "Read as: " + escape("; ".join(run.run.reading))
         yield ""
 
 
@@ -67,4 +84,75 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
             rows[-1].insert(2, number(new.value_if_passed))
     if range_of_values:
         header.insert(2, "if missing passed")
-    yield from _table(header, rows)
+    yield from table(header, rows)
+
+
+def comparison_markdown(found: Comparison | Comparisons) -> str:
+    """Two runs, or three and more."""
+    lines = _comparison(found) if isinstance(found, Comparison) else _ranking(found)
+    return "\n".join(lines) + "\n"
+
+
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield f"## {escape(comparison.b)} (B) against {escape(comparison.a)} (A)"
+    yield ""
+    yield escape(comparison.pairing_text)
+    yield ""
+    for found in comparison.results:
+        yield f"**{escape(found.sentence)}**"
+        yield ""
+    yield from table(view.RESULT_HEADER, view.result_rows(comparison.results))
+    yield "Lifts are B minus A, in points."
+    yield ""
+    if comparison.slices:
+        yield from table(view.SLICE_HEADER, view.slice_rows(comparison))
+    for curve in comparison.curves:
+        yield f"### {escape(curve.family)}: lift over k, all k at once"
+        yield ""
+        yield from table(view.CURVE_HEADER, view.curve_rows(curve))
+    yield from (f"- **flips**: {escape(str(flip))}" for flip in comparison.flips)
+    yield from (f"- **evidence**: {escape(found.method)}" for found in comparison.results[:1])
+    yield f"- **deployment value**: {escape(comparison.deployment_text)}"
+    yield from (f"- **protocol**: {escape(line)}" for line in view.protocol_lines(comparison))
+    yield from (f"- {escape(note)}" for note in comparison.notes)
+
+
+def _ranking(comparisons: Comparisons) -> Iterator[str]:
+    yield f"## {len(comparisons.names)} runs compared"
+    yield ""
+    yield escape(comparisons.pairing_text)
+    yield ""
+    yield from table(view.RANK_HEADER, view.rank_rows(comparisons))
+    yield from table(view.PAIR_HEADER, view.pair_rows(comparisons))
+    yield view.ranking_note(comparisons)
+    yield ""
+    yield from (f"- **protocol**: {escape(line)}" for line in view.ranking_lines(comparisons))
+
+
+def gate_as_markdown(result: GateResult) -> str:
+    """The gate as one Markdown section."""
+    return "\n".join(_gate(result)) + "\n"
+
+
+def _gate(result: GateResult) -> Iterator[str]:
+    name = result.name if result.base is None else f"{result.name} against {result.base}"
+    yield f"## passhat gate: {escape(name)}"
+    yield ""
+    yield f"**{escape(result.headline)}**"
+    yield ""
+    rows = [
+        (
+            f"{rule.verdict.sign} {rule.verdict}",
+            str(rule.rule),
+            rule.evidence,
+            rule.advice or "",
+        )
+        for rule in result.results
+    ]
+    yield from table(("verdict", "rule", "evidence", "what next"), rows)
+    notes = dict.fromkeys(
+        [*(note for found in result.results for note in found.notes), *result.notes]
+    )
+    yield from (f"- {escape(note)}" for note in notes)
+    if notes:
+        yield ""

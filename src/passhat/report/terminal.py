@@ -1,22 +1,34 @@
-"""The report as a person reads it in a terminal."""
+"""Reports, comparisons, gates and run summaries as a person reads them in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from passhat._display import number
-from passhat.report.curve import AT, HAT, draw_curve
+from passhat._display import counted, number
+from passhat.report import comparison_view as view
+from passhat.report.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.report.tables import captured, facts, plain, plain_table
-from passhat.report.view import Report, RunReport
+from passhat.report.view import CurvePoint, Report, RunReport
+from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.estimate import Estimate
+from passhat.stats.gate import GateResult, GateVerdict, RuleResult
+from passhat.stats.outcomes import Verdict
 
-__all__ = ["render_report"]
+__all__ = [
+    "AT",
+    "HAT",
+    "draw_curve",
+    "render_comparison",
+    "render_gate",
+    "render_report",
+    "render_summary",
+]
 
-# Okabe and Ito's palette: told apart by people with any kind of colour vision.
+# Okabe and Ito's palette: told apart by people with any kind of color vision.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "grey50"
 _MOST_TASKS_SHOWN = 200
 _QUESTIONS = (
@@ -180,3 +192,255 @@ def _facts(run: RunReport) -> Iterator[tuple[str, str]]:
     for what, how in run.methods:
         yield "Method", f"· {what}: {how}"
     yield "Protocol", " · ".join(f"{name} {value}" for name, value in run.protocol_lines)
+
+
+HAT, AT, _BOTH = "●", "○", "◉"
+_CURVE_ROWS = 9
+_CURVE_COLUMNS = 16
+"""Columns drawn at most; between them ks are thinned evenly."""
+
+
+def draw_curve(points: Sequence[CurvePoint]) -> list[str]:
+    """Lines of text: k to the right, the metric upwards from 0 to 1."""
+    chosen = _thinned(points)
+    width = max(len(str(point.k)) for point in chosen) + 2
+    grid = [[" " * width for _ in chosen] for _ in range(_CURVE_ROWS)]
+    for column, point in enumerate(chosen):
+        hat, at = _curve_row(point.pass_hat), _curve_row(point.pass_at)
+        grid[at][column] = AT.center(width)
+        grid[hat][column] = (_BOTH if hat == at else HAT).center(width)
+    labels = {0: "1.0", _CURVE_ROWS // 2: "0.5", _CURVE_ROWS - 1: "0.0"}
+    lines = [
+        f"{labels.get(row, ''):>4} {'┤' if row in labels else '│'}{''.join(cells)}"
+        for row, cells in enumerate(grid)
+    ]
+    axis = "".join(str(point.k).center(width) for point in chosen)
+    return [*lines, f"{'':>4}  {axis}  k"]
+
+
+def _curve_row(value: float) -> int:
+    return round((1 - min(1.0, max(0.0, value))) * (_CURVE_ROWS - 1))
+
+
+def _thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
+    if len(points) <= _CURVE_COLUMNS:
+        return list(points)
+    last = len(points) - 1
+    picked = sorted({round(i * last / (_CURVE_COLUMNS - 1)) for i in range(_CURVE_COLUMNS)})
+    return [points[i] for i in picked]
+
+
+_MOST_CURVE_ROWS = 8
+
+
+def render_comparison(found: Comparison | Comparisons, console: Console) -> str:
+    """Two runs: the sentence first, then the numbers, then what was used up. More: the ranks."""
+    return captured(
+        console,
+        lambda: (
+            _comparison_parts(found) if isinstance(found, Comparison) else _ranking_parts(found)
+        ),
+    )
+
+
+def _ranking_parts(comparisons: Comparisons) -> Iterator[RenderableType]:
+    runs = f"{len(comparisons.names)} runs, {len(comparisons.pairs)} pairs"
+    yield Text(runs, style="bold")
+    yield plain(comparisons.pairing_text)
+    yield Text("")
+    yield plain_table(view.RANK_HEADER, view.rank_rows(comparisons))
+    yield plain_table(view.PAIR_HEADER, view.pair_rows(comparisons))
+    yield Text(view.ranking_note(comparisons), style="italic")
+    yield facts([("Protocol", line) for line in view.ranking_lines(comparisons)])
+
+
+def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
+    yield Text.assemble("A ", plain(comparison.a, "bold"), "   B ", plain(comparison.b, "bold"))
+    yield plain(comparison.pairing_text)
+    yield Text("")
+    for found in comparison.results:
+        yield plain(found.sentence, "italic")
+    yield Text("")
+    yield plain_table(view.RESULT_HEADER, view.result_rows(comparison.results))
+    yield Text("Lifts are B minus A, in points.", style="grey50")
+    if comparison.slices:
+        yield plain_table(view.SLICE_HEADER, view.slice_rows(comparison))
+    for curve in comparison.curves:
+        if len(curve.points) <= _MOST_CURVE_ROWS or curve.flips:
+            yield Text(f"{curve.family}: lift over k, all k at once", style="bold")
+            yield plain_table(view.CURVE_HEADER, view.curve_rows(curve))
+    entries = [("Flips", str(flip)) for flip in comparison.flips]
+    entries += [("Evidence", found.method) for found in comparison.results[:1]]
+    entries += [("Deployment", comparison.deployment_text)]
+    entries += [("Protocol", line) for line in view.protocol_lines(comparison)]
+    entries += [("Note", note) for note in comparison.notes]
+    yield facts(entries)
+
+
+# Okabe and Ito's palette, with a shape beside each color.
+_VERDICT_COLORS = {
+    GateVerdict.SHOWN: "#009E73",
+    GateVerdict.REFUTED: "#D55E00",
+    GateVerdict.NOT_SETTLED: "#E69F00",
+}
+
+
+def render_gate(result: GateResult, console: Console) -> str:
+    """The headline, then each rule with its evidence and what to do next."""
+    return captured(console, lambda: _gate_parts(result))
+
+
+def _gate_parts(result: GateResult) -> Iterator[RenderableType]:
+    name = result.name if result.base is None else f"{result.name} against {result.base}"
+    yield Text.assemble(plain(name, "bold"), "  ", plain(result.headline, "italic"))
+    for found in result.results:
+        yield from _rule_parts(found)
+    for note in result.notes:
+        yield _indented(plain(f"· {note}", GREY), 2)
+
+
+def _rule_parts(found: RuleResult) -> Iterator[RenderableType]:
+    verdict = (f"{found.verdict.sign} {found.verdict}", f"bold {_VERDICT_COLORS[found.verdict]}")
+    yield _indented(Text.assemble(verdict, "  ", plain(str(found.rule), "bold")), 2)
+    for line in (found.evidence, *([found.advice] if found.advice else []), *found.notes):
+        yield _indented(plain(line), 6)
+
+
+def _indented(text: Text, spaces: int) -> Padding:
+    return Padding(text, (0, 0, 0, spaces), expand=False)
+
+
+_IN_FULL = 3
+"""Up to this many tasks are shown one by one."""
+_MOST_ROWS = 60
+_MOST_MARKS = 40
+_MOST_REASONS = 20
+_ANSWERS = {True: "✓ yes", False: "✗ no", None: "? open"}
+
+
+def render_summary(summary: Summary, console: Console, *, full: bool = False) -> str:
+    """What happened, task by task; ``full`` leaves nothing out that was kept."""
+    return captured(console, lambda: _summary_parts(summary, full))
+
+
+def _summary_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
+    if len(summary.tasks) <= _IN_FULL:
+        for task in summary.tasks:
+            yield from _task_parts(task, summary.details, full)
+        return
+    yield from _tasks_parts(summary, full)
+
+
+def _task_parts(
+    task: TaskSummary, details: Sequence[AttemptLine], full: bool
+) -> Iterator[RenderableType]:
+    yield Text.assemble(plain(task.task, "bold"), "  ", plain(_mark_row(task, full)))
+    scored = counted(task.scored, "judged attempt")
+    rate = "–" if task.rate is None else f"{task.rate:.0%} ({task.passed} of {scored})"
+    steps, total = _measure(task.steps_on_success, ".1f"), _measure(task.total_steps, ",.0f")
+    entries = [
+        (f"first^{task.k}", f"{_ANSWERS[task.first]}   all of the first {task.k} passed"),
+        (f"window^{task.half}", f"{_ANSWERS[task.in_a_row]}   some {task.half} in a row passed"),
+        ("success rate", rate),
+        ("steps", f"{steps} on average on success, {total} in all"),
+        *(("failures", f"{why}: {count}") for why, count in task.failures.items()),
+        *(("missing", f"{why}: {count}") for why, count in task.missing.items()),
+    ]
+    yield facts(entries)
+    own = [line for line in details if line.task == task.task]
+    most = len(own) if full else _MOST_REASONS
+    yield plain_table(
+        ("", "attempt", "steps", "seconds", "reason"),
+        (
+            (
+                *(MARKS[line.verdict], line.id, _measure(line.steps, "g")),
+                *(_measure(line.seconds, ".1f"), line.reason),
+            )
+            for line in own[:most]
+        ),
+        left=(0, 1, 4),
+    )
+    if len(own) > most:
+        yield Text(f"and {counted(len(own) - most, 'more attempt')}; --verbose lists them")
+    yield Text("")
+
+
+def _tasks_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
+    half = summary.tasks[0].half
+    yield Text.assemble(
+        (f"{len(summary.tasks):,} tasks as they came", "bold"),
+        "   ✓ passed  ✗ failed  ? missing  · not made",
+    )
+    shown = summary.tasks if full else summary.tasks[:_MOST_ROWS]
+    header = ("task", "attempts", f"first^{summary.k}", f"window^{half}", "rate")
+    yield plain_table(
+        (*header, "steps ✓", "steps", "not passed"),
+        (
+            (
+                *(
+                    task.task,
+                    _mark_row(task, full),
+                    _answer_sign(task.first),
+                    _answer_sign(task.in_a_row),
+                ),
+                "–" if task.rate is None else f"{task.rate:.0%}",
+                *(_measure(task.steps_on_success, ".1f"), _measure(task.total_steps, ",.0f")),
+                _counts({**task.failures, **task.missing}),
+            )
+            for task in shown
+        ),
+        left=(0, 1, 7),
+    )
+    if len(shown) < len(summary.tasks):
+        hidden = counted(len(summary.tasks) - len(shown), "more task")
+        yield Text(f"and {hidden}; --verbose lists them")
+    yield facts(_summary_facts(summary, half))
+    yield from _reason_parts(summary, full)
+    yield Text("")
+
+
+def _summary_facts(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
+    """The same over all tasks, as it was seen; what is to be expected stands in the report."""
+    of = f"of {counted(len(summary.tasks), 'task')}"
+    for name, which in ((f"first^{summary.k}", "first"), (f"window^{half}", "in_a_row")):
+        found = summary.answers(which)
+        still = f", open on {found[None]:,}" if found[None] else ""
+        yield name, f"on {found[True]:,} {of}{still}"
+    rate = f"{summary.passed / summary.scored:.0%}" if summary.scored else "–"
+    yield "success rate", f"{rate} ({summary.passed:,} of {summary.scored:,} judged attempts)"
+    steps, total = _measure(summary.steps_on_success, ".1f"), _measure(summary.total_steps, ",.0f")
+    yield "steps", f"{steps} on average on success, {total} in all"
+    for title, counts in (("failures", summary.failures), ("missing", summary.missing)):
+        if counts:
+            yield title, _counts(counts)
+
+
+def _reason_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
+    """Why attempts did not pass, the first ones one by one."""
+    bad = [line for line in summary.details if line.verdict is not Verdict.PASSED]
+    if not bad:
+        return
+    most = len(bad) if full else _MOST_REASONS
+    yield Text("Attempts that did not pass", style="bold")
+    yield facts((f"{MARKS[line.verdict]} {line.id}", line.reason) for line in bad[:most])
+    hidden = len(bad) - min(most, len(bad)) + summary.not_detailed
+    if hidden:
+        how = "passhat show RUN TASK#N shows any of them" if full else "--verbose lists them"
+        yield Text(f"and {hidden:,} more; {how}")
+
+
+def _mark_row(task: TaskSummary, full: bool) -> str:
+    marks = task.marks
+    return marks if full or len(marks) <= _MOST_MARKS else f"{marks[:_MOST_MARKS]}…"
+
+
+def _answer_sign(value: bool | None) -> str:
+    return _ANSWERS[value][0]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{why} {count}" for why, count in counts.items())
+
+
+def _measure(value: float | None, digits: str) -> str:
+    return "–" if value is None else f"{value:{digits}}"

@@ -15,7 +15,7 @@ from jsonschema import Draft7Validator
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
 from passhat.report.build import ReportOptions, build_report
-from passhat.report.changes import task_changes
+from passhat.report.comparison_view import task_changes
 from passhat.report.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.report.figures.article import SHAPES_OF_DIFFICULTY
 from passhat.report.figures.base import specification

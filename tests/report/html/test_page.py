@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from passhat.cli import main
 from passhat.readers import base
-from passhat.report.html import data as page_data
+from passhat.report.html import payload as page_data
 
 # One process builds the reports and starts the browser, once.
 pytestmark = pytest.mark.xdist_group("page")

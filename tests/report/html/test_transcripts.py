@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.protocol import Protocol
 from passhat.readers import read
-from passhat.report.html.data import attempts_data
+from passhat.report.html.payload import attempts_data
 from passhat.report.html.transcripts import transcripts_of
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, open_store

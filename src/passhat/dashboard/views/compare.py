@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat._display import number
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
-from passhat.dashboard.summaries import Summary
-from passhat.dashboard.views.tasks_of_run import DOTS_UP_TO
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.run_summaries import Summary
+from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import InvalidValue, NotComparable, PasshatError
-from passhat.report.changes import TaskChange, task_changes
 from passhat.report.comparison_view import (
     PAIR_HEADER,
     RANK_HEADER,
     RESULT_HEADER,
+    TaskChange,
     pair_rows,
     protocol_lines,
     rank_rows,
     ranking_lines,
     ranking_note,
     result_rows,
+    task_changes,
 )
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
@@ -58,15 +59,15 @@ class Beside:
         return "differ" if len(shares) > 1 else ""
 
 
-def comparison(site: Site, ask: Ask) -> Answer:
+def comparison(state: AppState, request: PageRequest) -> Answer:
     """The claim, the table, and task by task what changed."""
-    chosen = [site.summaries.one(word) for word in dict.fromkeys(ask.texts("run"))]
-    words = ask.texts("metric") or ["pass^1"]
-    allow = ask.text("allow") in ("1", "on", "true")
-    show = ask.choice("show", ("changed", "all"))
+    chosen = [state.summaries.one(word) for word in dict.fromkeys(request.texts("run"))]
+    words = request.texts("metric") or ["pass^1"]
+    allow = request.text("allow") in ("1", "on", "true")
+    show = request.choice("show", ("changed", "all"))
     context: dict[str, object] = {
         "chosen": chosen,
-        "offered": site.summaries.all()[:_OFFERED],
+        "offered": state.summaries.all()[:_OFFERED],
         "words": words,
         "allow": allow,
         "show": show,
@@ -78,12 +79,12 @@ def comparison(site: Site, ask: Ask) -> Answer:
         "hint": "",
         "may_allow": False,
     }
-    if len(chosen) < 2 and ask.form == "html":
+    if len(chosen) < 2 and request.form == "html":
         return Html("compare.html.j2", context)
     try:
-        runs, found = _compared(site, chosen, words, allow=allow)
+        runs, found = _compared(state, chosen, words, allow=allow)
     except PasshatError as error:
-        if ask.form != "html":
+        if request.form != "html":
             raise
         trouble = {
             "trouble": error.message,
@@ -91,13 +92,13 @@ def comparison(site: Site, ask: Ask) -> Answer:
             "may_allow": isinstance(error, NotComparable) and not allow,
         }
         return Html("compare.html.j2", context | trouble)
-    if ask.form == "json":
+    if request.form == "json":
         changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
         return Json(found.to_dict() | {"changes": [one.to_dict() for one in changes]})
     header, rows = _table(found)
-    if ask.form == "csv":
+    if request.form == "csv":
         return Csv(header, rows)
-    beside = _beside(site, chosen, runs, words[0])
+    beside = _beside(state, chosen, runs, words[0])
     flips = [one for one in beside if one.kind]
     listed = beside if show == "all" else flips
     return Html(
@@ -124,14 +125,14 @@ def comparison(site: Site, ask: Ask) -> Answer:
 
 
 def _compared(
-    site: Site, chosen: Sequence[Summary], words: Sequence[str], *, allow: bool
+    state: AppState, chosen: Sequence[Summary], words: Sequence[str], *, allow: bool
 ) -> tuple[list[Run], Comparison | Comparisons]:
     if not 2 <= len(chosen) <= _MOST_RUNS:
         raise InvalidValue(
             f"two to {_MOST_RUNS} runs can be compared here, not {len(chosen)}.",
             hint="Choose them with run=ID&run=ID.",
         )
-    runs = [site.reports.run(one) for one in chosen]
+    runs = [state.snapshots.run(one) for one in chosen]
     if len(runs) == 2:
         return runs, compare(runs[0], runs[1], list(words), allow=allow)
     return runs, compare_all(runs, list(words), allow=allow)
@@ -154,9 +155,11 @@ def _sentences(found: Comparison | Comparisons) -> list[str]:
     ]
 
 
-def _beside(site: Site, chosen: Sequence[Summary], runs: Sequence[Run], word: str) -> list[Beside]:
+def _beside(
+    state: AppState, chosen: Sequence[Summary], runs: Sequence[Run], word: str
+) -> list[Beside]:
     """Every task of any of the runs; of two, the largest gain first."""
-    sides = [_sides(site, one, run) for one, run in zip(chosen, runs, strict=True)]
+    sides = [_sides(state, one, run) for one, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
     if len(runs) == 2:
         found = task_changes(runs[0], runs[1], word, drop_short=True)
@@ -167,13 +170,13 @@ def _beside(site: Site, chosen: Sequence[Summary], runs: Sequence[Run], word: st
     ]
 
 
-def _sides(site: Site, summary: Summary, run: Run) -> dict[str, Side]:
+def _sides(state: AppState, summary: Summary, run: Run) -> dict[str, Side]:
     """Counts of every task; dots where a run is small enough for them."""
     outcomes, key = run.outcomes, summary.head.key
     marks: dict[str, list[tuple[int, Verdict]]] = {}
     if summary.head.planned <= DOTS_UP_TO and len(outcomes) <= _MOST_TASKS:
-        keys = site.reading.task_keys(key, list(outcomes.tasks))
-        found = site.reading.marks(key, list(keys.values()))
+        keys = state.reading.task_keys(key, list(outcomes.tasks))
+        found = state.reading.marks(key, list(keys.values()))
         marks = {task: found.get(own, []) for task, own in keys.items()}
     return {
         task: Side(int(c), int(n), tuple(marks.get(task, ())))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from passhat._display import number
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.errors import PasshatError
 from passhat.report.forecast_data import default_words, forecast_data
@@ -21,14 +21,14 @@ _OFFERED = 200
 _USERS = 10_000
 
 
-def forecast(site: Site, ask: Ask) -> Answer:
+def forecast(state: AppState, request: PageRequest) -> Answer:
     """Bands for any k, and which k reaches a target."""
-    offered = [one for one in site.summaries.all() if one.counts.attempts][:_OFFERED]
-    words = [word for text in ask.texts("metric") for word in text.replace(",", " ").split()]
+    offered = [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED]
+    words = [word for text in request.texts("metric") for word in text.replace(",", " ").split()]
     context: dict[str, object] = {
         "offered": offered,
         "chosen": None,
-        "asked": {name: ask.text(name) for name in ("reach", "keep", "users")},
+        "asked": {name: request.text(name) for name in ("reach", "keep", "users")},
         "words": words,
         "results": (),
         "inverse": (),
@@ -36,32 +36,32 @@ def forecast(site: Site, ask: Ask) -> Answer:
         "hint": "",
         "plot": "",
     }
-    if not ask.text("run"):
-        if ask.form != "html":
+    if not request.text("run"):
+        if request.form != "html":
             return Json({"runs": [one.id for one in offered]})
         return Html("forecast.html.j2", context)
-    summary = site.summaries.one(ask.text("run"))
+    summary = state.summaries.one(request.text("run"))
     context["chosen"] = summary
     try:
-        run = site.reports.run(summary)
-        reach, keep = ask.number("reach"), ask.number("keep")
+        run = state.snapshots.run(summary)
+        reach, keep = request.number("reach"), request.number("keep")
         # A page shows where the band lies in any case; data answer what was asked.
-        bare = ask.form != "html" and (reach is not None or keep is not None)
+        bare = request.form != "html" and (reach is not None or keep is not None)
         words = words or ([] if bare else list(default_words(run)))
         found = forecast_all(run, words)
         inverse = [] if reach is None else [reaches(run, reach)]
         inverse += [] if keep is None else [keeps(run, keep)]
-        users = ask.whole("users", _USERS)
-        plot = _plot(run, words) if ask.form == "html" else Markup("")
+        users = request.whole("users", _USERS)
+        plot = _plot(run, words) if request.form == "html" else Markup("")
     except PasshatError as error:
-        if ask.form != "html":
+        if request.form != "html":
             raise
         return Html(
             "forecast.html.j2", context | {"trouble": error.message, "hint": error.hint or ""}
         )
-    if ask.form == "json":
+    if request.form == "json":
         return Json(forecast_data(run, found, inverse, users))
-    if ask.form == "csv":
+    if request.form == "csv":
         rows = [(one.metric, one.low, one.high, one.observed, one.users(users)) for one in found]
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
     return Html(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from passhat._display import number
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.formatting import address, day
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Mark, Plot, Point, Series, draw
 from passhat.errors import PasshatError
 from passhat.protocol import Protocol
@@ -51,16 +51,16 @@ class Step:
         }
 
 
-def history(site: Site, ask: Ask) -> Answer:
+def history(state: AppState, request: PageRequest) -> Answer:
     """The newest sixty runs of a suite in the order in which they were started."""
-    everything = site.summaries.all()
+    everything = state.summaries.all()
     suites = sorted({one.head.suite for one in everything})
-    suite = ask.text("suite") or (everything[0].head.suite if everything else "")
-    word = str(metric(ask.text("metric") or "pass^1"))
-    agent = ask.text("agent")
+    suite = request.text("suite") or (everything[0].head.suite if everything else "")
+    word = str(metric(request.text("metric") or "pass^1"))
+    agent = request.text("agent")
     own = [one for one in everything if one.head.suite == suite and one.counts.attempts]
     chosen = [one for one in own if not agent or one.head.agent == agent][:_MOST_RUNS][::-1]
-    steps = _steps(site, chosen, word)
+    steps = _steps(state, chosen, word)
     data = {
         "schema": SCHEMA,
         "suite": suite,
@@ -68,9 +68,9 @@ def history(site: Site, ask: Ask) -> Answer:
         "agent": agent or None,
         "runs": [one.to_dict() for one in steps],
     }
-    if ask.form == "json":
+    if request.form == "json":
         return Json(data)
-    if ask.form == "csv":
+    if request.form == "csv":
         return _csv(steps, word)
     return Html(
         "history.html.j2",
@@ -87,16 +87,16 @@ def history(site: Site, ask: Ask) -> Answer:
     )
 
 
-def _steps(site: Site, runs: Sequence[Summary], word: str) -> list[Step]:
+def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
     steps = []
     before: Protocol | None = None
     for one in runs:
-        protocol = replace(site.reading.protocol(one.head.key), attempts=one.head.planned)
+        protocol = replace(state.reading.protocol(one.head.key), attempts=one.head.planned)
         changes = () if before is None else _changes(before, protocol)
         before = protocol
         estimate, trouble = None, ""
         try:
-            estimate = site.reports.estimate(one, word)
+            estimate = state.snapshots.estimate(one, word)
         except PasshatError as error:
             trouble = error.message
         steps.append(Step(one, estimate, trouble, changes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.errors import PasshatError
 from passhat.stats.plan import Plan, plan
 
@@ -15,50 +15,50 @@ _FIELDS = (
 )
 
 
-def planned(site: Site, ask: Ask) -> Answer:
+def planned(state: AppState, request: PageRequest) -> Answer:
     """A plan from a pilot, or from stated assumptions."""
     context: dict[str, object] = {
-        "offered": [one for one in site.summaries.all() if one.counts.attempts][:_OFFERED],
-        "asked": {name: ask.text(name) for name in _FIELDS},
+        "offered": [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED],
+        "asked": {name: request.text(name) for name in _FIELDS},
         "plan": None,
         "trouble": "",
         "hint": "",
     }
-    asked = bool(ask.text("run") or ask.text("mean"))
-    if not asked and ask.form == "html":
+    asked = bool(request.text("run") or request.text("mean"))
+    if not asked and request.form == "html":
         return Html("plan.html.j2", context)
     try:
-        found = _plan(site, ask)
+        found = _plan(state, request)
     except PasshatError as error:
-        if ask.form != "html":
+        if request.form != "html":
             raise
         return Html("plan.html.j2", context | {"trouble": error.message, "hint": error.hint or ""})
-    if ask.form == "json":
+    if request.form == "json":
         return Json(found.to_dict())
-    if ask.form == "csv":
+    if request.form == "csv":
         rows = [row.to_dict() for row in found.rows]
         return Csv([*rows[0]], [[*row.values()] for row in rows])
     return Html("plan.html.j2", context | {"plan": found})
 
 
-def _plan(site: Site, ask: Ask) -> Plan:
+def _plan(state: AppState, request: PageRequest) -> Plan:
     def run_of(name: str) -> object:
-        word = ask.text(name)
-        return site.reports.run(site.summaries.one(word)) if word else None
+        word = request.text(name)
+        return state.snapshots.run(state.summaries.one(word)) if word else None
 
-    goal = ask.choice("goal", ("half-width", "detect"))
-    target = ask.number("target", 0.05)
-    attempts = ask.number("attempts")
+    goal = request.choice("goal", ("half-width", "detect"))
+    target = request.number("target", 0.05)
+    attempts = request.number("attempts")
     return plan(
         run_of("run"),  # type: ignore[arg-type]
-        metric=ask.text("metric") or "pass^1",
+        metric=request.text("metric") or "pass^1",
         detect=target if goal == "detect" else None,
         half_width=target if goal == "half-width" else None,
-        power=ask.number("power", 0.8) or 0.8,
-        level=ask.number("level", 0.95) or 0.95,
+        power=request.number("power", 0.8) or 0.8,
+        level=request.number("level", 0.95) or 0.95,
         against=run_of("against"),  # type: ignore[arg-type]
-        mean=ask.number("mean"),
-        icc=ask.number("icc"),
-        correlation=ask.number("correlation", 0.75) or 0.75,
+        mean=request.number("mean"),
+        icc=request.number("icc"),
+        correlation=request.number("correlation", 0.75) or 0.75,
         attempts=None if attempts is None else int(attempts),
     )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from passhat._display import number
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
-from passhat.dashboard.live import mark_of
-from passhat.dashboard.reports import Known
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.event_stream import mark_of
+from passhat.dashboard.run_snapshots import RunSnapshot
+from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
-from passhat.dashboard.views.tasks_of_run import task_list
+from passhat.dashboard.views.task_table import task_list
 from passhat.errors import PasshatError
 from passhat.report.data import as_csv
 from passhat.report.measures import Measure, measures_of
@@ -45,38 +45,38 @@ class Card:
     place: int = 1
 
 
-def run(site: Site, ask: Ask) -> Answer:
+def run(state: AppState, request: PageRequest) -> Answer:
     """The run: progress, numbers, curve, what happens, and its tasks."""
-    summary = site.summaries.one(ask.path["run"])
-    if ask.form == "json":
-        return Json(site.reports.data(summary))
-    if ask.form == "csv":
-        return Csv(text=as_csv(Report((site.reports.whole(summary).report,))))
+    summary = state.summaries.one(request.path["run"])
+    if request.form == "json":
+        return Json(state.snapshots.data(summary))
+    if request.form == "csv":
+        return Csv(text=as_csv(Report((state.snapshots.whole(summary).report,))))
     # Before anything is looked up: what becomes ready meanwhile is then told once more, not never.
-    mark = mark_of(site, summary)
-    known, trouble = _known(site, summary)
+    mark = mark_of(state, summary)
+    known, trouble = _known(state, summary)
     context: dict[str, object] = {
         "run": summary,
         "known": known,
         "trouble": trouble,
         "mark": mark,
     }
-    if ask.part != "tasks":
-        context |= _live(site, summary, known)
-    if ask.part != "live":
-        context |= {"list": task_list(site, summary, known, ask), "protocol": _protocol(known)}
-    template = {"live": "_live.html.j2", "tasks": "_tasks.html.j2"}.get(ask.part, "run.html.j2")
+    if request.part != "tasks":
+        context |= _live(state, summary, known)
+    if request.part != "live":
+        context |= {"list": task_list(state, summary, known, request), "protocol": _protocol(known)}
+    template = {"live": "_live.html.j2", "tasks": "_tasks.html.j2"}.get(request.part, "run.html.j2")
     return Html(template, context)
 
 
-def _known(site: Site, summary: Summary) -> tuple[Known | None, str]:
+def _known(state: AppState, summary: Summary) -> tuple[RunSnapshot | None, str]:
     try:
-        return site.reports.soon(summary), ""
+        return state.snapshots.soon(summary), ""
     except PasshatError as error:
         return None, str(error)
 
 
-def _live(site: Site, summary: Summary, known: Known | None) -> dict[str, object]:
+def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[str, object]:
     groups = known.groups if known else ()
     return {
         "cards": cards_of(known) if known else [],
@@ -90,7 +90,7 @@ def _live(site: Site, summary: Summary, known: Known | None) -> dict[str, object
             "steps": total(groups, "steps"),
             "tokens": total(groups, "tokens"),
         },
-        "lines": site.reading.newest(summary.head.key, Wanted(), _RECENT),
+        "lines": state.reading.newest(summary.head.key, Wanted(), _RECENT),
     }
 
 
@@ -100,7 +100,7 @@ def total(groups: Sequence[Group], name: str) -> float | None:
     return sum(found) if found else None
 
 
-def cards_of(known: Known) -> list[Card]:
+def cards_of(known: RunSnapshot) -> list[Card]:
     """pass^1, pass@k and pass^k at the largest k of the report, and what a success costs."""
     report = known.report
     k = max((point.k for point in report.curve), default=1)
@@ -152,7 +152,7 @@ def _cost_card(found: Measure) -> Card:
     )
 
 
-def _plot(known: Known) -> Markup:
+def _plot(known: RunSnapshot) -> Markup:
     ks = sorted({metric(one.metric).k for one in known.curve})
     if len(ks) < 2:
         return Markup("")
@@ -177,7 +177,7 @@ def _plot(known: Known) -> Markup:
     )
 
 
-def _curve_rows(known: Known) -> list[tuple[int, Estimate, Estimate]]:
+def _curve_rows(known: RunSnapshot) -> list[tuple[int, Estimate, Estimate]]:
     half = len(known.curve) // 2
     pairs = zip(known.curve[:half], known.curve[half:], strict=True)
     return [(metric(hat.metric).k, hat, at) for hat, at in pairs]
@@ -187,5 +187,5 @@ def _said(found: Estimate) -> str:
     return f"{found.metric} = {number(found.value)} {found.interval_text()}"
 
 
-def _protocol(known: Known | None) -> Sequence[tuple[str, str]]:
+def _protocol(known: RunSnapshot | None) -> Sequence[tuple[str, str]]:
     return known.report.protocol_lines if known else ()

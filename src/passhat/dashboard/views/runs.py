@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.run_summaries import Summary
 
 __all__ = ["runs"]
 
@@ -13,20 +13,20 @@ STATUS = ("", "in progress", "complete", "stopped")
 _PAGE = 50
 
 
-def runs(site: Site, ask: Ask) -> Answer:
+def runs(state: AppState, request: PageRequest) -> Answer:
     """The runs that fit, the newest first."""
-    everything = site.summaries.all()
-    found = _fitting(everything, ask)
-    if ask.form == "json":
+    everything = state.summaries.all()
+    found = _fitting(everything, request)
+    if request.form == "json":
         return Json({"runs": [one.stored.to_dict() for one in reversed(found)]})
-    if ask.form == "csv":
+    if request.form == "csv":
         rows = [one.stored.to_dict() for one in reversed(found)]
         header = [*everything[0].stored.to_dict()] if everything else ["id"]
         return Csv(header, [[*row.values()] for row in rows])
     pages = max(1, -(-len(found) // _PAGE))
-    page = min(ask.whole("page", 1), pages)
+    page = min(request.whole("page", 1), pages)
     return Html(
-        "_runs.html.j2" if ask.part == "list" else "runs.html.j2",
+        "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {
             "found": found[(page - 1) * _PAGE : page * _PAGE],
             "count": len(found),
@@ -37,15 +37,15 @@ def runs(site: Site, ask: Ask) -> Answer:
             "agents": sorted({one.head.agent for one in everything}),
             "suites": sorted({one.head.suite for one in everything}),
             "status_words": STATUS[1:],
-            "asked": {name: ask.text(name) for name in ("q", "agent", "suite", "status")},
+            "asked": {name: request.text(name) for name in ("q", "agent", "suite", "status")},
         },
     )
 
 
-def _fitting(summaries: Sequence[Summary], ask: Ask) -> list[Summary]:
-    words = ask.text("q").lower().split()
-    agent, suite = ask.text("agent"), ask.text("suite")
-    status = ask.choice("status", STATUS)
+def _fitting(summaries: Sequence[Summary], request: PageRequest) -> list[Summary]:
+    words = request.text("q").lower().split()
+    agent, suite = request.text("agent"), request.text("suite")
+    status = request.choice("status", STATUS)
     return [
         one
         for one in summaries

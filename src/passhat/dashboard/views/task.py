@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
-from passhat.dashboard.errors import NotFound
-from passhat.dashboard.summaries import Summary
-from passhat.dashboard.views.tasks_of_run import DOTS_UP_TO
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.guard import NotFound
+from passhat.dashboard.run_summaries import Summary
+from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import PasshatError
 from passhat.stats.estimate import Estimate, estimate_all
 from passhat.stats.outcomes import Outcomes, Verdict
@@ -18,18 +18,18 @@ _MOST_LINES = 1_000
 _OTHER_RUNS = 12
 
 
-def task(site: Site, ask: Ask) -> Answer:
+def task(state: AppState, request: PageRequest) -> Answer:
     """Its attempts one by one."""
-    summary = site.summaries.one(ask.path["run"])
-    name, form, key = _which(site, summary, ask)
-    lines = site.reading.lines(summary.head.key, Wanted(task=key), _MOST_LINES, None)
+    summary = state.summaries.one(request.path["run"])
+    name, form, key = _which(state, summary, request)
+    lines = state.reading.lines(summary.head.key, Wanted(task=key), _MOST_LINES, None)
     if form == "csv":
         rows = [one.to_dict() for one in lines]
         return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
     n = sum(one.verdict is not Verdict.MISSING for one in lines)
     passed = sum(one.verdict is Verdict.PASSED for one in lines)
     estimates = _estimates(name, lines)
-    labels = site.reading.task_labels(summary.head.key, name)
+    labels = state.reading.task_labels(summary.head.key, name)
     data = {
         "schema": SCHEMA,
         "run": summary.id,
@@ -54,16 +54,16 @@ def task(site: Site, ask: Ask) -> Answer:
             "missing": len(lines) - n,
             "lines": lines,
             "estimates": estimates,
-            "others": _others(site, summary, name),
+            "others": _others(state, summary, name),
         },
     )
 
 
-def _which(site: Site, summary: Summary, ask: Ask) -> tuple[str, str, int]:
+def _which(state: AppState, summary: Summary, request: PageRequest) -> tuple[str, str, int]:
     """The task; one whose own name ends in .json is found by it, too."""
-    name, form = ask.path["task"], ask.form
+    name, form = request.path["task"], request.form
     for known, shown in ((name, form), (f"{name}.{form}", "html")):
-        key = site.reading.task_key(summary.head.key, known)
+        key = state.reading.task_key(summary.head.key, known)
         if key is not None:
             return known, shown, key
     raise NotFound(f"run {summary.id} has no task {name!r}.")
@@ -83,16 +83,16 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
         return ()
 
 
-def _others(site: Site, summary: Summary, name: str) -> list[dict[str, object]]:
+def _others(state: AppState, summary: Summary, name: str) -> list[dict[str, object]]:
     """The same task in other runs of the suite, newest first."""
     found: list[dict[str, object]] = []
-    for other in site.summaries.all():
+    for other in state.summaries.all():
         if other.head.suite != summary.head.suite or other.id == summary.id:
             continue
-        key = site.reading.task_key(other.head.key, name)
+        key = state.reading.task_key(other.head.key, name)
         if key is None or other.head.planned > DOTS_UP_TO:
             continue
-        marks = site.reading.marks(other.head.key, [key]).get(key)
+        marks = state.reading.marks(other.head.key, [key]).get(key)
         if marks:
             passed = sum(verdict is Verdict.PASSED for _, verdict in marks)
             scored = sum(verdict is not Verdict.MISSING for _, verdict in marks)

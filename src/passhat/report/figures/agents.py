@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat._display import counted, number
-from passhat.report.changes import TaskChange
+from passhat.report.comparison_view import TaskChange
 from passhat.report.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
 from passhat.report.figures.vega_lite import Row, Spec, constant, field, layered, marks, stacked
 from passhat.report.view import RunReport

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
-from passhat.report.changes import TaskChange
+from passhat.report.comparison_view import TaskChange
 from passhat.report.figures import agents, article, over_k, spread, temperatures
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport

@@ -8,9 +8,9 @@ from passhat._display import counted, number, some
 from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
 from passhat.report.figures.toy import toy_figures
-from passhat.report.html.data import script_json
+from passhat.report.html.document import template
 from passhat.report.html.page import Table
-from passhat.report.html.setting import template
+from passhat.report.html.payload import script_json
 from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
 from passhat.stats.temperature import AgentFit, Study, TemperatureFit

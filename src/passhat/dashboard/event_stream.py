@@ -10,8 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from passhat.dashboard.app_state import Site
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.app_state import AppState
+from passhat.dashboard.run_summaries import Summary
 from passhat.errors import PasshatError, StoreUnavailable
 
 __all__ = ["Ending", "live", "mark_of"]
@@ -24,28 +24,28 @@ _SIGN_OF_LIFE = 25
 Ending = Callable[[], bool]
 
 
-async def live(request: Request, site: Site, ending: Ending) -> StreamingResponse:
+async def live(request: Request, state: AppState, ending: Ending) -> StreamingResponse:
     """Server-sent events: ``changed`` with the version that is there now."""
     run = request.path_params["run"]
     with suppress(StoreUnavailable):  # the stream waits for it, and the page with the stream
-        run = (await run_in_threadpool(site.summaries.one, run)).id
+        run = (await run_in_threadpool(state.summaries.one, run)).id
     seen = request.headers.get("last-event-id", request.query_params.get("seen", ""))
     return StreamingResponse(
-        _events(request, site, run, seen, ending), media_type="text/event-stream"
+        _events(request, state, run, seen, ending), media_type="text/event-stream"
     )
 
 
 async def _events(
-    request: Request, site: Site, run: str, seen: str, ending: Ending
+    request: Request, state: AppState, run: str, seen: str, ending: Ending
 ) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     quiet, final = 0, False
-    with site.news.page() as woken:
+    with state.changes.page() as woken:
         while not ending() and not await request.is_disconnected():
             if woken.is_set() or not final:
                 woken.clear()
                 try:
-                    now, final = await run_in_threadpool(_mark, site, run)
+                    now, final = await run_in_threadpool(_mark, state, run)
                 except StoreUnavailable:
                     # Woken when it is back; the page is then drawn again in any case.
                     now, seen, final = "", "", True
@@ -69,15 +69,15 @@ async def _next(woken: asyncio.Event, *, final: bool) -> None:
     await (woken.wait() if final else asyncio.sleep(_PAUSE_SECONDS))
 
 
-def mark_of(site: Site, summary: Summary) -> str:
+def mark_of(state: AppState, summary: Summary) -> str:
     """What a page is drawn from: the version of the run, and whether its numbers were ready."""
-    return f"{summary.version}/{'ready' if site.reports.is_ready(summary) else 'computing'}"
+    return f"{summary.version}/{'ready' if state.snapshots.is_ready(summary) else 'computing'}"
 
 
-def _mark(site: Site, run: str) -> tuple[str, bool]:
+def _mark(state: AppState, run: str) -> tuple[str, bool]:
     """The mark, and whether it stays as it is until somebody writes again."""
-    summary = site.summaries.one(run)
+    summary = state.summaries.one(run)
     if summary.counts.attempts:
-        site.reports.begin(summary)  # somebody is watching
-    final = site.summaries.is_settled and site.reports.is_ready(summary)
-    return mark_of(site, summary), final
+        state.snapshots.begin(summary)  # somebody is watching
+    final = state.summaries.is_settled and state.snapshots.is_ready(summary)
+    return mark_of(state, summary), final

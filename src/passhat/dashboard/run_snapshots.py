@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from passhat.dashboard.errors import NotFound
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.guard import NotFound
+from passhat.dashboard.run_summaries import Summary
 from passhat.errors import PasshatError, ReadError
 from passhat.readers.store import run_from_counts, run_from_store
 from passhat.report.build import ReportOptions, build_report
@@ -25,7 +25,7 @@ from passhat.stats.outcomes import Run, Verdict
 from passhat.store import open_reading, open_store
 from passhat.store.queries import Group
 
-__all__ = ["READ_ONE_BY_ONE", "Known", "Reports"]
+__all__ = ["READ_ONE_BY_ONE", "RunSnapshot", "RunSnapshots"]
 
 READ_ONE_BY_ONE = 20_000
 """Attempts up to which a run is read as ``passhat report`` reads it; beyond, tasks are counted."""
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RunSnapshot:
     """What is known of one version of a run.
 
     ``curve`` has pass^k and pass@k with intervals at every k that is drawn. While a run goes on,
@@ -63,7 +63,7 @@ class Known:
         return {one.why: one.attempts for one in self.groups if one.verdict is verdict}
 
 
-class Reports:
+class RunSnapshots:
     """Computes in the background, two runs at a time, and remembers."""
 
     def __init__(self, place: str) -> None:
@@ -72,7 +72,7 @@ class Reports:
         self._reading = open_reading(place)
         self._lock = threading.Lock()
         self._work = ThreadPoolExecutor(2, "estimates")
-        self._whole: Kept[Known] = Kept(_MOST_TASKS)
+        self._whole: Kept[RunSnapshot] = Kept(_MOST_TASKS)
         self._loaded: Kept[Run] = Kept(_MOST_TASKS)
         self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
@@ -99,7 +99,7 @@ class Reports:
                     self._single.popitem(last=False)
         return found
 
-    def whole(self, summary: Summary) -> Known:
+    def whole(self, summary: Summary) -> RunSnapshot:
         """Everything, however long it takes."""
         self._refuse_empty(summary)
         return self._future(self._whole, summary, partial(self._build, summary)).result()
@@ -114,7 +114,7 @@ class Reports:
             own["missing_by_reason"] = known.categories(Verdict.MISSING)
         return {"schema": SCHEMA, "runs": [own]}
 
-    def soon(self, summary: Summary) -> Known | None:
+    def soon(self, summary: Summary) -> RunSnapshot | None:
         """Everything if it is there in a moment; meanwhile nothing, and the page asks again.
 
         While a run goes on, what was known a moment ago is better than nothing.
@@ -130,7 +130,7 @@ class Reports:
         except TookTooLong:
             return known
 
-    def begin(self, summary: Summary) -> Future[Known] | None:
+    def begin(self, summary: Summary) -> Future[RunSnapshot] | None:
         """Have everything computed; ``None`` while that has to wait its turn."""
         if self._whole.find(summary.id, summary.version) is None and (
             self._whole.is_busy(summary.id, summary.version)
@@ -161,7 +161,7 @@ class Reports:
                 return run_from_store(store, summary.stored)
         return run_from_counts(self._reading, summary.head.key, summary.stored)
 
-    def _build(self, summary: Summary) -> Known:
+    def _build(self, summary: Summary) -> RunSnapshot:
         began = time.monotonic()
         run = self._load(summary)
         (report,) = build_report([run], ReportOptions()).runs
@@ -169,7 +169,7 @@ class Reports:
         curve = _curve(run, going_on=summary.status != "complete")
         now = time.monotonic()
         self._rests[summary.id] = now + _REST * (now - began)
-        return Known(report, curve, groups)
+        return RunSnapshot(report, curve, groups)
 
 
 def _curve(run: Run, *, going_on: bool) -> tuple[Estimate, ...]:

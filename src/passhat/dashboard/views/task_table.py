@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.dashboard.app_state import Ask, Site
-from passhat.dashboard.reports import Known
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.app_state import AppState, PageRequest
+from passhat.dashboard.run_snapshots import RunSnapshot
+from passhat.dashboard.run_summaries import Summary
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Outcomes, Verdict
 
@@ -47,24 +47,26 @@ class TaskList:
     sort_words: tuple[str, ...] = SORT
 
 
-def task_list(site: Site, summary: Summary, known: Known | None, ask: Ask) -> TaskList:
+def task_list(
+    state: AppState, summary: Summary, known: RunSnapshot | None, request: PageRequest
+) -> TaskList:
     """The tasks that were asked for; none before the first attempt has finished."""
     asked = {
-        "show": ask.choice("show", SHOW),
-        "sort": ask.choice("sort", SORT),
-        "task": ask.text("task"),
+        "show": request.choice("show", SHOW),
+        "sort": request.choice("sort", SORT),
+        "task": request.text("task"),
     }
     if known is None:
         return TaskList((), 0, summary.counts.tasks, 1, 1, asked)
     outcomes = known.run.outcomes
     rows = _sorted(outcomes, _fitting(outcomes, asked), asked["sort"])
     pages = max(1, -(-len(rows) // _PAGE))
-    page = min(ask.whole("page", 1), pages)
+    page = min(request.whole("page", 1), pages)
     chosen = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
     names = [outcomes.tasks[i] for i in chosen]
-    keys = site.reading.task_keys(summary.head.key, names)
+    keys = state.reading.task_keys(summary.head.key, names)
     few = [keys[n] for n, i in zip(names, chosen, strict=True) if _made(outcomes, i) <= DOTS_UP_TO]
-    marks = site.reading.marks(summary.head.key, few)
+    marks = state.reading.marks(summary.head.key, few)
     lines = tuple(
         TaskLine(
             name,

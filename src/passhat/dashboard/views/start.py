@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.dashboard.app_state import Answer, Ask, Csv, Html, Json, Site
-from passhat.dashboard.errors import Forbidden
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.guard import Forbidden
 from passhat.errors import InvalidValue
 
 __all__ = ["regrade_command", "start_command", "started"]
@@ -22,20 +22,20 @@ _FIELDS = {
 _NEEDED = ("agent", "suite", "attempts")
 
 
-def started(site: Site, ask: Ask) -> Answer:
+def started(state: AppState, request: PageRequest) -> Answer:
     """The form, and what was started since the server is up."""
-    if not site.allow_run:
+    if not state.allow_run:
         raise Forbidden(
             "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
         )
-    found = site.commands.all()
-    if ask.form == "json":
+    found = state.commands.all()
+    if request.form == "json":
         return Json({"commands": [{"line": one.line, "code": one.code} for one in found]})
-    if ask.form == "csv":
+    if request.form == "csv":
         return Csv(("number", "line", "code"), [(one.number, one.line, one.code) for one in found])
-    suites = sorted({one.head.suite for one in site.summaries.all() if one.head.suite})
-    agents = sorted({one.head.agent for one in site.summaries.all()})
-    template = "_started.html.j2" if ask.part == "list" else "start.html.j2"
+    suites = sorted({one.head.suite for one in state.summaries.all() if one.head.suite})
+    agents = sorted({one.head.agent for one in state.summaries.all()})
+    template = "_started.html.j2" if request.part == "list" else "start.html.j2"
     return Html(template, {"commands": found, "suites": suites, "agents": agents})
 
 
@@ -54,6 +54,6 @@ def start_command(fields: Mapping[str, str]) -> list[str]:
     return arguments
 
 
-def regrade_command(site: Site, run: str) -> list[str]:
+def regrade_command(state: AppState, run: str) -> list[str]:
     """What ``passhat regrade`` is told: one run."""
-    return [site.summaries.one(run).id]
+    return [state.summaries.one(run).id]

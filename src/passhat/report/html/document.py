@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import passhat
-from passhat.report.changes import TaskChange
-from passhat.report.comparison_view import protocol_lines, ranking_lines
+from passhat.report.comparison_view import TaskChange, protocol_lines, ranking_lines
 from passhat.report.figures import Figure, Material, make_figure, page_svg
 from passhat.report.figures.base import MOST_RUNS, labels_of
-from passhat.report.html import page, tables
-from passhat.report.html.data import (
+from passhat.report.html import page, page_tables
+from passhat.report.html.payload import (
     attempts_data,
     is_counted,
     script_json,
     shown_tasks,
     without_tasks,
 )
-from passhat.report.html.setting import template
 from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.outcomes import Run
 
-__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report"]
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report", "template"]
 
 PAGE_SCHEMA = "passhat.page/1"
 _WITH_TWO = ("forest", "flips", "lift")
@@ -82,16 +86,16 @@ def html_report(
         title=top.title,
         lead=top,
         cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
-        overview=tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
+        overview=page_tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
         level=f"{options.level:.0%}",
         labels=labels,
         most_runs=MOST_RUNS,
         settling=list(page.settling(report, found)),
-        compared=list(tables.comparison_tables(found)),
+        compared=list(page_tables.comparison_tables(found)),
         figures=[(figure, page_svg(figure)) for figure in _figures(material)],
-        missing=list(tables.missing_tables(report)),
-        numbers=list(tables.number_tables(report)),
-        slices=list(tables.slice_tables(report)),
+        missing=list(page_tables.missing_tables(report)),
+        numbers=list(page_tables.number_tables(report)),
+        slices=list(page_tables.slice_tables(report)),
         formulas=page.formulas(report),
         runs=report.runs,
         agreement=_agreement(found),
@@ -164,3 +168,34 @@ def _conversations_text(found: Sequence[Transcripts]) -> str:
             "--with-transcripts embeds them."
         )
     return ""
+
+
+def template(name: str) -> Template:
+    """A template that escapes its values and fails on an undefined name."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passhat.report.html", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"own_file": own_file, "versions": versions()}
+    return environment.get_template(name)
+
+
+def own_file(name: str) -> str:
+    """The text of a file beside the templates."""
+    return files("passhat.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def versions() -> str:
+    """Versions of the packages that computed the numbers."""
+    import numpy
+    import scipy
+
+    return (
+        f"passhat {passhat.__version__}, Python {platform.python_version()}, "
+        f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
+    )

@@ -1,4 +1,4 @@
-"""An open page hears of news, and asks nothing while there are none."""
+"""An open page hears of changes, and asks nothing while there are none."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.dashboard.conftest import Stored, write_run
 
-from passhat.dashboard import changes, live
+from passhat.dashboard import changes, event_stream
 from passhat.dashboard.app import make_app
 from passhat.dashboard.guard import Access
-from passhat.dashboard.summaries import Summary
+from passhat.dashboard.run_summaries import Summary
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites.base import Judgement
@@ -42,7 +42,7 @@ def _until(lines: Iterator[str], word: str) -> None:
 def test_pages_are_woken_and_look_only_then(
     store_place: str, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "_SIGN_OF_LIFE", 1)
+    monkeypatch.setattr(event_stream, "_SIGN_OF_LIFE", 1)
     monkeypatch.setattr(changes, "_LOOK_ANYWAY_SECONDS", 3600.0)
     with open_store(store_place) as store:
         run = write_run(store, "a", 0.5)
@@ -53,17 +53,17 @@ def test_pages_are_woken_and_look_only_then(
             return apps[0]
 
         url = serving(make)
-        site = apps[0].state.site
-        site.reports.whole(site.summaries.one(run))
+        state = apps[0].state.state
+        state.snapshots.whole(state.summaries.one(run))
         looks: list[str] = []
-        one = site.summaries.one
+        one = state.summaries.one
 
         def look(word: str) -> Summary:
             looks.append(word)
             found: Summary = one(word)
             return found
 
-        monkeypatch.setattr(site.summaries, "one", look)
+        monkeypatch.setattr(state.summaries, "one", look)
         with _stream(url, run) as first, _stream(url, run[:6]) as second:
             for lines in (first, second):
                 _until(lines, "event: changed")
@@ -89,12 +89,12 @@ def test_pages_are_woken_and_look_only_then(
 def test_what_becomes_ready_while_a_page_is_drawn_is_told(
     client: TestClient, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = client.app.state.site  # type: ignore[attr-defined]
+    state = client.app.state.dashboard  # type: ignore[attr-defined]
 
     def a_moment_too_late(summary: Summary) -> None:
-        site.reports.whole(summary)
+        state.snapshots.whole(summary)
 
-    monkeypatch.setattr(site.reports, "soon", a_moment_too_late)
+    monkeypatch.setattr(state.snapshots, "soon", a_moment_too_late)
     page = client.get(f"/runs/{stored.a}").text
     assert "being computed" in page
     (seen,) = re.findall(r'data-live="(\S+)"', page)

@@ -20,7 +20,7 @@ def slow(_summaries):
     ended.wait(60)
     return []
 
-def ask():
+def request():
     there = http.client.HTTPConnection(*sock.getsockname(), timeout=60)
     there.request("GET", "/runs.json")
     there.getresponse()
@@ -28,7 +28,7 @@ def ask():
     ended.set()  # the server gave it up: a thread cannot be
 
 def ready():
-    threading.Thread(target=ask).start()
+    threading.Thread(target=request).start()
     threading.Thread(target=lambda: (asked.wait(60), os.kill(os.getpid(), signal.SIGINT))).start()
 
 summaries.Summaries.all, serving._GRACE_SECONDS = slow, 0.1

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from passhat import Outcomes, Run, estimate, read
-from passhat.report.explaining import Explanation, explain
+from passhat.report.explanation import Explanation, explain
 
 WORDS = ["pass@3", "pass^3", "rate", "delta^3", "gpass@3:0.5", "first@3", "first^3", "window^2"]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from passhat.dashboard.errors import NotFound
+from passhat.dashboard.guard import NotFound
 from passhat.store.queries import Reading, RunCounts, RunHead
 from passhat.store.rows import StoredRun
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.dashboard.conftest import write_run
 
-from passhat.dashboard.reports import Kept, Reports
-from passhat.dashboard.summaries import Summaries
+from passhat.dashboard.run_snapshots import Kept, RunSnapshots
+from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import PasshatError
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, open_reading, open_store
@@ -63,7 +63,7 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
     with open_store(path) as store:
         run = write_run(store, "a", 0.5)
         reading = open_reading(path)
-        summaries, reports = Summaries(reading), Reports(path)
+        summaries, reports = Summaries(reading), RunSnapshots(path)
         known = reports.whole(summaries.one(run))
         assert reports.whole(summaries.one(run)) is known
         assert reports.is_ready(summaries.one(run))
