@@ -53,7 +53,7 @@ def test_pages_are_woken_and_look_only_then(
             return apps[0]
 
         url = serving(make)
-        state = apps[0].state.state
+        state = apps[0].state.dashboard
         state.snapshots.whole(state.summaries.one(run))
         looks: list[str] = []
         one = state.summaries.one

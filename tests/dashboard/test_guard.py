@@ -1,4 +1,4 @@
-"""Who may request, what may be written, and that transcripts stay data."""
+"""Who has access, what may be written, and that transcripts stay data."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def allowed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[TestClient]:
-    """Over both kinds of stores for tests that request for both, else over the plain one."""
+    """Over both kinds of stores for tests that ask for both, else over the plain one."""
     monkeypatch.chdir(tmp_path)
     stored = request.getfixturevalue("both" if "both" in request.fixturenames else "stored")
     app = make_app(stored.place, Access(csrf="right"), allow_run=True)
@@ -151,7 +151,7 @@ def test_nothing_is_started_unless_it_is_allowed(client: TestClient, stored: Sto
         ({"csrf": "wrong"}, {}),
         ({"csrf": "right"}, {"origin": "http://evil.example"}),
         ({"csrf": "right"}, {"origin": "null"}),
-        ({"csrf": "right"}, {"sec-fetch-state": "cross-state"}),
+        ({"csrf": "right"}, {"sec-fetch-site": "cross-site"}),
         ({"csrf": "right", "agent": "x" * 100_000}, {}),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_form_of_somebody_else(
 def test_our_own_form_starts_a_command(allowed: TestClient, both: Stored) -> None:
     for fields in ({"attempts": "x"}, {"agent": " "}):
         assert allowed.post("/start", data=FORM | {"csrf": "right"} | fields).status_code == 400
-    origin = {"origin": "http://127.0.0.1:8000", "sec-fetch-state": "same-origin"}
+    origin = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
     answer = allowed.post("/start", data=FORM | {"csrf": "right", "name": "--help"}, headers=origin)
     assert (answer.status_code, answer.headers["location"]) == (303, "/start")
     (started,) = allowed.app.state.dashboard.commands.all()  # type: ignore[attr-defined]
