@@ -25,9 +25,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 def escape(text: str) -> str:
     """Keep a task id or a model name from being read as Markdown or HTML."""
-    for sign in "\\`*_[]<>|#":
+    for sign in "\\`*_[]<|#~":
         text = text.replace(sign, f"\\{sign}")
-    return text.replace("\n", " ")
+    text = text.replace("\n", " ")
+    return f"\\{text}" if text.startswith(">") else text  # elsewhere > is a sign like any other
 
 
 def as_markdown(report: Report) -> str:
