@@ -14,16 +14,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 from measuring import ROOT, markdown
 from passhat.integrations.ray.ray_runner import OnRay
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Progress, Stop, run_attempts
-from passhat.runner.run_spec import SetUp
+from passhat.runner.run_spec import RunSpec
 from passhat.store import open_store
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -129,7 +128,7 @@ def ray_tables(small: bool) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]
 
 def _judge_of_50_ms(attempts: int, cluster: RayCluster) -> list[tuple[str, ...]]:
     """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
-    spin = SetUp("python:spin:Suite", "python:spin:answer")
+    spin = RunSpec(suite="python:spin:Suite", agent="python:spin:answer")
     local = _timed(spin, attempts // 50, 8).seconds
     two_local = _two_runners(attempts)
     one = _timed(spin, attempts // 50, 1, cluster).seconds
@@ -157,19 +156,21 @@ def _judge_of_50_ms(attempts: int, cluster: RayCluster) -> list[tuple[str, ...]]
 def _code(small: bool, cluster: RayCluster) -> list[tuple[str, ...]]:
     """Suites of programs: ways in turn, several times; the ratios are medians over the rounds."""
     suites = {
-        "programs that compute for 50 ms": SetUp("code:primes.jsonl", "python:programs:write"),
-        "`code:ordercode` by `demo:coder`": SetUp("code:ordercode", "demo:coder"),
+        "programs that compute for 50 ms": RunSpec(
+            suite="code:primes.jsonl", agent="python:programs:write"
+        ),
+        "`code:ordercode` by `demo:coder`": RunSpec(suite="code:ordercode", agent="demo:coder"),
     }
     rows: list[tuple[str, ...]] = []
-    for what, set_up in suites.items():
-        tasks = len(set_up.loaded().suite.tasks)
-        first = _timed(set_up, 1, 8).seconds
+    for what, spec in suites.items():
+        tasks = len(spec.load().suite.tasks)
+        first = _timed(spec, 1, 8).seconds
         each = 1 if small else max(1, round(SECONDS_EACH / first))
         # The same attempts at once for one worker as for two, so that only they differ.
         ways: dict[str, Callable[[], _Took]] = {
-            "the local runner": partial(_timed, set_up, each, 8),
-            "Ray, 1 worker": partial(_timed, set_up, each, 8, cluster, workers=1),
-            "**Ray, 2 workers**": partial(_timed, set_up, each, 8, cluster),
+            "the local runner": partial(_timed, spec, each, 8),
+            "Ray, 1 worker": partial(_timed, spec, each, 8, cluster, workers=1),
+            "**Ray, 2 workers**": partial(_timed, spec, each, 8, cluster),
         }
         rounds = [
             {way: work() for way, work in ways.items()} for _ in range(1 if small else ROUNDS)
@@ -212,15 +213,16 @@ class _Took:
 
 
 def _timed(
-    set_up: SetUp,
+    spec: RunSpec,
     attempts: int,
     jobs: int,
     cluster: RayCluster | None = None,
     workers: int | None = None,
 ) -> _Took:
     """Make so many attempts at all tasks, here or on the cluster."""
-    loaded = set_up.loaded()
-    plan = plan_run(loaded.suite, loaded.agent, attempts=attempts, jobs=jobs)
+    spec = replace(spec, attempts=attempts, jobs=jobs)
+    loaded = spec.load()
+    plan = spec.plan(loaded)
     roots = (os.getpid(), *([cluster.pid] if cluster else []))
     spent = 0.0
 
@@ -236,7 +238,7 @@ def _timed(
         work = None
         if cluster is not None:
             kind = OnRay if workers is None else _Few
-            work = stack.enter_context(kind(plan, set_up, address=cluster.address)).work
+            work = stack.enter_context(kind(plan, spec, address=cluster.address)).work
         start, used = time.perf_counter(), _processor_seconds(roots)
         asyncio.run(run_attempts(plan, store, Stop(), look, work))
         return _Took(time.perf_counter() - start, start - before, spent - used)
@@ -294,8 +296,9 @@ def _two_runners(attempts: int) -> float:
 
 def one_of_two(attempts: int, place: str) -> None:
     """One of the two runners: says when it is ready, and waits for the word."""
-    loaded = SetUp("python:spin:Suite", "python:spin:answer").loaded()
-    plan = plan_run(loaded.suite, loaded.agent, attempts=attempts // 50, jobs=2)
+    plan = RunSpec(
+        suite="python:spin:Suite", agent="python:spin:answer", attempts=attempts // 50, jobs=2
+    ).plan()
     with open_store(place) as store:
         print("ready", flush=True)
         sys.stdin.readline()

@@ -25,11 +25,10 @@ from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, StreamResponse
 from starlette.applications import Starlette
 
-from passhat.agents import load_agent
 from passhat.agents.a2a_replies import Reply
 from passhat.runner import run_attempts
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Stop
+from passhat.runner.run_spec import RunSpec
 from passhat.runner.time_limits import Clock, Watch
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
@@ -133,7 +132,7 @@ def attempts(
     url: str, tmp_path: Path, n: int = 4, *, stop: Stop | None = None
 ) -> list[AttemptRecord]:
     made: list[AttemptRecord] = []
-    plan = plan_run(Counting(), load_agent(f"a2a:{url}"), attempts=n)
+    plan = RunSpec(suite=Counting(), agent=f"a2a:{url}", attempts=n).plan()
     with open_store(str(tmp_path / "store.db")) as store:
         work = run_attempts(plan, store, stop or Stop(), lambda record, _: made.append(record))
         asyncio.run(work)

@@ -21,11 +21,10 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from passhat.agents import load_agent
-from passhat.runner import Limits, run_attempts
-from passhat.runner.plan import plan_run
+from passhat.runner import run_attempts
 from passhat.runner.run import Stop
+from passhat.runner.run_spec import RunSpec
 from passhat.store import AttemptRecord, open_store
-from passhat.suites import load_suite
 
 Serving = Callable[[Callable[[str], Any]], str]
 Answer = Callable[[str], Any]
@@ -99,12 +98,12 @@ def attempted(
 ) -> list[AttemptRecord]:
     (folder / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "yes?", "answer": "yes"}))
     made: list[AttemptRecord] = []
-    plan = plan_run(
-        load_suite(f"jsonl:{folder / 't.jsonl'}"),
-        load_agent(f"a2a:{url}"),
+    plan = RunSpec(
+        suite=f"jsonl:{folder / 't.jsonl'}",
+        agent=f"a2a:{url}",
         attempts=n,
-        limits=Limits(step_seconds=step_seconds),
-    )
+        step_seconds=step_seconds,
+    ).plan()
     with open_store(str(folder / "store.db")) as store:
         asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
     return made
@@ -189,7 +188,7 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
         async with Listening(hostile(message("yes", "c"))(url), sock):
             await agent.check()  # type: ignore[attr-defined]
         (tmp_path / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "?", "answer": "yes"}))
-        plan = plan_run(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"), agent, attempts=2)
+        plan = RunSpec(suite=f"jsonl:{tmp_path / 't.jsonl'}", agent=agent, attempts=2).plan()
         made: list[AttemptRecord] = []
         with open_store(str(tmp_path / "store.db")) as store:
             await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))

@@ -11,7 +11,7 @@ from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.demo import DemoAgent
 from passhat.agents.demo.mind import HABITS, Habits, Mind
-from passhat.runner.attempt import Attempter, Limits, seed_of
+from passhat.runner.attempt import Attempter, AttemptLimits, seed_of
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch
 from passhat.stats.outcomes import Verdict
@@ -28,7 +28,10 @@ def played(
 
     async def whole() -> dict[str, list[AttemptRecord]]:
         found = defaultdict(list)
-        attempter, clock = Attempter(suite, agent, Limits(), Redactor()), Watch(Limits()).clock()
+        attempter, clock = (
+            Attempter(suite, agent, AttemptLimits(), Redactor()),
+            Watch(AttemptLimits()).clock(),
+        )
         for task in suite.tasks:
             for number in numbers:
                 info = AttemptInfo(task.id, number, seed_of(7, task.id, number), temperature)

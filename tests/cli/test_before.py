@@ -81,13 +81,12 @@ def test_a_price_makes_an_estimate_of_the_cost(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from passhat.cli.before import say_before
-    from passhat.runner.plan import plan_run
+    from passhat.runner.run_spec import RunSpec
     from passhat.store import open_store
-    from passhat.suites import load_suite
 
     names: dict[str, Any] = {}
     exec(PRICED, names)
-    plan = plan_run(load_suite("jsonl:tasks.jsonl"), names["Priced"](), attempts=2)
+    plan = RunSpec(suite="jsonl:tasks.jsonl", agent=names["Priced"](), attempts=2).plan()
     with open_store(str(here / "x.db")) as store:
         say_before(plan, store)
     # 6 calls of 500 and 50 tokens to 180 calls of 4,000 and 500

@@ -18,10 +18,9 @@ import sys
 import time
 
 from passhat.agents import AttemptInfo
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
+from passhat.runner.run_spec import RunSpec
 from passhat.store import AttemptRecord, open_store
-from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
 ATTEMPTS = 400
@@ -48,7 +47,7 @@ class Slow:
 
 
 def plan() -> RunPlan:
-    return plan_run(load_suite("jsonl:tasks.jsonl"), Slow(), attempts=ATTEMPTS, jobs=8)
+    return RunSpec(suite="jsonl:tasks.jsonl", agent=Slow(), attempts=ATTEMPTS, jobs=8).plan()
 
 
 def run(path: str, told: int | None = None) -> None:

@@ -18,9 +18,8 @@ import pytest
 
 from passhat.agents import AttemptInfo
 from passhat.runner import run as running
-from passhat.runner.plan import plan_run
-from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
-from passhat.runner.time_limits import Limits
+from passhat.runner.run import Progress, RunPlan, Stop, run_attempts, silent
+from passhat.runner.run_spec import RunSpec
 from passhat.store import Store, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
@@ -51,9 +50,11 @@ async def _yes() -> str:
     return "yes"
 
 
-def _plan(answer: Callable[[], Any] = _yes, **settings: Any) -> RunPlan:
+def _plan(
+    answer: Callable[[], Any] = _yes, tell: Callable[[str], None] = silent, **settings: Any
+) -> RunPlan:
     suite = load_suite("jsonl:tasks.jsonl")
-    return plan_run(suite, Asked(answer), attempts=4, **settings)
+    return RunSpec(suite=suite, agent=Asked(answer), attempts=4, **settings).plan(tell=tell)
 
 
 def _run(plan: RunPlan, store: Store) -> Progress:
@@ -158,7 +159,9 @@ def test_time_in_which_the_machine_stood_still_is_not_the_agents() -> None:
         return "yes"
 
     with open_store("store.db") as store:
-        progress = _run(_plan(held_up, limits=Limits(5, 0.4, 5.0), jobs=20), store)
+        progress = _run(
+            _plan(held_up, max_steps=5, step_seconds=0.4, attempt_seconds=5.0, jobs=20), store
+        )
     assert (progress.passed, progress.failed) == (20, 0)
 
 
@@ -176,7 +179,7 @@ def test_an_agent_that_will_not_be_cancelled_hurts_only_its_own_attempt() -> Non
         return await asyncio.sleep(60, "never")
 
     with open_store("store.db") as store:
-        progress = _run(_plan(answer, limits=Limits(5, 0.2, 30.0)), store)
+        progress = _run(_plan(answer, max_steps=5, step_seconds=0.2, attempt_seconds=30.0), store)
         why = [row[3] for block in store.rows(store.runs()[0].id) for row in block if row[2] == 0]
     assert (progress.passed, progress.failed) == (17, 3)
     assert why == ["timeout"] * 3

@@ -14,10 +14,10 @@ from mcp import Client
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import InvalidValue, RunStopped
-from passhat.runner import Limits, run_attempts
+from passhat.runner import run_attempts
 from passhat.runner.mcp_worlds import McpSuite
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Stop
+from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
@@ -81,7 +81,9 @@ async def _attempted(
     agent: McpAgent, tmp_path: Path, inner: Suite | None, **limits: Any
 ) -> list[AttemptRecord]:
     suite = McpSuite(inner or load_suite("orderdesk/retail"))
-    plan = plan_run(suite, agent, attempts=1, tasks=suite.tasks[:1], limits=Limits(**limits))
+    plan = RunSpec(
+        suite=suite, agent=agent, attempts=1, tasks=(suite.tasks[0].id,), **limits
+    ).plan()
     made: list[AttemptRecord] = []
     with open_store(str(tmp_path / "store.db")) as store:
         await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))

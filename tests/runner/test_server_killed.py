@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from passhat.agents import AttemptInfo
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Progress, Stop, run_attempts
+from passhat.runner.run_spec import RunSpec
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Turn
@@ -63,7 +63,7 @@ def test_every_attempt_is_made_and_stored_exactly_once(own_postgres: Cluster) ->
             cluster.start()
 
         suite = load_suite("jsonl:tasks.jsonl")
-        plan = plan_run(suite, agent, attempts=200, jobs=16, tell=tell)
+        plan = RunSpec(suite=suite, agent=agent, attempts=200, jobs=16).plan(tell=tell)
         with open_store(cluster.make_database("team")) as store:
             progress = asyncio.run(run_attempts(plan, store, Stop(), seen))
             verdicts = Counter((task, number) for task, number, _ in store.verdicts(plan.record.id))

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from passhat.agents.base import AttemptInfo
-from passhat.runner.attempt import Attempter, Limits
+from passhat.runner.attempt import Attempter, AttemptLimits
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement, Task, Turn
 
 TASK = Task("t", "?")
-LIMITS = Limits(max_steps=3, step_seconds=0.1, attempt_seconds=0.5)
+LIMITS = AttemptLimits(max_steps=3, step_seconds=0.1, attempt_seconds=0.5)
 
 
 class _World:

@@ -9,10 +9,9 @@ import pytest
 
 from passhat.agents import AttemptInfo, Usage
 from passhat.runner import run_attempts
-from passhat.runner.plan import plan_run
 from passhat.runner.run import Stop
+from passhat.runner.run_spec import RunSpec
 from passhat.store import open_store
-from passhat.suites import load_suite
 from passhat.suites.base import Turn
 
 
@@ -46,7 +45,7 @@ class _FrugalSession:
 @pytest.mark.usefixtures("folder")
 def test_usage_of_a_session_reaches_the_store(tmp_path: Path) -> None:
     agent = Frugal()
-    plan = plan_run(load_suite("jsonl:tasks.jsonl"), agent, attempts=3, top_p=0.5)
+    plan = RunSpec(suite="jsonl:tasks.jsonl", agent=agent, attempts=3, top_p=0.5).plan()
     with open_store(str(tmp_path / "store.db")) as store:
         progress = asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
         rows = [row for block in store.rows(plan.record.id) for row in block]

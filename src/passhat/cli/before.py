@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.runner.preview import Foresight, Range
     from passhat.store import Store, StoredRun
 
-__all__ = ["left_to_make", "say_before"]
+__all__ = ["say_before"]
 
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
 
@@ -26,6 +26,8 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 
 def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
     """Warnings, and what the run will need; on standard error."""
+    from passhat.runner.run_spec import left_to_make
+
     runs = store.runs()
     left = left_to_make(plan, store)
     if not left:
@@ -55,11 +57,6 @@ def _price_per_call(agent: Agent) -> Range | None:
         for inputs, outputs in (_FEW, _MANY)
     )
     return Range(low, high)
-
-
-def left_to_make(plan: RunPlan, store: Store) -> int:
-    """How many attempts of the plan the store does not have yet."""
-    return store.made(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
 
 
 def _changes(

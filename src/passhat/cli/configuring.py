@@ -38,15 +38,10 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 
 
 def _configured_store() -> str:
-    """What passhat.toml in this folder calls the store, so that all commands look there."""
-    from passhat.cli.settings import DEFAULT_FILE, read_configuration
+    """The store that passhat.toml in this folder names, so that all commands use the same one."""
+    from passhat.cli.settings import DEFAULT_FILE, read_store
 
-    if not Path(DEFAULT_FILE).is_file():
-        return _DEFAULT_STORE
-    from passhat.cli.run import command
-
-    setting = read_configuration(DEFAULT_FILE, set(_options_by_key(command))).settings.get("store")
-    return _DEFAULT_STORE if setting is None else str(setting.value)
+    return (read_store(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None) or _DEFAULT_STORE
 
 
 class _Words(click.types.StringParamType):

@@ -41,21 +41,19 @@ def command(attempts: int, store_path: str) -> ExitCode:
 
     from rich.console import Console
 
-    from passhat.agents import load_agent
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
     from passhat.report.terminal import render_comparison
-    from passhat.runner.plan import plan_run
+    from passhat.runner.run_spec import RunSpec
     from passhat.stats.compare import compare
     from passhat.store import open_store
-    from passhat.suites import load_suite
 
     if attempts < 4:
         raise InvalidValue("-n must be at least 4: the demo compares pass^4.")
     with open_store(store_path) as store:
         runs = []
         for word in _AGENTS:
-            plan = plan_run(load_suite(_SUITE), load_agent(word), attempts=attempts)
+            plan = RunSpec(agent=word, suite=_SUITE, attempts=attempts).plan()
             asyncio.run(_made(plan, store))
             runs.append(run_from_store(store, store.find(plan.record.id)))
     found = compare(runs[0], runs[1], _METRICS)

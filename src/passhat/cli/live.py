@@ -36,8 +36,8 @@ class Display:
 
     def __init__(
         self,
-        title: str,
-        jobs: int,
+        title: str = "",
+        jobs: int = 1,
         *,
         verbose: bool = False,
         terminal: bool | None = None,
@@ -55,6 +55,12 @@ class Display:
         self._live: Live | None = None
         self._note = ""
         self._ended = False
+
+    def begin(self, title: str, jobs: int) -> Self:
+        """Set what is known once the run is planned, and start the clock."""
+        self._title, self._jobs = title, jobs
+        self._began = self._written = self._clock()
+        return self
 
     def __enter__(self) -> Self:
         if self._terminal:

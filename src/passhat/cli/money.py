@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from passhat.agents import Agent
     from passhat.agents.prices import PriceTable
-    from passhat.runner import RunPlan
     from passhat.runner.budget import Budget
     from passhat.runner.spending import Spending
-    from passhat.store import Store
 
 __all__ = ["Money", "money_options"]
 
@@ -57,13 +54,6 @@ class Money:
         from passhat.agents.prices import read_prices
 
         return read_prices(self.prices)
-
-    def capped(self, plan: RunPlan, models: Sequence[Agent], store: Store) -> RunPlan:
-        """The plan with its cap, if there is one."""
-        from passhat.runner.spending import budget_for
-
-        budget = budget_for(models, self.spending(), plan.limits, store, plan.record.id)
-        return replace(plan, budget=budget)
 
     def spending(self) -> Spending:
         """Caps, rates and retries."""

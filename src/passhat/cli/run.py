@@ -15,17 +15,15 @@ from passhat.cli.money import Money, money_options
 from passhat.cli.options import suite_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from passhat.agents import Agent
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run import Work
-    from passhat.runner.run_spec import SetUp
+    from passhat.runner.run_spec import Loaded, RunResult, RunSpec
     from passhat.store import Store
-    from passhat.suites import Suite, Task
     from passhat.suites.settings import Settings
 
-__all__ = ["choose_tasks", "command", "import_from_here", "store_option"]
+__all__ = ["command", "import_from_here", "store_option"]
 
 
 @click.command("run", cls=Configured)
@@ -102,79 +100,46 @@ def command(
     The same command again goes on where it stopped; a larger -n adds attempts. Ctrl-C lets what is
     in flight finish, a second one stops at once.
     """
-    from dataclasses import replace
+    from passhat.runner.run_spec import RunSpec, Shard
 
-    from passhat.cli.before import left_to_make, say_before
-    from passhat.errors import InvalidValue
-    from passhat.runner import Limits
-    from passhat.runner.plan import plan_run
-    from passhat.runner.redaction import Redactor
-    from passhat.runner.run_spec import SetUp
-    from passhat.runner.shards import Shard
-    from passhat.store import open_store
-
-    if attempts < 1 or jobs < 1:
-        raise InvalidValue("-n and --jobs must be at least 1.")
-    address = None if on is None else _ray_address(on)
     import_from_here()
-    asked = replace(
-        asked,
-        user=money.user,
-        max_steps=max_steps,
-        attempt_seconds=timeout,
-        temperature=temperature,
-    )
-    set_up = SetUp(
-        suite,
-        agent,
-        asked,
-        user=money.user,
-        tools=tools,
-        judging=choose() if choose.given else None,
-        spending=money.spending(),
-        prices=money.table(),
-    )
-    loaded = set_up.loaded()
-    chosen_suite = loaded.suite
-    chosen = choose_tasks(chosen_suite, tasks, drawn, seed)
-    plan = plan_run(
-        chosen_suite,
-        loaded.agent,
+    spec = RunSpec(
+        agent=agent,
+        suite=suite,
         attempts=attempts,
-        tasks=chosen,
-        limits=Limits(
-            max_steps or int(getattr(chosen_suite, "max_steps", 30)), step_timeout, timeout or 600.0
-        ),
-        jobs=jobs,
+        store=store_path,
+        tasks=tasks,
+        random_tasks=drawn,
+        shard=None if shard is None else Shard.of_text(shard),
         seed=seed,
+        jobs=jobs,
+        max_steps=max_steps,
+        step_seconds=step_timeout,
+        attempt_seconds=timeout,
         temperature=temperature,
         top_p=money.top_p,
         name=name,
-        stop_when=stop_when,
+        user=money.user,
+        tools=tools,
         canary=canary,
-        redact=Redactor(os.environ),
-        shard=None if shard is None else Shard.of_text(shard),
+        stop_when=stop_when,
+        only_missing=only_missing,
+        spending=money.spending(),
+        prices=money.table(),
+        judging=choose() if choose.given else None,
+        settings=asked,
     )
-    with open_store(store_path) as store:
-        freed = store.release(plan.record.id, missing=only_missing)
-        if freed:
-            click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
-        say_before(plan, store, baseline)
-        plan = money.capped(plan, loaded.models, store)
-        if not left_to_make(plan, store):
-            address = None  # nobody needs to be started for nothing
-        with _engine(address, plan, set_up, loaded.models) as work:
-            progress, stopped = _run(plan, store, work, verbose=verbose)
-        _report(plan, store, verbose=verbose)
-    left = progress.total - progress.done
+    address = None if on is None else _ray_address(on)
+    result = _run(spec, address, baseline, verbose=verbose)
+    progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
         return ExitCode.OK
-    if plan.budget is not None and plan.budget.exhausted and not stopped:
-        money.say_capped(plan.budget, left)
+    if budget is not None and budget.exhausted and not result.stopped:
+        money.say_capped(budget, result.left)
         return ExitCode.INCOMPLETE
-    if stopped:
-        click.echo(f"stopped with {left} attempts to go; the same command goes on", err=True)
+    if result.stopped:
+        click.echo(f"stopped with {result.left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
     return ExitCode.OK
 
@@ -192,33 +157,6 @@ def _say_settled(progress: Progress) -> None:
     )
 
 
-def choose_tasks(
-    suite: Suite, wanted: Sequence[str], drawn: int | None, seed: int
-) -> tuple[Task, ...]:
-    """All tasks, or some: by id, by place (a whole number, from 0), or drawn."""
-    import random
-
-    from passhat._display import some
-    from passhat.errors import InvalidValue
-
-    by_id = {task.id: task for task in suite.tasks}
-    chosen = list(suite.tasks)
-    if wanted:
-        chosen = []
-        for word in wanted:
-            place = int(word) if word.isdigit() else -1
-            if word not in by_id and not 0 <= place < len(suite.tasks):
-                raise InvalidValue(
-                    f"{suite.name} has no task {word!r}.", hint=f"Tasks: {some(list(by_id), 8)}."
-                )
-            chosen.append(by_id.get(word) or suite.tasks[place])
-    if drawn is not None:
-        if not 1 <= drawn <= len(chosen):
-            raise InvalidValue(f"--random takes 1 to {len(chosen)} tasks here, not {drawn}.")
-        chosen = random.Random(seed).sample(chosen, drawn)
-    return tuple({task.id: task for task in chosen}.values())
-
-
 def _ray_address(on: str) -> str:
     from passhat.integrations.ray.ray_runner import OnRay
 
@@ -226,49 +164,65 @@ def _ray_address(on: str) -> str:
 
 
 @contextmanager
-def _engine(
-    address: str | None, plan: RunPlan, set_up: SetUp, models: Sequence[Agent]
+def _ray_workers(
+    spec: RunSpec, address: str, plan: RunPlan, loaded: Loaded
 ) -> Iterator[Work | None]:
-    """Who makes the attempts: workers elsewhere, or (``None``) this process."""
-    if address is None:
-        yield None
-        return
     from passhat.integrations.ray.ray_runner import OnRay
 
-    with OnRay(plan, set_up, models, address) as engine:
+    with OnRay(plan, spec, loaded.models, address) as engine:
         click.echo(f"{engine.workers} Ray workers", err=True)
         yield engine.work
 
 
-def _run(plan: RunPlan, store: Store, work: Work | None, *, verbose: bool) -> tuple[Progress, bool]:
+def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: bool) -> RunResult:
+    """Run with a display on standard error, then report."""
     import asyncio
     import signal
     import sys
-    from dataclasses import replace
+    from contextlib import ExitStack
+    from functools import partial
 
+    from passhat.cli.before import say_before
     from passhat.cli.live import Display
-    from passhat.runner import run_attempts
     from passhat.runner.run import Stop
+    from passhat.runner.run_spec import arun
+    from passhat.store import open_store
 
     stop = Stop()
-    display = Display(f"{plan.agent.name} at {plan.suite.name}", plan.jobs, verbose=verbose)
+    display = Display(verbose=verbose)
 
-    async def whole() -> Progress:
-        loop = asyncio.get_running_loop()
+    with ExitStack() as stack:
 
-        def interrupted() -> None:
-            stop.ask()
-            display.note("finishing what is in flight; Ctrl-C again stops at once")
+        def before(plan: RunPlan, store: Store, freed: int) -> None:
+            if freed:
+                click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
+            say_before(plan, store, baseline)
+            title = f"{plan.agent.name} at {plan.suite.name}"
+            stack.enter_context(display.begin(title, plan.jobs))
 
-        if sys.platform != "win32":
-            loop.add_signal_handler(signal.SIGINT, interrupted)
-            loop.add_signal_handler(signal.SIGTERM, interrupted)
-        plan_telling = replace(plan, tell=display.say)
-        return await run_attempts(plan_telling, store, stop, display.seen, work)
+        async def whole() -> RunResult:
+            loop = asyncio.get_running_loop()
 
-    with display:
-        progress = asyncio.run(whole())
-    return progress, stop.asked
+            def interrupted() -> None:
+                stop.ask()
+                display.note("finishing what is in flight; Ctrl-C again stops at once")
+
+            if sys.platform != "win32":
+                loop.add_signal_handler(signal.SIGINT, interrupted)
+                loop.add_signal_handler(signal.SIGTERM, interrupted)
+            return await arun(
+                spec,
+                progress=display.seen,
+                tell=display.say,
+                stop=stop,
+                before=before,
+                engine=None if address is None else partial(_ray_workers, spec, address),
+            )
+
+        result = asyncio.run(whole())
+    with open_store(str(spec.store)) as store:
+        _report(result.plan, store, verbose=verbose)
+    return result
 
 
 def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:

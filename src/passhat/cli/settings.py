@@ -14,7 +14,7 @@ from pathlib import Path
 
 from passhat.errors import InvalidValue, ReadError, shorten
 
-__all__ = ["DEFAULT_FILE", "Configuration", "Setting", "read_configuration"]
+__all__ = ["DEFAULT_FILE", "Configuration", "Setting", "read_configuration", "read_store"]
 
 DEFAULT_FILE = "passhat.toml"
 """Used when it lies in the folder that passhat is called in."""
@@ -65,6 +65,14 @@ def read_configuration(path: str, known: Collection[str]) -> Configuration:
             raise _unknown(name, known, path, f"key in [{_OWN}]")
         settings[name] = Setting(_plain(value, f"{_OWN}.{name}", path), _OWN)
     return Configuration(path, settings, others)
+
+
+def read_store(path: str) -> str | None:
+    """The ``store`` of ``[run]``; the other settings are checked by the command they belong to."""
+    value = (_table(_parsed(path), _OWN, path) or {}).get("store")
+    if value is None or isinstance(value, str):
+        return value
+    raise ReadError(f"[{_OWN}] store must be text, not {shorten(value)}.", source=path)
 
 
 def _parsed(path: str) -> dict[str, object]:

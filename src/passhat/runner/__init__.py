@@ -1,5 +1,6 @@
 """Plan, workers, limits, progress, resume: k fresh attempts at every task."""
 
-from passhat.runner.run import Limits, Progress, RunPlan, run_attempts
+from passhat.runner.run import AttemptLimits, Progress, RunPlan, run_attempts
+from passhat.runner.run_spec import RunResult, RunSpec
 
-__all__ = ["Limits", "Progress", "RunPlan", "run_attempts"]
+__all__ = ["AttemptLimits", "Progress", "RunPlan", "RunResult", "RunSpec", "run_attempts"]

@@ -14,12 +14,12 @@ from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
 from passhat.errors import RunStopped
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
-from passhat.runner.time_limits import Clock, Limits
+from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
-__all__ = ["Attempter", "Limits", "seed_of", "settled"]
+__all__ = ["AttemptLimits", "Attempter", "seed_of", "settled"]
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Attempter:
 
     suite: Suite
     agent: Agent
-    limits: Limits
+    limits: AttemptLimits
     redact: Redactor
     canary: Canary | None = None
 

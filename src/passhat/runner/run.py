@@ -12,26 +12,26 @@ import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from typing import Protocol, runtime_checkable
 
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.errors import PasshatError, RunStopped
+from passhat.protocol import Protocol as RunProtocol
 from passhat.runner.attempt import Attempter, seed_of
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
-from passhat.runner.harness import Harness
 from passhat.runner.queues import Claims, Outbox, Patience
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
-from passhat.runner.time_limits import Limits, Watch
+from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Suite, Task
 
-__all__ = ["Limits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
+__all__ = ["AttemptLimits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
 
 _PATIENCE_SECONDS = 120.0
 """How long a store that is locked, full or away is waited for."""
@@ -63,7 +63,7 @@ class RunPlan:
     record: RunRecord
     tasks: Sequence[Task]
     attempts: int
-    limits: Limits = field(default_factory=Limits)
+    limits: AttemptLimits = field(default_factory=AttemptLimits)
     jobs: int = 8
     seed: int = 0
     temperature: float | None = None
@@ -156,6 +156,24 @@ class Stop:
 
 
 Seen = Callable[[AttemptRecord, Progress], None]
+"""Called after every finished attempt."""
+
+
+@runtime_checkable
+class Harness(Protocol):
+    """A suite whose attempts are made by another harness.
+
+    Its agents carry the same ``harness`` name; they go with nothing else, and nothing else with it.
+    """
+
+    harness: str
+
+    @property
+    def protocol(self) -> RunProtocol:
+        """What the harness is told; it must be known before the first attempt."""
+
+    async def run(self, plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
+        """Make every planned attempt that the store does not have yet."""
 
 
 Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
@@ -166,8 +184,8 @@ async def run_attempts(
     plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work | None = None
 ) -> Progress:
     """Make every planned attempt that the store does not have yet."""
-    if hasattr(plan.suite, "harness"):
-        return await cast("Harness", plan.suite).run(plan, store, stop, seen)
+    if isinstance(plan.suite, Harness):
+        return await plan.suite.run(plan, store, stop, seen)
     try:
         return await _run(plan, store, stop, seen, work or _work)
     finally:

@@ -1,75 +1,264 @@
-"""Who attempts what, in words: what a user said, so that any process can load the same."""
+"""One description of a run, for the command line, the config file, Python, and Ray workers.
+
+``RunSpec -> load() -> plan() -> run``: a spec holds words or objects, loading turns words into a
+suite and agents, and the plan has the protocol that decides which run in the store continues.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import os
+import random
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 
+from passhat._display import some
 from passhat.agents import Agent, load_agent
-from passhat.agents.prices import PriceTable
+from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
-from passhat.runner.spending import Spending, prepare
+from passhat.protocol import Protocol, Scalar
+from passhat.runner.redaction import Redactor
+from passhat.runner.run import Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
+from passhat.runner.spending import Spending, budget_for, prepare
+from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import with_user
+from passhat.store import DEFAULT_PATH, RunRecord, Store, StoredRun, open_store
 from passhat.suites import Suite, load_suite
+from passhat.suites.base import Task, fingerprint
 from passhat.suites.settings import Settings
 
-__all__ = ["Loaded", "SetUp"]
+__all__ = ["Loaded", "RunResult", "RunSpec", "Shard", "arun", "run"]
+
+_MAX_STEPS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part ``number`` (from 1) of ``count`` parts of the tasks, for machines that share no store.
+
+    A shard has whole tasks with all their attempts, so that what needs a whole task (the order of
+    attempts, passes in a row) is right in every shard. All shards write the same run id, and
+    `passhat store merge` joins them.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def of_text(cls, text: str) -> Shard:
+        """Parse ``3/8``."""
+        match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise InvalidValue(
+                f"{text!r} is not a shard.", hint="Write NUMBER/COUNT from 1/8 to 8/8."
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def of(self, tasks: Sequence[Task]) -> tuple[Task, ...]:
+        """Every ``count``-th task: neighbors, which are often alike, go to different shards."""
+        chosen = tuple(tasks[self.number - 1 :: self.count])
+        if not chosen:
+            raise InvalidValue(
+                f"shard {self} has nothing to do: there are {len(tasks)} tasks.",
+                hint=f"Use at most {len(tasks)} shards.",
+            )
+        return chosen
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the words mean here; ``models`` are all who may spend: the agent, and a user."""
+    """A spec's suite and agent as objects; ``models`` are all who spend: the agent, and a user."""
 
     suite: Suite
     agent: Agent
     models: Sequence[Agent]
 
 
-@dataclass(frozen=True, slots=True)
-class SetUp:
-    """Suite and agent by name, and all that was said about them; can be sent elsewhere.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """Everything a run needs.
 
     Attributes
     ----------
+    agent, suite : str or object
+        Words such as ``openai:gpt-5`` and ``jsonl:tasks.jsonl``, or an agent and a suite. Ray
+        workers load them for themselves, so there they must be words.
+    attempts : int
+        Attempts at every task.
+    store : str or Store
+        A path, ``postgresql://...``, or an open store (which stays open).
+    tasks : tuple of str
+        Only these tasks, by id or by position from 0. All tasks if empty.
+    random_tasks : int, optional
+        Only so many tasks, drawn by ``seed``.
+    shard : Shard, optional
+        Only this part of the tasks.
+    jobs : int
+        Attempts at the same time.
+    max_steps, step_seconds, attempt_seconds
+        Limits of one attempt: turns (the suite's usual number if ``None``), seconds for one answer,
+        seconds in all (600 if ``None``).
+    name : str
+        Distinguishes runs that are otherwise the same.
     user : str, optional
         The agent that plays the user.
     tools : str
-        ``text``, or ``mcp`` for an endpoint of every attempt.
+        ``text``, or ``mcp`` for an MCP endpoint of every attempt.
+    canary : bool, optional
+        Whether conversations carry a reference by which a leak is detected; by default those of
+        suites made of conversations do, and prompts that are graded word for word do not.
+    stop_when : tuple of str
+        Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    only_missing : bool
+        Make attempts without a verdict again.
+    spending : Spending
+        Caps, rates and retries.
+    prices : PriceTable, optional
+        Prices of models; those that ship with passhat by default.
     judging : JudgingChoice, optional
-        How programs are judged; only suites of programs can be told.
+        How programs are judged; only for suites of programs.
     judges : int, optional
-        How many programs are judged at once; one per processor unless given.
+        How many programs are judged at once; one per processor by default.
+    settings : Settings
+        Options that only some suites use.
+    redact : Redactor
+        Removes secrets from everything that is stored.
     """
 
-    suite: str
-    agent: str
-    settings: Settings = field(default_factory=Settings)
+    agent: str | Agent
+    suite: str | Suite
+    attempts: int = 4
+    store: str | Store = DEFAULT_PATH
+    tasks: tuple[str, ...] = ()
+    random_tasks: int | None = None
+    shard: Shard | None = None
+    seed: int = 0
+    jobs: int = 8
+    max_steps: int | None = None
+    step_seconds: float = 60.0
+    attempt_seconds: float | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    name: str = ""
     user: str | None = None
     tools: str = "text"
+    canary: bool | None = None
+    stop_when: tuple[str, ...] = ()
+    only_missing: bool = False
+    spending: Spending = field(default_factory=Spending)
+    prices: PriceTable | None = None
     judging: JudgingChoice | None = None
     judges: int | None = None
-    spending: Spending = field(default_factory=Spending)
-    prices: PriceTable = field(default_factory=lambda: PriceTable({}))
+    settings: Settings = field(default_factory=Settings)
+    redact: Redactor = field(default_factory=lambda: Redactor(os.environ))
 
-    def loaded(self) -> Loaded:
-        """Load everything, put prices, rates and the user in place."""
-        suite, agent = load_suite(self.suite, self.settings), load_agent(self.agent)
+    def __post_init__(self) -> None:
+        for name in ("attempts", "jobs"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidValue(
+                    f"{name} must be a whole number of at least 1, not {value!r}.",
+                    hint="On the command line these are -n and --jobs.",
+                )
+        if self.tools not in ("text", "mcp"):
+            raise InvalidValue(f"tools must be 'text' or 'mcp', not {self.tools!r}.")
+        if self.shard is not None and self.stop_when:
+            raise InvalidValue(
+                "--stop-when looks at all tasks, and a shard sees only its own.",
+                hint="Let runners share one --store without --shard, or gate the merged store.",
+            )
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether another process can load the same suite and agent: both are words."""
+        return isinstance(self.suite, str) and isinstance(self.agent, str)
+
+    def load(self) -> Loaded:
+        """Load suite and agent; put prices, rates, the judge and the user in place."""
+        settings = replace(
+            self.settings,
+            user=self.user,
+            max_steps=self.max_steps,
+            attempt_seconds=self.attempt_seconds,
+            temperature=self.temperature,
+        )
+        suite = load_suite(self.suite, settings) if isinstance(self.suite, str) else self.suite
+        agent = load_agent(self.agent) if isinstance(self.agent, str) else self.agent
         self._choose_judge(suite)
         models = [agent]
-        takes_user = getattr(suite, "takes_user", False)  # and has been told already
+        takes_user = getattr(suite, "takes_user", False)  # its settings name the user already
         if self.user is not None and self.user != "scripted" and not takes_user:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
-        prepare(models, self.spending, self.prices)
+        prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":
             from passhat.runner.mcp_worlds import McpSuite
 
             suite = McpSuite(suite)
         return Loaded(suite, agent, models)
 
+    def plan(
+        self, loaded: Loaded | None = None, *, tell: Callable[[str], None] = silent
+    ) -> RunPlan:
+        """The plan for all chosen tasks, with the protocol that says what must match."""
+        loaded = loaded or self.load()
+        suite, agent = loaded.suite, loaded.agent
+        _check_pair(suite, agent)
+        chosen = choose_tasks(suite, self.tasks, self.random_tasks, self.seed)
+        limits = self._limits(suite)
+        protocol = getattr(suite, "protocol", None) or self._protocol(suite, agent, limits)
+        referenced = getattr(suite, "takes_reference", False)
+        return RunPlan(
+            suite=suite,
+            agent=agent,
+            record=RunRecord(agent.name, protocol, chosen, self.name, _selection(suite, chosen)),
+            tasks=chosen if self.shard is None else self.shard.of(chosen),
+            attempts=self.attempts,
+            limits=limits,
+            jobs=self.jobs,
+            seed=self.seed,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            redact=self.redact,
+            stop_when=self.stop_when,
+            canary=referenced if self.canary is None else self.canary,
+            tell=tell,
+        )
+
+    def _limits(self, suite: Suite) -> AttemptLimits:
+        steps = self.max_steps or int(getattr(suite, "max_steps", _MAX_STEPS))
+        return AttemptLimits(steps, self.step_seconds, self.attempt_seconds or 600.0)
+
+    def _protocol(self, suite: Suite, agent: Agent, limits: AttemptLimits) -> Protocol:
+        # What the agent's own word sets, and over it what the run sets.
+        given: dict[str, Scalar | None] = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "reference": self.canary,
+        }
+        own: Mapping[str, Scalar] = getattr(agent, "decoding", {})
+        decoding = {**own, **{name: value for name, value in given.items() if value is not None}}
+        return Protocol(
+            suite=suite.name,
+            suite_fingerprint=suite.fingerprint,
+            tests_fingerprint=suite.judge_fingerprint,
+            decoding=decoding,
+            max_steps=limits.max_steps,
+            step_seconds=limits.step_seconds,
+            attempt_seconds=limits.attempt_seconds,
+            user_simulator=getattr(suite, "user_simulator", None),
+            judge=getattr(suite, "judge", suite.name),
+        )
+
     def _choose_judge(self, suite: Suite) -> None:
-        """Tell a suite of programs how to judge them; the others have no use for it."""
+        """Pass the judging options to a suite of programs; refuse them for any other suite."""
         judge_with = getattr(suite, "judge_with", None)
         if judge_with is not None:
             judge_with(replace(self.judging or JudgingChoice(), jobs=self.judges))
@@ -79,3 +268,177 @@ class SetUp:
                 "limits of programs mean nothing there.",
                 hint="They go with code suites, as in -s code:ordercode.",
             )
+
+
+def choose_tasks(
+    suite: Suite, wanted: Sequence[str], drawn: int | None, seed: int
+) -> tuple[Task, ...]:
+    """All tasks, or some: by id, by position (a whole number, from 0), or drawn."""
+    by_id = {task.id: task for task in suite.tasks}
+    chosen = list(suite.tasks)
+    if wanted:
+        chosen = []
+        for word in wanted:
+            place = int(word) if word.isdigit() else -1
+            if word not in by_id and not 0 <= place < len(suite.tasks):
+                raise InvalidValue(
+                    f"{suite.name} has no task {word!r}.", hint=f"Tasks: {some(list(by_id), 8)}."
+                )
+            chosen.append(by_id.get(word) or suite.tasks[place])
+    if drawn is not None:
+        if not 1 <= drawn <= len(chosen):
+            raise InvalidValue(f"--random takes 1 to {len(chosen)} tasks here, not {drawn}.")
+        chosen = random.Random(seed).sample(chosen, drawn)
+    return tuple({task.id: task for task in chosen}.values())
+
+
+def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
+    """A digest that distinguishes a run of some tasks from one of all; empty for all."""
+    ids = sorted(task.id for task in chosen)
+    return "" if len(ids) == len(suite.tasks) else fingerprint(ids)
+
+
+def _check_pair(suite: Suite, agent: Agent) -> None:
+    """A suite that another harness runs brings its own agents; neither goes with anything else."""
+    needs, is_for = getattr(suite, "harness", ""), getattr(agent, "harness", "")
+    if needs == is_for:
+        return
+    if needs:
+        raise InvalidValue(
+            f"{suite.name} is run by {needs} itself, so {agent.name!r} cannot attempt it.",
+            hint=f"Name a model of {needs}, as in -a {needs}:PROVIDER/MODEL.",
+        )
+    raise InvalidValue(
+        f"{agent.name!r} is a model inside {is_for}, so it cannot attempt {suite.name}.",
+        hint=f"Give it a suite that {is_for} runs, as in -s {is_for}:tasks.py@my_task.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to.
+
+    Attributes
+    ----------
+    id : str
+        The run's id in the store.
+    store : str
+        Where the store is, without a password.
+    stored : StoredRun
+        The run as the store has it now, with earlier attempts.
+    plan : RunPlan
+        What was planned.
+    progress : Progress
+        What this call added.
+    stopped : bool
+        Whether somebody asked it to stop (Ctrl-C, a signal).
+    """
+
+    id: str
+    store: str
+    stored: StoredRun
+    plan: RunPlan
+    progress: Progress
+    stopped: bool = False
+
+    @property
+    def left(self) -> int:
+        """Planned attempts that were not made."""
+        return self.progress.total - self.progress.done
+
+
+Before = Callable[[RunPlan, Store, int], None]
+"""Called before the first attempt with the plan, the store, and how many claims were freed."""
+Engine = Callable[[RunPlan, Loaded], AbstractContextManager[Work | None]]
+"""Where attempts are made, if not in this process."""
+
+
+async def arun(
+    spec: RunSpec,
+    *,
+    progress: Seen | None = None,
+    tell: Callable[[str], None] = silent,
+    stop: Stop | None = None,
+    before: Before | None = None,
+    engine: Engine | None = None,
+) -> RunResult:
+    """Make every planned attempt that the store does not have, and return the stored run.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with every finished attempt and the counts so far.
+    tell : callable
+        Called with messages for the user, such as a store that cannot be reached.
+    stop : Stop, optional
+        Ask it to end the run early.
+    before : callable, optional
+        Called once before the first attempt, when nothing is spent yet.
+    engine : callable, optional
+        Gives the workers that make the attempts; this process makes them otherwise.
+    """
+    stop = stop or Stop()
+    loaded = spec.load()
+    plan = spec.plan(loaded, tell=tell)
+    with ExitStack() as stack:
+        store = spec.store
+        if isinstance(store, str):
+            store = stack.enter_context(open_store(store))
+        freed = store.release(plan.record.id, missing=spec.only_missing)
+        if before is not None:
+            before(plan, store, freed)
+        budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
+        plan = replace(plan, budget=budget)
+        # Ray workers are not started when there is nothing to make.
+        here = engine is None or not left_to_make(plan, store)
+        work = stack.enter_context(nullcontext() if here or not engine else engine(plan, loaded))
+        counts = await run_attempts(plan, store, stop, progress or _ignore, work)
+        stored = store.find(plan.record.id)
+        return RunResult(plan.record.id, store.path, stored, plan, counts, stop.asked)
+
+
+def run(
+    spec: RunSpec,
+    *,
+    progress: Seen | None = None,
+    tell: Callable[[str], None] = silent,
+    stop: Stop | None = None,
+) -> RunResult:
+    """:func:`arun` for callers without ``await``; also where an event loop runs (a notebook)."""
+
+    def work() -> RunResult:
+        return asyncio.run(arun(spec, progress=progress, tell=tell, stop=stop))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    return _in_thread(work)
+
+
+def _in_thread(work: Callable[[], RunResult]) -> RunResult:
+    """A second loop cannot run in the thread of the first one."""
+    results: list[RunResult] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name="passhat-run")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def left_to_make(plan: RunPlan, store: Store) -> int:
+    """How many attempts of the plan the store does not have yet."""
+    return store.made(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
+
+
+def _ignore(_record: object, _progress: Progress) -> None:
+    """No-op progress callback."""

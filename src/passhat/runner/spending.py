@@ -13,7 +13,7 @@ from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
-from passhat.runner.attempt import Limits
+from passhat.runner.attempt import AttemptLimits
 from passhat.runner.budget import Budget, Sum, Used
 from passhat.store import AttemptRecord, Store
 
@@ -93,7 +93,7 @@ def _check(agent: Agent, spending: Spending) -> None:
 
 
 def budget_for(
-    agents: Sequence[Agent], spending: Spending, limits: Limits, store: Store, run: str
+    agents: Sequence[Agent], spending: Spending, limits: AttemptLimits, store: Store, run: str
 ) -> Budget | None:
     """The cap of a run, with what the store has of it; ``None`` without a cap."""
     if not spending.is_capped:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from passhat.stats.outcomes import MissingReason
 
-__all__ = ["Clock", "Limits", "Watch"]
+__all__ = ["AttemptLimits", "Clock", "Watch"]
 
 _FINEST, _COARSEST = 0.005, 0.25
 _AGAIN_SECONDS = 1.0
@@ -23,7 +23,7 @@ busy with something else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AttemptLimits:
     """What one attempt may use: turns of the agent, seconds per turn, seconds in all."""
 
     max_steps: int = 30
@@ -39,7 +39,7 @@ class Clock:
         *("due", "paused", "whose"),
     )
 
-    def __init__(self, limits: Limits, task: asyncio.Task[object]) -> None:
+    def __init__(self, limits: AttemptLimits, task: asyncio.Task[object]) -> None:
         self._limits = limits
         self._task = task
         self._now = task.get_loop().time
@@ -131,7 +131,7 @@ class Clock:
 class Watch:
     """The clocks of all workers."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: AttemptLimits) -> None:
         self._limits = limits
         self._clocks: list[Clock] = []
         shortest = min(limits.step_seconds, limits.attempt_seconds)

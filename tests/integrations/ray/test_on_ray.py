@@ -23,7 +23,7 @@ import pytest
 from passhat.cli.exits import ExitCode
 from passhat.errors import EngineUnavailable, InvalidValue
 from passhat.integrations.ray.ray_runner import OnRay
-from passhat.runner.run_spec import SetUp
+from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Verdict
 from passhat.store import open_store
 from postgres_cluster import Cluster
@@ -215,7 +215,7 @@ def test_what_workers_cannot_load_is_told_before_anything_is_claimed(
 def test_a_suite_that_runs_itself_is_refused() -> None:
     itself: Any = SimpleNamespace(suite=SimpleNamespace(name="theirs", harness="inspect"))
     with pytest.raises(InvalidValue, match="theirs makes its attempts by itself"):
-        OnRay(itself, SetUp("inspect:x", "inspect:y"))
+        OnRay(itself, RunSpec(suite="inspect:x", agent="inspect:y"))
 
 
 def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
@@ -305,7 +305,7 @@ def test_a_head_that_is_too_busy_to_take_us_in_is_asked_again() -> None:
     plan: Any = SimpleNamespace(suite=SimpleNamespace())
     for failing, tries in ((3, 3), (9, 3)):
         asked.clear()
-        engine = OnRay(plan, SetUp("x", "y"), [plan], "auto")
+        engine = OnRay(plan, RunSpec(suite="x", agent="y"), [plan], "auto")
         engine._ray = SimpleNamespace(init=init, is_initialized=lambda: False)
         if failing > tries:
             with pytest.raises(EngineUnavailable, match="failure from server: Proxy failed"):

@@ -11,8 +11,8 @@ import pytest
 
 from passhat.integrations.ray.batch_channel import Post
 from passhat.integrations.ray.ray_worker import Job, Made, RayWorker
-from passhat.runner.run_spec import SetUp
-from passhat.runner.time_limits import Limits
+from passhat.runner.run_spec import RunSpec
+from passhat.runner.time_limits import AttemptLimits
 
 TASKS = tuple(f"t{i}" for i in range(5))
 
@@ -21,8 +21,8 @@ class _Here:
     """A worker of this process, called as one on Ray is; it can die."""
 
     def __init__(self, agent: str) -> None:
-        limits, set_up = Limits(), SetUp("jsonl:tasks.jsonl", f"python:some_agents:{agent}")
-        job = Job(set_up, "", "run", TASKS, 40, limits, 0, None, None, canary=False)
+        spec = RunSpec(suite="jsonl:tasks.jsonl", agent=f"python:some_agents:{agent}", attempts=40)
+        job = Job(spec, "", "run", TASKS, AttemptLimits(), canary=False)
         self._worker = RayWorker(job)
         self.calls = 0
         self._open: list[Future[Any]] = []

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from passhat.agents.a2a_wire import is_address
 from passhat.errors import PasshatError, shorten
-from passhat.runner import Limits
+from passhat.runner import AttemptLimits
 from passhat.suites import Suite, Task, load_suite
 
 __all__ = ["Assessment", "BadRequest", "Battle", "Rules", "is_greeting", "read_request"]
@@ -81,7 +81,7 @@ class Assessment:
     tasks: Sequence[Task]
     k: int
     attempts: int
-    limits: Limits = field(default_factory=Limits)
+    limits: AttemptLimits = field(default_factory=AttemptLimits)
     jobs: int = 8
     seed: int = 0
     temperature: float | None = None
@@ -197,7 +197,7 @@ def _configured(
     attempts = problems.number(config, "n", k, 1, 1_000)
     if attempts < k:
         problems.add(f"n should be at least k: {attempts} attempts cannot show k = {k}")
-    limits = Limits(
+    limits = AttemptLimits(
         problems.number(config, "max_steps", 30, 1, 1_000),
         problems.number(config, "step_timeout", 60.0, 0.1, 3_600),
         problems.number(config, "timeout", 600.0, 0.1, 86_400),

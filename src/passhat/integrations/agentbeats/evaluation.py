@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from passhat.agents import load_agent
 from passhat.integrations.agentbeats.assessments import Assessment
 from passhat.readers.store import run_from_store
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.view import Report, RunReport
 from passhat.runner import Progress, run_attempts
-from passhat.runner.plan import plan_run
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Stop
+from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import AttemptRecord, Store
 
@@ -52,18 +51,20 @@ async def evaluate(
     runs: dict[str, Run] = {}
     made: list[dict[str, object]] = []
     for role, url in asked.participants.items():
-        plan = plan_run(
-            asked.suite,
-            load_agent(f"a2a:{url}"),
+        plan = RunSpec(
+            agent=f"a2a:{url}",
+            suite=asked.suite,
             attempts=asked.attempts,
-            tasks=asked.tasks,
-            limits=asked.limits,
+            tasks=tuple(task.id for task in asked.tasks),
+            max_steps=asked.limits.max_steps,
+            step_seconds=asked.limits.step_seconds,
+            attempt_seconds=asked.limits.attempt_seconds,
             jobs=asked.jobs,
             seed=asked.seed,
             temperature=asked.temperature,
             name=f"{name} {role}",
             redact=redact,
-        )
+        ).plan()
         seen(
             f"{role}: {len(asked.tasks)} tasks of {asked.suite.name}, "
             f"{asked.attempts} attempts each, at {url}"

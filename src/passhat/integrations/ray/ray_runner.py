@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,8 +22,9 @@ from passhat.integrations.ray.ray_pool import RayCrew, connection_lost, line_of
 from passhat.integrations.ray.ray_worker import About, Job, RayWorker
 from passhat.runner.gatekeeping import Gatekeeper
 from passhat.runner.queues import Claims, Outbox
+from passhat.runner.redaction import Redactor
 from passhat.runner.run import RunPlan
-from passhat.runner.run_spec import SetUp
+from passhat.runner.run_spec import RunSpec
 
 __all__ = ["OnRay"]
 
@@ -41,8 +43,8 @@ class OnRay:
     ----------
     plan : RunPlan
         What is to be run.
-    set_up : SetUp
-        The same by name: each worker loads it for itself.
+    spec : RunSpec
+        The same as words: each worker loads suite and agent for itself.
     models : sequence of Agent
         Everybody in the plan who may spend.
     address : str
@@ -50,15 +52,21 @@ class OnRay:
     """
 
     def __init__(
-        self, plan: RunPlan, set_up: SetUp, models: Sequence[Agent] = (), address: str = ""
+        self, plan: RunPlan, spec: RunSpec, models: Sequence[Agent] = (), address: str = ""
     ) -> None:
         if hasattr(plan.suite, "harness"):
             raise InvalidValue(
                 f"{plan.suite.name} makes its attempts by itself, so Ray workers cannot make them.",
                 hint="Leave out --on; --jobs says how many it makes at once.",
             )
+        if not spec.is_portable:
+            raise InvalidValue(
+                "Ray workers load the agent and the suite by name, and an object was given.",
+                hint="Name them as on the command line: agent='python:MODULE:NAME'.",
+            )
         self._plan = plan
-        self._set_up = set_up
+        # Values of secrets stay on this machine; workers read their own environment.
+        self._spec = replace(spec, redact=Redactor(), store="")
         self._models = models or (plan.agent,)
         self._address = address
         self._remote = address.startswith("ray://")
@@ -157,15 +165,11 @@ class OnRay:
         processors = int(self._ray.cluster_resources().get("CPU", 0))
         count = max(1, min(plan.jobs, processors))
         job = Job(
-            self._set_up,
+            self._spec,
             folder="" if self._remote else str(Path.cwd()),
             run=plan.record.id,
             tasks=tuple(task.id for task in plan.record.tasks),
-            attempts=plan.attempts,
             limits=plan.limits,
-            seed=plan.seed,
-            temperature=plan.temperature,
-            top_p=plan.top_p,
             canary=plan.canary,
         )
         self._actors = self._hired(count, job)
@@ -213,8 +217,8 @@ class OnRay:
 
     def _cannot_load(self, why: str) -> EngineUnavailable:
         return EngineUnavailable(
-            f"a worker cannot load suite {self._set_up.suite!r} and agent "
-            f"{self._set_up.agent!r} ({why}).",
+            f"a worker cannot load suite {self._spec.suite!r} and agent "
+            f"{self._spec.agent!r} ({why}).",
             hint="The project's folder is brought along; packages it needs, and passhat, must be "
             "installed on every node.",
         )

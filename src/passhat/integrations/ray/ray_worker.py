@@ -23,8 +23,8 @@ from passhat.runner.budget import Account
 from passhat.runner.canaries import Canary
 from passhat.runner.gatekeeping import AccountElsewhere, Answer, Line, News, Question, Settled
 from passhat.runner.redaction import Redactor
-from passhat.runner.run_spec import Loaded, SetUp
-from passhat.runner.time_limits import Limits, Watch
+from passhat.runner.run_spec import Loaded, RunSpec
+from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Suite
 
@@ -36,21 +36,17 @@ _GATHER_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run as workers need to know it; suite and agent are names, not objects.
+    """A run as workers need to know it; suite and agent are words, not objects.
 
-    ``folder`` is where the names mean what they meant to the user; empty where Ray has brought the
-    project's files along.
+    ``folder`` is where the words mean what they meant to the user; empty where Ray has brought the
+    project's files along. ``tasks``, ``limits`` and ``canary`` are those of the plan.
     """
 
-    set_up: SetUp
+    spec: RunSpec
     folder: str
     run: str
     tasks: tuple[str, ...]
-    attempts: int
-    limits: Limits
-    seed: int
-    temperature: float | None
-    top_p: float | None
+    limits: AttemptLimits
     canary: bool
 
 
@@ -148,19 +144,21 @@ class RayWorker:
         self._redact = Redactor(os.environ)
         self._wrong = ""
         try:
-            self._loaded = self._load(job.set_up)
+            self._loaded = self._load(job.spec)
         except Exception as error:  # anything may be wrong with a user's module
             self._wrong = _described(error)
             return
         self._tasks = {task.id: task for task in self._loaded.suite.tasks}
-        canary = Canary(f"{job.run}/{job.seed}", job.tasks, job.attempts) if job.canary else None
+        canary = None
+        if job.canary:
+            canary = Canary(f"{job.run}/{job.spec.seed}", job.tasks, job.spec.attempts)
         self._attempter = Attempter(
             self._loaded.suite, self._loaded.agent, job.limits, self._redact, canary
         )
 
-    def _load(self, set_up: SetUp) -> Loaded:
+    def _load(self, spec: RunSpec) -> Loaded:
         # As many programs at once as this worker has processors.
-        loaded = replace(set_up, judges=1).loaded()
+        loaded = replace(spec, judges=1).load()
         self._line.share(loaded.models)
         return loaded
 
@@ -197,15 +195,13 @@ class RayWorker:
         return await self._tray.collected()
 
     async def _make(self, wanted: Sequence[tuple[str, int]]) -> Made:
-        clock = self._watch.clock()
+        clock, spec = self._watch.clock(), self._job.spec
         made = Made()
         try:
             for task, number in wanted:
-                seed = seed_of(self._job.seed, task, number)
+                seed = seed_of(spec.seed, task, number)
                 account = self._account(task, number)
-                info = AttemptInfo(
-                    task, number, seed, self._job.temperature, self._job.top_p, account
-                )
+                info = AttemptInfo(task, number, seed, spec.temperature, spec.top_p, account)
                 record = await self._attempter.attempt(self._tasks[task], info, clock)
                 made.records.append(record)
                 if isinstance(account, AccountElsewhere):
@@ -217,7 +213,7 @@ class RayWorker:
         return made
 
     def _account(self, task: str, number: int) -> Account:
-        if self._job.set_up.spending.is_capped:
+        if self._job.spec.spending.is_capped:
             return AccountElsewhere(self._line, (task, number))
         return Account()
 
