@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-fast test-deep lint bench docs screenshots clean
+.PHONY: help demo test test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
 
@@ -9,6 +9,7 @@ help:
 	@echo "make test-fast   the quick tests: no browser, database server, cluster or sandbox"
 	@echo "make test-deep   property tests with many new random examples; before a release"
 	@echo "make lint    ruff, mypy --strict and import-linter"
+	@echo "make lock    write requirements.lock again: versions and hashes that CI installs"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
 	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
 	@echo "make docs    write the generated parts of the documentation again"
@@ -39,6 +40,13 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Names, versions and hashes of everything `make test` installs, for every supported Python.
+lock:
+	@tools/setup dev
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/python -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --upgrade -o requirements.lock
 
 bench:
 	@tools/setup dev
