@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from measuring import machine, markdown, run_with_peers
-from passhat.agents import AttemptInfo
+from passhat.agents import Agent, AttemptInfo, Session
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
 from passhat.runner.run import Stop
@@ -33,7 +33,7 @@ SLOW_JOBS, SLOW_ATTEMPTS, SLOW_SECONDS = 1000, 20_000, 0.2
 INSPECT_SAMPLES, INSPECT_EPOCHS = 50, 10
 
 
-class Instant:
+class Instant(Agent, Session):
     """Answers at once, or after a while; nothing else."""
 
     name = "instant"
@@ -48,9 +48,6 @@ class Instant:
         if self._seconds:
             await asyncio.sleep(self._seconds)
         return "yes"
-
-    async def close(self) -> None:
-        return
 
 
 def measure() -> str:

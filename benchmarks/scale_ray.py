@@ -47,9 +47,9 @@ TASKS = 20
 
 SPIN = """
 import time
-from passhat.suites.base import Judgement, Task, Turn, fingerprint
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, fingerprint
 
-class Episode:
+class Spin(Episode):
     def open(self):
         return Turn("?")
     def reply(self, answer):
@@ -60,12 +60,12 @@ class Episode:
             sum(range(500))
         return Judgement.passed()
 
-class Suite:
+class SpinSuite(Suite):
     name = "spin"
     tasks = [Task(f"t{i}", "?") for i in range(50)]
     fingerprint = judge_fingerprint = fingerprint("spin")
     def episode(self, task, seed):
-        return Episode()
+        return Spin()
 
 async def answer(prompt):
     return "yes"
@@ -128,7 +128,7 @@ def ray_tables(small: bool) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]
 
 def _judge_of_50_ms(attempts: int, cluster: RayCluster) -> list[tuple[str, ...]]:
     """A judge that needs 50 ms of a processor, by the local runner and by Ray workers."""
-    spin = RunSpec(suite="python:spin:Suite", agent="python:spin:answer")
+    spin = RunSpec(suite="python:spin:SpinSuite", agent="python:spin:answer")
     local = _timed(spin, attempts // 50, 8).seconds
     two_local = _two_runners(attempts)
     one = _timed(spin, attempts // 50, 1, cluster).seconds
@@ -297,7 +297,7 @@ def _two_runners(attempts: int) -> float:
 def one_of_two(attempts: int, place: str) -> None:
     """One of the two runners: says when it is ready, and waits for the word."""
     plan = RunSpec(
-        suite="python:spin:Suite", agent="python:spin:answer", attempts=attempts // 50, jobs=2
+        suite="python:spin:SpinSuite", agent="python:spin:answer", attempts=attempts // 50, jobs=2
     ).plan()
     with open_store(place) as store:
         print("ready", flush=True)

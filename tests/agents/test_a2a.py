@@ -32,12 +32,12 @@ from passhat.runner.run_spec import RunSpec
 from passhat.runner.time_limits import Clock, Watch
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
-from passhat.suites.base import Judgement, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 Serving = Callable[[Callable[[str], Any]], str]
 
 
-class Counting:
+class Counting(Suite):
     """Three words said in one conversation; each answer must count exactly those."""
 
     name = "counting"
@@ -48,7 +48,7 @@ class Counting:
         return CountingEpisode()
 
 
-class CountingEpisode:
+class CountingEpisode(Episode):
     def __init__(self) -> None:
         self.answers: list[str] = []
 

@@ -63,17 +63,16 @@ def test_a_suite_that_changed_is_pointed_out_before_anything_is_made(
 
 
 PRICED = """
-from types import SimpleNamespace
+from passhat.agents import Agent, Session
+from passhat.agents.prices import Price
 
-class Priced:
+class Priced(Agent, Session):
     name = "priced"
-    price = SimpleNamespace(input=1.0, output=10.0)
+    price = Price(input=1.0, output=10.0)
     async def session(self, attempt):
         return self
     async def answer(self, turn):
         return "yes"
-    async def close(self):
-        return
 """
 
 

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-from passhat.agents import AttemptInfo
+from passhat.agents import Agent, AttemptInfo, Session
 from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
 from passhat.runner.run_spec import RunSpec
 from passhat.store import AttemptRecord, open_store
@@ -30,7 +30,7 @@ SMALLEST_PIPE = 4096
 SIGN = b"." * (SMALLEST_PIPE // AHEAD)
 
 
-class Slow:
+class Slow(Agent, Session):
     """Answers after a few milliseconds."""
 
     name = "slow"
@@ -41,9 +41,6 @@ class Slow:
     async def answer(self, _turn: Turn) -> str:
         await asyncio.sleep(0.004)
         return "yes"
-
-    async def close(self) -> None:
-        return
 
 
 def plan() -> RunPlan:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from passhat.agents import AttemptInfo
+from passhat.agents import Agent, AttemptInfo, Session
 from passhat.runner import run as running
 from passhat.runner.run import Progress, RunPlan, Stop, run_attempts, silent
 from passhat.runner.run_spec import RunSpec
@@ -27,7 +27,7 @@ from passhat.suites.base import Turn
 Passhat = Callable[..., Any]
 
 
-class Asked:
+class Asked(Agent, Session):
     """An agent that does what it is given for every question."""
 
     name = "asked"
@@ -40,9 +40,6 @@ class Asked:
 
     async def answer(self, _turn: Turn) -> str:
         return str(await self._answer())
-
-    async def close(self) -> None:
-        return
 
 
 async def _yes() -> str:

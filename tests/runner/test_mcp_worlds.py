@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from passhat.agents.base import AttemptInfo
+from passhat.agents.base import Agent, AttemptInfo, Session
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner import run_attempts
 from passhat.runner.mcp_worlds import McpSuite
@@ -21,7 +21,7 @@ from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
-from passhat.suites.base import Judgement, Suite, Task, ToolSpec, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn
 from passhat.suites.orderdesk.calls import read_call
 
 Calls = list[tuple[str, dict[str, object]]]
@@ -33,7 +33,7 @@ SOLVED: Calls = [
 WORDS = "The order is cancelled and you get 48.00 back. Anything else?"
 
 
-class McpAgent:
+class McpAgent(Agent):
     """Calls tools by MCP, then says one sentence to the user, again and again."""
 
     name = "test:mcp"
@@ -50,7 +50,7 @@ class McpAgent:
         return McpSession(self)
 
 
-class McpSession:
+class McpSession(Session):
     def __init__(self, agent: McpAgent) -> None:
         self.agent = agent
         self.begun = False
@@ -66,9 +66,6 @@ class McpSession:
                 for name, arguments in self.agent.calls:
                     self.agent.results.append(await client.call_tool(name, arguments))
         return self.agent.words
-
-    async def close(self) -> None:
-        return
 
 
 def attempted(
@@ -181,7 +178,7 @@ def test_a_suite_without_tools_is_refused(tmp_path: Path) -> None:
         McpSuite(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"))
 
 
-class Lamp:
+class Lamp(Suite):
     """A suite of one's own, in the fewest lines: a lamp that is to be switched on."""
 
     name = "lamp"
@@ -195,7 +192,7 @@ class Lamp:
         return SlowLampEpisode(self) if self.slow_world else LampEpisode(self)
 
 
-class LampEpisode:
+class LampEpisode(Episode):
     def __init__(self, suite: Lamp) -> None:
         self.suite = suite
         self.on = False
@@ -261,12 +258,10 @@ def test_a_world_that_breaks_under_a_call_is_not_the_agents_fault(tmp_path: Path
     assert [one.is_error for one in agent.results] == [True, True]
 
 
-def test_a_suite_that_turns_out_to_have_no_tools_stops_the_run(tmp_path: Path) -> None:
-    """One that has to be waited for is not known before."""
-    with pytest.raises(InvalidValue, match="no tools"):
-        McpSuite(Lamp(tools=False))
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_suite_that_turns_out_to_have_no_tools_stops_the_run(tmp_path: Path, slow: bool) -> None:
     with pytest.raises(RunStopped, match="lamp has no tools"):
-        attempted(McpAgent([]), tmp_path, Lamp(slow=True, tools=False))
+        attempted(McpAgent([]), tmp_path, Lamp(slow=slow, tools=False))
 
 
 def test_from_the_command_line(passhat: Any, tmp_path: Path) -> None:

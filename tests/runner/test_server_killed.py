@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from passhat.agents import AttemptInfo
+from passhat.agents import Agent, AttemptInfo, Session
 from passhat.runner.run import Progress, Stop, run_attempts
 from passhat.runner.run_spec import RunSpec
 from passhat.store import AttemptRecord, open_store
@@ -18,7 +18,7 @@ from passhat.suites.base import Turn
 from postgres_cluster import Cluster
 
 
-class Counting:
+class Counting(Agent, Session):
     """Answers after a moment, and counts how often each attempt was made."""
 
     name = "counting"
@@ -33,9 +33,6 @@ class Counting:
     async def answer(self, _turn: Turn) -> str:
         await asyncio.sleep(0.01)
         return "yes"
-
-    async def close(self) -> None:
-        return
 
 
 @pytest.mark.usefixtures("folder")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from passhat.agents.base import AttemptInfo
+from passhat.agents.base import Agent, AttemptInfo, Session
 from passhat.runner.attempt import Attempter, AttemptLimits
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch
+from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptRecord
-from passhat.suites.base import Judgement, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 TASK = Task("t", "?")
 LIMITS = AttemptLimits(max_steps=3, step_seconds=0.1, attempt_seconds=0.5)
 
 
-class _World:
+class _World(Suite):
     """Is slow in one of its parts."""
 
     name = "slow"
@@ -31,9 +30,14 @@ class _World:
         if part == self._part:
             await asyncio.Event().wait()
 
-    async def episode(self, *_: object) -> _World:
+    async def episode(self, task: Task, seed: int) -> _Episode:  # noqa: ARG002
         await self._wait("episode")
-        return self
+        return _Episode(self)
+
+
+class _Episode(Episode):
+    def __init__(self, world: _World) -> None:
+        self._wait = world._wait
 
     def open(self) -> Turn:
         return Turn("?")
@@ -46,17 +50,24 @@ class _World:
         return Judgement.passed()
 
 
-async def _session(world: _World) -> Any:
-    async def answer(_: Turn) -> str:
-        await world._wait("agent")
+class _Agent(Agent):
+    def __init__(self, world: _World) -> None:
+        self._world = world
+
+    async def session(self, _attempt: AttemptInfo) -> _Session:
+        return _Session(self._world)
+
+
+class _Session(Session):
+    def __init__(self, world: _World) -> None:
+        self._world = world
+
+    async def answer(self, _turn: Turn) -> str:
+        await self._world._wait("agent")
         return "!"
 
-    async def close() -> None: ...
 
-    return SimpleNamespace(answer=answer, close=close)
-
-
-async def _attempted(world: Any, agent: Any) -> AttemptRecord:
+async def _attempted(world: Suite, agent: Agent) -> AttemptRecord:
     watch = Watch(LIMITS)
     watching = asyncio.create_task(watch.keep())
     made = await Attempter(world, agent, LIMITS, Redactor()).attempt(
@@ -77,16 +88,14 @@ async def _attempted(world: Any, agent: Any) -> AttemptRecord:
     ],
 )
 def test_a_delay_is_blamed_on_whoever_had_the_floor(part: str, why: str) -> None:
-    world: Any = _World(part)
-    agent: Any = SimpleNamespace(name="agent", session=lambda _: _session(world))
-    made = asyncio.run(_attempted(world, agent))
+    world = _World(part)
+    made = asyncio.run(_attempted(world, _Agent(world)))
     assert made.judgement.why == why
 
 
 def test_a_suite_says_whose_delay_it_is() -> None:
-    world: Any = _World("reply")
-    world.slow = "user_error"
-    agent: Any = SimpleNamespace(name="agent", session=lambda _: _session(world))
-    made = asyncio.run(_attempted(world, agent))
+    world = _World("reply")
+    world.slow_reason = MissingReason.USER_ERROR
+    made = asyncio.run(_attempted(world, _Agent(world)))
     assert made.judgement.why == "user_error"
     assert "not from the agent" in made.judgement.detail

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.agents import AttemptInfo, Usage
+from passhat.agents import Agent, AttemptInfo, Session, Usage
 from passhat.runner import run_attempts
 from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
@@ -15,7 +15,7 @@ from passhat.store import open_store
 from passhat.suites.base import Turn
 
 
-class Frugal:
+class Frugal(Agent):
     """An agent of somebody's own; its sessions say what they used."""
 
     name = "frugal"
@@ -28,7 +28,7 @@ class Frugal:
         self.closed += 1
 
 
-class _FrugalSession:
+class _FrugalSession(Session):
     def __init__(self, number: int) -> None:
         # Of the second attempt the money is not known, and nothing of the third.
         known = {1: Usage(30, 0.25), 2: Usage(40, None)}
@@ -37,9 +37,6 @@ class _FrugalSession:
 
     async def answer(self, turn: Turn) -> str:
         return "yes" if turn.said == turn.text else "no"
-
-    async def close(self) -> None:
-        return
 
 
 @pytest.mark.usefixtures("folder")

@@ -95,5 +95,5 @@ def test_a_suite_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [task.id for task in load_suite("python:own_suite:suite").tasks] == ["a"]
-    with pytest.raises(PasshatError, match="is no suite: it has no 'name'"):
+    with pytest.raises(PasshatError, match="is not a Suite: it is a NoneType"):
         load_suite("python:own_suite:SUITE")

@@ -1,4 +1,4 @@
-"""Who attempts: one small protocol, and the kinds of agent that speak it."""
+"""Agents: the contract, and the kinds that come with passhat."""
 
 from passhat.agents.base import (
     Agent,
@@ -9,7 +9,7 @@ from passhat.agents.base import (
     Session,
     Usage,
 )
-from passhat.agents.registry import load_agent
+from passhat.agents.registry import as_agent, load_agent
 
 __all__ = [
     "Agent",
@@ -19,5 +19,6 @@ __all__ = [
     "ProviderFault",
     "Session",
     "Usage",
+    "as_agent",
     "load_agent",
 ]

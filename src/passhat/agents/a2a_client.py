@@ -28,7 +28,7 @@ from passhat.agents.a2a_wire import (
     theirs,
     unreachable,
 )
-from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, MissingExtra, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
@@ -43,7 +43,7 @@ __all__ = ["A2AAgent"]
 _CARD_SECONDS = 5.0
 
 
-class A2AAgent:
+class A2AAgent(Agent):
     """An agent behind an A2A endpoint: a2a:http://localhost:9210; protocol versions 1.0 and 0.3."""
 
     def __init__(
@@ -172,7 +172,7 @@ class A2AAgent:
         return card
 
 
-class _A2ASession:
+class _A2ASession(Session):
     """One attempt's conversation."""
 
     def __init__(self, agent: A2AAgent, client: Client, cancelling: Cancelling) -> None:

@@ -1,19 +1,25 @@
-"""What an agent is to the runner: a session for every attempt, turns exchanged, then closed.
+"""The contract of agents: a fresh :class:`Session` per attempt that answers turn by turn.
 
-A session that knows what it uses says so on the attempt's :class:`Meter`, before and after every
-call that costs something. Others may simply have a ``usage``. An agent that holds something open
-for all its sessions may have ``async def close()``; the runner calls it once at the end.
+Derive from :class:`Agent` and :class:`Session`; every hook has a default except ``Agent.session``
+and ``Session.answer``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from passhat._plugins import Contract, not_written
+from passhat.protocol import Scalar
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
+
+if TYPE_CHECKING:
+    from passhat.agents.prices import Price
 
 __all__ = [
     "Agent",
@@ -122,29 +128,66 @@ class AgentFault(Exception):
 
 
 class ProviderFault(WorldFault):
-    """Whoever runs the model could not serve us: the attempt is missing, not failed."""
+    """The model's provider could not serve the call: the attempt is missing, not failed."""
 
 
-class Session(Protocol):
-    """One attempt's conversation; nothing of it outlives ``close``."""
+class Session(Contract):
+    """One attempt's conversation; nothing of it outlives ``close``.
 
-    async def answer(self, turn: Turn) -> str:
-        """The agent's answer. May raise AgentFault; anything else it raises is an exception."""
-
-    async def close(self) -> None:
-        """End it, whatever state it is in. Must not wait for the agent."""
-
-
-class Agent(Protocol):
-    """What is being evaluated.
-
-    An agent may have ``async check()``, called once before the first attempt: what it raises ends
-    the run before it begins. One that holds something open for a whole run may have
-    ``async close()``, called when the run ends.
+    Attributes
+    ----------
+    usage : Usage, optional
+        What the attempt used, for a session that does not write to the attempt's
+        :class:`Meter` itself. Read once, when the conversation is over.
     """
 
-    @property
-    def name(self) -> str: ...
+    required_hooks: ClassVar[tuple[str, ...]] = ("answer",)
+    usage: Usage | None = None
 
-    async def session(self, attempt: AttemptInfo) -> Session:
-        """A new conversation that knows nothing of any earlier one."""
+    async def answer(self, turn: Turn) -> str:  # noqa: ARG002
+        """Return the agent's answer to a turn. Required.
+
+        Raise :class:`AgentFault` to fail the attempt with a category, :class:`ProviderFault` to
+        make it missing. Any other exception fails the attempt as ``exception``.
+        """
+        raise not_written(self, "answer")
+
+    async def close(self) -> None:
+        """End the conversation, whatever state it is in. Must not wait for the agent."""
+
+
+class Agent(Contract):
+    """What is evaluated: makes one :class:`Session` per attempt.
+
+    Attributes
+    ----------
+    name : str
+        Part of the run's identity. The class name by default; an agent loaded by a word such as
+        ``python:my_agents:Clerk`` gets that word unless the class sets its own name.
+    decoding : mapping
+        Settings that the agent sends to its model; part of the protocol.
+    harness : str
+        The name of another harness whose models this agent stands for, such as ``inspect``.
+    price : Price, optional
+        Dollars per million tokens, where the agent knows it: the cost is then estimated before
+        the run.
+    """
+
+    required_hooks: ClassVar[tuple[str, ...]] = ("session",)
+    decoding: Mapping[str, Scalar] = MappingProxyType({})
+    harness: str = ""
+    price: Price | None = None
+
+    @cached_property
+    def name(self) -> str:
+        return type(self).__name__
+
+    async def session(self, attempt: AttemptInfo) -> Session:  # noqa: ARG002
+        """Return a new conversation that knows nothing of any earlier one. Required."""
+        raise not_written(self, "session")
+
+    async def check(self) -> None:
+        """Called once before the first attempt: what it raises ends the run before it begins."""
+
+    async def close(self) -> None:
+        """Called once when the run ends, to give back what all sessions share."""

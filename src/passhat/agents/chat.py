@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
-from passhat.agents.base import AttemptInfo, Meter, Usage
+from passhat.agents.base import Agent, AttemptInfo, Meter, Session, Usage
 from passhat.agents.prices import Price, TokenCount
 from passhat.agents.providers import Provider
 from passhat.errors import InvalidValue, MissingExtra
@@ -81,7 +81,7 @@ class Request:
     seed: int
 
 
-class ChatAgent(ABC):
+class ChatAgent(Agent, ABC):
     """A model behind an API: ``KIND:MODEL[@BASE_URL][?top_p=0.9&max_output_tokens=1000]``."""
 
     kind: ClassVar[str]
@@ -169,7 +169,7 @@ class ChatAgent(ABC):
         return Usage(count.all, None if self.price is None else self.price.of(count))
 
 
-class _ChatSession:
+class _ChatSession(Session):
     """One conversation with the model."""
 
     def __init__(self, agent: ChatAgent, settings: Mapping[str, Any], attempt: AttemptInfo) -> None:
@@ -197,9 +197,6 @@ class _ChatSession:
                 return self._spoken(reply.text)
         # Several calls at once are handed on one by one, in the order the model wrote them.
         return _written(self._open_calls[0])
-
-    async def close(self) -> None:
-        return
 
     def _request(self) -> Request:
         return Request(

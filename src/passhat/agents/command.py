@@ -15,7 +15,7 @@ import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
 from contextlib import suppress
 
-from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
@@ -25,7 +25,7 @@ __all__ = ["CommandAgent"]
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
-class CommandAgent:
+class CommandAgent(Agent):
     """A program as an agent."""
 
     def __init__(self, command: str) -> None:
@@ -51,7 +51,7 @@ class CommandAgent:
         return _CommandSession(Process(pipes, streams, loop), pipes, attempt)
 
 
-class _CommandSession:
+class _CommandSession(Session):
     def __init__(
         self, process: Process, pipes: asyncio.SubprocessTransport, attempt: AttemptInfo
     ) -> None:

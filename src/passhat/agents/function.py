@@ -14,29 +14,60 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from passhat.agents.base import AgentFault, AttemptInfo
+from passhat._plugins import check_instance
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 from passhat.suites.graders import load_object
 
-__all__ = ["FunctionAgent"]
+__all__ = ["FunctionAgent", "agent_from_object", "python_agent"]
 
 _OFFERED = ("task", "seed", "temperature", "top_p")
 
 
-class FunctionAgent:
-    """A Python function or class as an agent."""
+def python_agent(path: str) -> Agent:
+    """A Python function, class or Agent: python:MODULE:NAME, as in python:my_agent:answer."""
+    return agent_from_object(load_object(path), f"python:{path}")
 
-    def __init__(self, path: str) -> None:
-        self.name = f"python:{path}"
-        self._made = load_object(path)
+
+def agent_from_object(thing: object, name: str = "") -> Agent:
+    """An agent from a function, a class whose instances can be called, or an Agent.
+
+    ``name`` is used where the agent has no name of its own.
+    """
+    if isinstance(thing, type) and issubclass(thing, Agent):
+        thing = thing()
+    if isinstance(thing, Agent):
+        check_instance(thing, Agent, name or thing.name)
+        if name and thing.name == type(thing).__name__:
+            thing.name = name
+        return thing
+    # Every class can be called; its instances only if it has a __call__ of its own.
+    if not callable(thing) or (
+        isinstance(thing, type) and not any("__call__" in vars(kind) for kind in thing.__mro__)
+    ):
+        check_instance(thing, Agent, name or repr(thing))
+    return FunctionAgent(thing, name)  # type: ignore[arg-type]
+
+
+class FunctionAgent(Agent):
+    """A Python function as an agent, or a class that is instantiated for every attempt."""
+
+    def __init__(self, function: Callable[..., Any], name: str = "") -> None:
+        self._function = function
+        if inspect.isroutine(function):
+            own = f"{function.__module__}:{function.__qualname__}"
+        else:
+            kind = function if inspect.isclass(function) else type(function)
+            own = f"{kind.__module__}:{kind.__qualname__}"
+        self.name = name or f"python:{own}"
 
     async def session(self, attempt: AttemptInfo) -> _FunctionSession:
-        function = self._made() if inspect.isclass(self._made) else self._made
-        return _FunctionSession(function, attempt)  # type: ignore[arg-type]
+        function: Any = self._function() if inspect.isclass(self._function) else self._function
+        return _FunctionSession(function, attempt)
 
 
-class _FunctionSession:
+class _FunctionSession(Session):
     def __init__(self, function: Callable[..., Any], attempt: AttemptInfo) -> None:
         self._function = function
         accepted = inspect.signature(function).parameters
@@ -57,9 +88,6 @@ class _FunctionSession:
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
         return answer
-
-    async def close(self) -> None:
-        return
 
 
 async def _in_daemon_thread(work: Callable[[], Any]) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import cast
 
+from passhat._plugins import check_instance
 from passhat.agents.base import Agent
 from passhat.errors import InvalidValue
 
-__all__ = ["GROUP", "agent_kinds", "load_agent"]
+__all__ = ["GROUP", "agent_kinds", "as_agent", "load_agent"]
 
 GROUP = "passhat.agents"
 
@@ -21,6 +22,21 @@ def agent_kinds() -> dict[str, str]:
     }
 
 
+def as_agent(agent: Agent | Callable[..., object] | str) -> Agent:
+    """An agent from what a user gives: an Agent, a function, a class, or a word for load_agent.
+
+    Raises
+    ------
+    InvalidValue
+        It is none of these.
+    """
+    from passhat.agents.function import agent_from_object
+
+    if isinstance(agent, str):
+        return load_agent(agent)
+    return agent_from_object(agent)
+
+
 def load_agent(word: str) -> Agent:
     """The agent that a word such as ``command:./agent`` names."""
     kind, sign, rest = word.partition(":")
@@ -30,4 +46,7 @@ def load_agent(word: str) -> Agent:
             f"{word!r} is not an agent.",
             hint=f"Kinds of agent: {', '.join(sorted(makers))}; as in python:my_module:answer.",
         )
-    return cast("Agent", makers[kind].load()(rest))
+    agent = makers[kind].load()(rest)
+    check_instance(agent, Agent, f"the agent {word}")
+    assert isinstance(agent, Agent)
+    return agent

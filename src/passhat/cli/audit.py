@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,7 @@ from passhat.errors import InvalidValue, ReadError
 
 if TYPE_CHECKING:
     from passhat.judging.audit import Audited
-    from passhat.store import Store
+    from passhat.store import Ended, Store, StoredJudgement
 
 __all__ = ["audit_run"]
 
@@ -76,14 +76,14 @@ def audited_in_store(store: Store, run: str) -> list[Audited]:
     return found
 
 
-def _words(ended: Any) -> tuple[Any, bool | None]:
-    """The judge's last word on an attempt, and a person's, if there is one."""
+def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
+    """The judge's latest judgement of an attempt, and whether a person passed it."""
     from passhat.stats.outcomes import Verdict
+    from passhat.store import JudgementSource
 
-    said = getattr(ended, "said", ()) or (ended,)
-    people = [one for one in said if str(getattr(one, "source", "judge")) == "human"]
-    judge = next(one for one in reversed(said) if one not in people)
-    return judge, (people[-1].verdict is Verdict.PASSED) if people else None
+    human = [entry for entry in ended.said if entry.source is JudgementSource.HUMAN]
+    judge = next(entry for entry in reversed(ended.said) if entry not in human)
+    return judge, (human[-1].verdict is Verdict.PASSED) if human else None
 
 
 def audited_in_results(path: str) -> list[Audited]:

@@ -49,7 +49,7 @@ def _price_per_call(agent: Agent) -> Range | None:
     """What a call may cost, for an agent that knows its ``price`` in dollars per million tokens."""
     from passhat.runner.preview import Range
 
-    price = getattr(agent, "price", None)
+    price = agent.price
     if price is None:
         return None
     low, high = (

@@ -233,7 +233,7 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
         scorer: str | None,
         **options: Any,
     ) -> Any:
-        from passhat.suites.settings import Settings
+        from passhat.suites.base import Settings
 
         return function(*arguments, asked=Settings(tau2, tau2_python, scorer=scorer), **options)
 

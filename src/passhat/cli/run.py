@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passhat.runner.run import Work
     from passhat.runner.run_spec import Loaded, RunResult, RunSpec
     from passhat.store import Store
-    from passhat.suites.settings import Settings
+    from passhat.suites.base import Settings
 
 __all__ = ["command", "import_from_here", "store_option"]
 

@@ -10,7 +10,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import suite_options
 
 if TYPE_CHECKING:
-    from passhat.suites.settings import Settings
+    from passhat.suites.base import Settings
 
 
 @click.command("tasks")

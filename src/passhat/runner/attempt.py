@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, cast
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session, Usage
-from passhat.errors import RunStopped
+from passhat._plugins import Contract, check_instance
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import AttemptLimits, Clock
@@ -19,7 +20,7 @@ from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 
-__all__ = ["AttemptLimits", "Attempter", "seed_of", "settled"]
+__all__ = ["AttemptLimits", "Attempter", "awaited", "seed_of", "settled"]
 
 T = TypeVar("T")
 
@@ -110,30 +111,24 @@ class Attempter:
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""
         episode = await self._ours(made, self.suite.episode, task, made.info.seed)
-        report_calls = getattr(episode, "report_calls", None)
-        if report_calls is not None:
-            report_calls(partial(self._called, made))
-        join = getattr(episode, "join", None)
-        if join is not None:
-            join(made.info)  # a world with a model in it uses this attempt's meter
+        _checked(episode, Episode, f"the episode of {self.suite.name}")
+        episode.report_calls(partial(self._called, made))
+        episode.join(made.info)
         try:
             made.clock.next_step()  # starting the agent counts towards its first step
             session = await _started(self.agent, made)
             try:
                 await self._conversation(episode, session, made)
             finally:
-                usage = getattr(session, "usage", None)
-                if isinstance(usage, Usage):
-                    made.info.meter.settle(usage)
-                await session.close()
+                if session.usage is not None:
+                    made.info.meter.settle(session.usage)
+                await awaited(session.close())
             made.clock.judging()
             return await _judged(episode, made)
         finally:
             # A suite may know better than the letters which answers are the same.
-            made.answer_hash = getattr(episode, "answer_hash", "")
-            close = getattr(episode, "close", None)
-            if close is not None:
-                await settled(close())
+            made.answer_hash = episode.answer_hash
+            await settled(episode.close())
 
     async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
         turn: Turn | None = await self._ours(made, episode.open)
@@ -154,7 +149,7 @@ class Attempter:
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
-            answer = await session.answer(turn)
+            answer = await awaited(session.answer(turn))
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -171,9 +166,7 @@ class Attempter:
             # Asking the abstract class would be slower, and this is asked several times an attempt.
             if not hasattr(value, "__await__"):
                 return value
-            # A suite with a user says that a delay is theirs.
-            slow = getattr(self.suite, "slow", MissingReason.INFRASTRUCTURE)
-            made.clock.next_reply(slow)
+            made.clock.next_reply(self.suite.slow_reason)
             return await cast("Awaitable[T]", value)
         except (WorldFault, RunStopped):
             raise
@@ -193,7 +186,7 @@ async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            return await agent.session(made.info)
+            session = await awaited(agent.session(made.info))
         except OSError as error:
             if left == 0:
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
@@ -203,6 +196,19 @@ async def _started(agent: Agent, made: _Made) -> Session:
             raise
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
+        else:
+            return _checked(session, Session, f"the session of {agent.name}")
+    raise AssertionError("unreachable")
+
+
+def _checked(made: T, contract: type[Contract], where: str) -> T:
+    """Stop the run if a plug-in returned something that the runner cannot use."""
+    if isinstance(made, contract):
+        return made
+    try:
+        check_instance(made, contract, where)
+    except InvalidValue as error:
+        raise RunStopped(error.message, hint=error.hint) from None
     raise AssertionError("unreachable")
 
 
@@ -211,6 +217,8 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     for left in reversed(range(_JUDGE_TRIES)):
         try:
             return await settled(episode.judge())
+        except RunStopped:
+            raise
         except Exception as error:
             if left == 0:
                 raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
@@ -221,6 +229,11 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
 async def settled(value: T | Awaitable[T]) -> T:
     """The value itself: a suite that has to wait for something answers with an awaitable."""
     return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
+
+
+async def awaited(value: Awaitable[T]) -> T:
+    """The result of a hook that is declared async; a plain method is accepted as well."""
+    return await value if hasattr(value, "__await__") else cast("T", value)
 
 
 def _digest(text: str) -> str:

@@ -13,27 +13,31 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from inspect import iscoroutinefunction
-from typing import Any
+from functools import cached_property
 
 from passhat.errors import InvalidValue, MissingExtra, RunStopped
 from passhat.runner.attempt import settled
 from passhat.runner.mcp_endpoints import Called, endpoints
 from passhat.runner.serving import Listening
-from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn, fingerprint
+from passhat.suites.base import (
+    CallReport,
+    Episode,
+    Judgement,
+    Suite,
+    Task,
+    ToolSpec,
+    Turn,
+    fingerprint,
+)
 from passhat.suites.orderdesk.calls import RESPOND, write_call
 
 __all__ = ["McpSuite"]
 
 _TAKEN_FOR_A_CALL = ("<json>", "```", "{")
-_PASSED_ON = ("user_simulator", "takes_reference", "slow", "max_steps")
-"""What a suite may say about itself that holds for its tools by MCP as well."""
 _NO_TOOLS = "Its first turn should name them, as those of orderdesk/retail and tau2:retail do."
 
-Report = Callable[[str, str], bool]
 
-
-class McpSuite:
+class McpSuite(Suite):
     """A suite whose tools are reached by MCP; tasks, users and judge stay as they are."""
 
     def __init__(self, suite: Suite) -> None:
@@ -41,26 +45,27 @@ class McpSuite:
             import mcp.server  # noqa: F401 - the extra is there, or the user learns it now
         except ImportError:
             raise MissingExtra("--tools mcp", extra="mcp") from None
-        if hasattr(suite, "harness") or _is_known_to_have_none(suite):
+        if suite.harness or suite.has_tools is False:
             raise InvalidValue(_without_tools(suite.name), hint=_NO_TOOLS)
         self._suite = suite
         self.name = f"{suite.name}+mcp"
-        for said in _PASSED_ON:
-            if hasattr(suite, said):
-                setattr(self, said, getattr(suite, said))
+        self.max_steps = suite.max_steps
+        self.slow_reason = suite.slow_reason
+        self.takes_reference = suite.takes_reference
+        self.user_simulator = suite.user_simulator
         self._worlds: dict[str, McpEpisode] = {}
         self._listening: Listening | None = None
         self._starting = asyncio.Lock()
 
-    @property
+    @cached_property
     def tasks(self) -> Sequence[Task]:
         return self._suite.tasks
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return fingerprint([self._suite.fingerprint, "tools by mcp"])
 
-    @property
+    @cached_property
     def judge_fingerprint(self) -> str:
         return self._suite.judge_fingerprint
 
@@ -86,10 +91,10 @@ class McpSuite:
         self._starting = asyncio.Lock()
         if listening is not None:
             await listening.close()
-        await _closed(self._suite)
+        await settled(self._suite.close())
 
 
-class McpEpisode:
+class McpEpisode(Episode):
     """One attempt: the conversation with the user here, the tools at an endpoint."""
 
     def __init__(self, world: Episode, suite: str, url: str, forget: Callable[[], object]) -> None:
@@ -97,7 +102,7 @@ class McpEpisode:
         self._suite = suite
         self._url = url
         self._forget = forget
-        self._report: Report = lambda _call, _result: True
+        self._report: CallReport = lambda _call, _result: True
         self._steps_left = True
         self._over = False
         self._broke: Exception | None = None
@@ -105,14 +110,12 @@ class McpEpisode:
         self._under_way: set[asyncio.Task[Called]] = set()
         self.tools: Mapping[str, ToolSpec] = {}
 
-    def report_calls(self, report: Report) -> None:
+    def report_calls(self, report: CallReport) -> None:
         self._report = report
 
     def join(self, attempt: object) -> None:
         """A user who is played by a model belongs to an attempt."""
-        join = getattr(self._world, "join", None)
-        if join is not None:
-            join(attempt)
+        self._world.join(attempt)
 
     async def open(self) -> Turn | None:
         turn: Turn | None = await settled(self._world.open())
@@ -150,7 +153,7 @@ class McpEpisode:
         self._forget()
         for call in self._under_way:
             call.cancel()
-        await _closed(self._world)
+        await settled(self._world.close())
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> Called:
         """Call a tool on the agent's behalf, while it has steps left."""
@@ -188,20 +191,3 @@ def _unknown(name: str, tools: Mapping[str, ToolSpec]) -> Called:
 
 def _without_tools(name: str) -> str:
     return f"{name} has no tools that could be served by MCP."
-
-
-def _is_known_to_have_none(suite: Suite) -> bool:
-    """Whether a look at the first turn says so; only at one that costs nothing to look at."""
-    if not suite.tasks or iscoroutinefunction(suite.episode):
-        return False
-    probe: Any = suite.episode(suite.tasks[0], 0)
-    if hasattr(probe, "close") or hasattr(probe, "join") or iscoroutinefunction(probe.open):
-        return False
-    turn = probe.open()
-    return isinstance(turn, Turn) and not turn.tools
-
-
-async def _closed(thing: object) -> None:
-    close = getattr(thing, "close", None)
-    if close is not None:
-        await settled(close())

@@ -89,7 +89,7 @@ async def regrade(
                     store.add_judgement(run, found.task, found.number, found.now)
                 yield found
     finally:
-        await _closed(suite)
+        await settled(suite.close())
 
 
 async def _again(
@@ -133,7 +133,7 @@ async def _judged(
             await _replayed(episode, turns, answers, ended, redact)
             said = await settled(episode.judge())
         finally:
-            await _closed(episode)
+            await settled(episode.close())
     except (_Cannot, TimeoutError):
         raise
     except Exception as error:  # the suite's own code broke: that is no verdict
@@ -189,10 +189,3 @@ def _apart(text: str, other: str) -> str:
     """The text from where it differs from another."""
     same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
     return text[same if same is not None else min(len(text), len(other)) :]
-
-
-async def _closed(thing: object) -> None:
-    """Suites and episodes may hold something open."""
-    close = getattr(thing, "close", None)
-    if close is not None:
-        await settled(close())

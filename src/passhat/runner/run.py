@@ -7,17 +7,16 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import ClassVar
 
 from passhat.agents.base import Agent, AttemptInfo
-from passhat.errors import PasshatError, RunStopped
-from passhat.protocol import Protocol as RunProtocol
-from passhat.runner.attempt import Attempter, seed_of
+from passhat.errors import InvalidValue, PasshatError, RunStopped
+from passhat.protocol import Protocol
+from passhat.runner.attempt import Attempter, awaited, seed_of, settled
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
 from passhat.runner.queues import Claims, Outbox, Patience
@@ -29,9 +28,9 @@ from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, RunRecord, Store
-from passhat.suites.base import Suite, Task
+from passhat.suites.base import Episode, Suite, Task
 
-__all__ = ["AttemptLimits", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
+__all__ = ["AttemptLimits", "Harness", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
 
 _PATIENCE_SECONDS = 120.0
 """How long a store that is locked, full or away is waited for."""
@@ -159,25 +158,30 @@ Seen = Callable[[AttemptRecord, Progress], None]
 """Called after every finished attempt."""
 
 
-@runtime_checkable
-class Harness(Protocol):
-    """A suite whose attempts are made by another harness.
+Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
+"""Has claimed attempts made: in this process, or elsewhere."""
 
-    Its agents carry the same ``harness`` name; they go with nothing else, and nothing else with it.
+
+class Harness(Suite):
+    """A suite that another harness runs: the plan is handed over to it.
+
+    Its agents have the same ``harness`` word; they go with no other suite, and no other agent with
+    this one.
     """
 
-    harness: str
+    required_hooks: ClassVar[tuple[str, ...]] = ("tasks", "harness", "protocol", "run")
 
     @property
-    def protocol(self) -> RunProtocol:
-        """What the harness is told; it must be known before the first attempt."""
+    def protocol(self) -> Protocol:
+        """The settings of the harness; must be known before the first attempt."""
+        raise NotImplementedError
 
     async def run(self, plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
         """Make every planned attempt that the store does not have yet."""
+        raise NotImplementedError
 
-
-Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
-"""Has claimed attempts made: in this process, or elsewhere."""
+    def episode(self, task: Task, seed: int) -> Episode:
+        raise InvalidValue(f"{self.name} is run by {self.harness}, not here ({task.id}, {seed}).")
 
 
 async def run_attempts(
@@ -189,11 +193,8 @@ async def run_attempts(
     try:
         return await _run(plan, store, stop, seen, work or _work)
     finally:
-        # What the agent and the suite hold open for a whole run.
-        for one in (plan.agent, plan.suite):
-            close = getattr(one, "close", None)
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
+        await awaited(plan.agent.close())
+        await settled(plan.suite.close())
 
 
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
@@ -201,9 +202,8 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
     made = store.made(plan.record.id)
     todo = (one for one in plan.wanted() if one not in made)
     progress = Progress(total=made.left([task.id for task in plan.tasks], plan.attempts))
-    check = getattr(plan.agent, "check", None)
-    if check is not None and progress.total:
-        await check()  # a wrong address is no reason to fail attempts
+    if progress.total:
+        await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
     store.wait_at_most(_LOCKED_SECONDS)
     patience = Patience(_PATIENCE_SECONDS, plan.tell)
     await patience(partial(store.begin, plan.record, plan.attempts))

@@ -11,29 +11,26 @@ import os
 import random
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 
 from passhat._display import some
-from passhat.agents import Agent, load_agent
+from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import Protocol, Scalar
 from passhat.runner.redaction import Redactor
-from passhat.runner.run import Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
+from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import with_user
 from passhat.store import DEFAULT_PATH, RunRecord, Store, StoredRun, open_store
 from passhat.suites import Suite, load_suite
-from passhat.suites.base import Task, fingerprint
-from passhat.suites.settings import Settings
+from passhat.suites.base import Settings, Task, fingerprint
 
 __all__ = ["Loaded", "RunResult", "RunSpec", "Shard", "arun", "run"]
-
-_MAX_STEPS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,7 @@ class RunSpec:
         Removes secrets from everything that is stored.
     """
 
-    agent: str | Agent
+    agent: str | Agent | Callable[..., object]
     suite: str | Suite
     attempts: int = 4
     store: str | Store = DEFAULT_PATH
@@ -190,11 +187,10 @@ class RunSpec:
             temperature=self.temperature,
         )
         suite = load_suite(self.suite, settings) if isinstance(self.suite, str) else self.suite
-        agent = load_agent(self.agent) if isinstance(self.agent, str) else self.agent
+        agent = as_agent(self.agent)
         self._choose_judge(suite)
         models = [agent]
-        takes_user = getattr(suite, "takes_user", False)  # its settings name the user already
-        if self.user is not None and self.user != "scripted" and not takes_user:
+        if self.user is not None and self.user != "scripted" and not suite.takes_user:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
         prepare(models, self.spending, self.prices or read_prices(None))
@@ -213,8 +209,9 @@ class RunSpec:
         _check_pair(suite, agent)
         chosen = choose_tasks(suite, self.tasks, self.random_tasks, self.seed)
         limits = self._limits(suite)
-        protocol = getattr(suite, "protocol", None) or self._protocol(suite, agent, limits)
-        referenced = getattr(suite, "takes_reference", False)
+        protocol = (
+            suite.protocol if isinstance(suite, Harness) else self._protocol(suite, agent, limits)
+        )
         return RunPlan(
             suite=suite,
             agent=agent,
@@ -228,12 +225,12 @@ class RunSpec:
             top_p=self.top_p,
             redact=self.redact,
             stop_when=self.stop_when,
-            canary=referenced if self.canary is None else self.canary,
+            canary=suite.takes_reference if self.canary is None else self.canary,
             tell=tell,
         )
 
     def _limits(self, suite: Suite) -> AttemptLimits:
-        steps = self.max_steps or int(getattr(suite, "max_steps", _MAX_STEPS))
+        steps = self.max_steps or suite.max_steps
         return AttemptLimits(steps, self.step_seconds, self.attempt_seconds or 600.0)
 
     def _protocol(self, suite: Suite, agent: Agent, limits: AttemptLimits) -> Protocol:
@@ -243,25 +240,23 @@ class RunSpec:
             "top_p": self.top_p,
             "reference": self.canary,
         }
-        own: Mapping[str, Scalar] = getattr(agent, "decoding", {})
-        decoding = {**own, **{name: value for name, value in given.items() if value is not None}}
+        chosen = {name: value for name, value in given.items() if value is not None}
         return Protocol(
             suite=suite.name,
             suite_fingerprint=suite.fingerprint,
             tests_fingerprint=suite.judge_fingerprint,
-            decoding=decoding,
+            decoding={**agent.decoding, **chosen},
             max_steps=limits.max_steps,
             step_seconds=limits.step_seconds,
             attempt_seconds=limits.attempt_seconds,
-            user_simulator=getattr(suite, "user_simulator", None),
-            judge=getattr(suite, "judge", suite.name),
+            user_simulator=suite.user_simulator,
+            judge=suite.judge,
         )
 
     def _choose_judge(self, suite: Suite) -> None:
         """Pass the judging options to a suite of programs; refuse them for any other suite."""
-        judge_with = getattr(suite, "judge_with", None)
-        if judge_with is not None:
-            judge_with(replace(self.judging or JudgingChoice(), jobs=self.judges))
+        if suite.judges_programs:
+            suite.judge_with(replace(self.judging or JudgingChoice(), jobs=self.judges))
         elif self.judging is not None:
             raise InvalidValue(
                 f"{suite.name} has no programs to judge, so --sandbox, --python, --with and the "
@@ -300,7 +295,7 @@ def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
 
 def _check_pair(suite: Suite, agent: Agent) -> None:
     """A suite that another harness runs brings its own agents; neither goes with anything else."""
-    needs, is_for = getattr(suite, "harness", ""), getattr(agent, "harness", "")
+    needs, is_for = suite.harness, agent.harness
     if needs == is_for:
         return
     if needs:

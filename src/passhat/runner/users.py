@@ -1,42 +1,45 @@
-"""A user played by a model: any agent that can talk, at the other end of the line."""
+"""A user simulated by a model: any agent that can hold a conversation."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any, cast
 
 from passhat.agents.base import Agent, AttemptInfo, Session
-from passhat.errors import InvalidValue, RunStopped
+from passhat.errors import RunStopped
 from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import Suite, Turn, WorldFault
 
 __all__ = ["with_user"]
 
 _USER_SECONDS = 120.0
-"""How long the user may think; it is not on the agent's clock."""
+"""Time limit of one answer of the user; it is not on the agent's clock."""
 
 
 def with_user(suite: Suite, user: Agent) -> Suite:
-    """The same suite with its user played by ``user``; the protocol names it."""
-    make = getattr(suite, "with_user", None)
-    if make is None:
-        raise InvalidValue(
-            f"{suite.name} has no user to be played.",
-            hint="--user works with suites that have a conversation, such as orderdesk/retail.",
-        )
+    """Return the suite with its user played by ``user``; the protocol names it."""
+    return suite.with_user(_UserModel(user))
 
-    async def start(attempt: object) -> _OnTheLine:
+
+class _UserModel:
+    """An agent as the model behind a simulated user."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        # Another temperature of the user is another protocol.
+        settings = sorted(agent.decoding.items())
+        self.name = agent.name + "".join(f" {name}={value}" for name, value in settings)
+
+    async def start(self, attempt: object) -> _UserSession:
         # An episode outside of a run (in a notebook, say) belongs to no attempt.
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
-        return _OnTheLine(await user.session(_own(info)), info)
+        return _UserSession(await self._agent.session(_own(info)), info)
 
-    played = make(_described(user), start)
-    played.close = getattr(user, "close", _nothing)
-    return cast("Suite", played)
+    async def close(self) -> None:
+        await self._agent.close()
 
 
-class _OnTheLine:
+class _UserSession:
     """One attempt's conversation with the user, off the agent's clock and on its meter."""
 
     def __init__(self, session: Session, info: AttemptInfo) -> None:
@@ -67,15 +70,5 @@ class _OnTheLine:
 
 
 def _own(info: AttemptInfo) -> AttemptInfo:
-    """What the user's model may know: the run's temperature is the agent's, not the user's."""
+    """The attempt without the run's temperature, which is the agent's and not the user's."""
     return AttemptInfo(info.task, info.number, info.seed, meter=info.meter)
-
-
-def _described(user: Agent) -> str:
-    """The user's name with its settings: another temperature of the user is another protocol."""
-    settings: dict[str, Any] = getattr(user, "decoding", {})
-    return user.name + "".join(f" {name}={value}" for name, value in sorted(settings.items()))
-
-
-async def _nothing() -> None:
-    return

@@ -1,4 +1,4 @@
-"""Tasks, the world they play in, and the judge that decides."""
+"""Suites: the contract, and the kinds that come with passhat."""
 
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 from passhat.suites.registry import load_suite

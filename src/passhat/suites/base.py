@@ -1,24 +1,34 @@
-"""What a suite is: tasks, a fresh world for every attempt, and a judge.
+"""The contract of suites: tasks, a fresh :class:`Episode` per attempt, and a judge.
 
-The runner knows nothing else. One attempt is a conversation between an agent and an
-:class:`Episode`: the episode speaks first, the agent answers, the episode replies or ends, and then
-judges what has become of its world.
+One attempt is a conversation between an agent and an episode: the episode opens it, the agent
+answers, the episode replies or ends it, and then judges the outcome.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from passhat._plugins import Contract, not_written
+from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 
+if TYPE_CHECKING:
+    from passhat.judging.choosing import JudgingChoice
+
 __all__ = [
+    "CallReport",
     "Episode",
     "Judgement",
+    "Settings",
+    "SimulatedUser",
+    "Speaker",
     "Suite",
     "Task",
     "ToolSpec",
@@ -27,6 +37,8 @@ __all__ = [
     "fingerprint",
 ]
 
+CallReport = Callable[[str, str], bool]
+"""(a tool call, its result) to whether steps are left."""
 
 _REFERENCE = "Reference of this conversation: "
 
@@ -89,7 +101,7 @@ class Turn:
 
 
 class WorldFault(Exception):
-    """Something of ours broke, and a suite or an agent knows which: the attempt is missing."""
+    """A fault that is not the agent's: the attempt is missing with this reason."""
 
     def __init__(self, reason: MissingReason, detail: str) -> None:
         super().__init__(detail)
@@ -98,8 +110,21 @@ class WorldFault(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """Options that only some suites use; ``None`` is not given."""
+
+    tau2: str | None = None
+    tau2_python: str | None = None
+    user: str | None = None
+    scorer: str | None = None
+    max_steps: int | None = None
+    attempt_seconds: float | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an attempt came to, and why."""
+    """The verdict on an attempt, with its category or reason and a detail."""
 
     verdict: Verdict
     why: str = ""
@@ -118,52 +143,168 @@ class Judgement:
         return cls(Verdict.MISSING, str(reason), detail)
 
 
-class Episode(Protocol):
-    """A fresh world for one attempt.
+class Episode(Contract):
+    """A fresh environment for one attempt, and its judge.
 
-    Each method may also be ``async``: a world that waits for a process or a model does not hold up
-    other attempts. An episode that holds something open may have ``close()``; it is always called.
-    One whose tools the agent calls by itself, past the conversation, may have
-    ``report_calls(report)``: ``report(call, result)`` puts a call on record as a step, and says
-    whether there are steps left.
+    Every hook may also be ``async``, so that an environment that waits for a process or a model
+    does not hold up other attempts.
+
+    Attributes
+    ----------
+    answer_hash : str
+        Equal for answers that the suite considers the same; by default the runner hashes the text.
     """
+
+    required_hooks: ClassVar[tuple[str, ...]] = ("open", "reply", "judge")
+    answer_hash: str = ""
 
     def open(self) -> Turn | Awaitable[Turn | None] | None:
-        """The first words to the agent; ``None`` when it was over before it was asked."""
+        """Return the first turn; ``None`` if there is nothing to ask. Required."""
+        raise not_written(self, "open")
 
-    def reply(self, answer: str) -> Turn | Awaitable[Turn | None] | None:
-        """What follows the agent's answer; ``None`` when the conversation is over."""
+    def reply(self, answer: str) -> Turn | Awaitable[Turn | None] | None:  # noqa: ARG002
+        """Return the turn after the agent's answer; ``None`` ends the conversation. Required."""
+        raise not_written(self, "reply")
 
     def judge(self) -> Judgement | Awaitable[Judgement]:
-        """Decide, once it is over. An exception here is the judge's fault, not the agent's."""
+        """Return the verdict, once the conversation is over. Required.
+
+        An exception here is the judge's fault: the attempt is missing, not failed.
+        """
+        raise not_written(self, "judge")
+
+    def close(self) -> Awaitable[None] | None:
+        """Give back what the episode holds open. Always called, also after an error."""
+
+    def join(self, attempt: object) -> None:
+        """Called before ``open`` with the attempt's ``AttemptInfo``.
+
+        For environments with a model in them, which spend on the attempt's meter.
+        """
+
+    def report_calls(self, report: CallReport) -> None:
+        """Called before ``open``, for episodes whose tools the agent calls past the conversation.
+
+        ``report(call, result)`` records a call as a step and returns whether steps are left.
+        """
 
 
-class Suite(Protocol):
-    """A set of tasks with their world and their judge.
+class SimulatedUser(Protocol):
+    """A user played by a model, as ``with_user`` receives it."""
 
-    A suite whose tasks are conversations may set ``takes_reference``: its first turns then carry a
-    reference by which a leak between attempts is found out.
-    It may also have ``settle(settings)``, to be told what was asked for; ``max_steps``, its usual
-    limit; ``slow``, the missing reason when its world gives no answer in time; and an async
-    ``close()``, called when a run ends.
+    @property
+    def name(self) -> str:
+        """The model with its settings; part of the protocol."""
+
+    async def start(self, attempt: object) -> Speaker:
+        """Start one attempt's conversation."""
+
+    async def close(self) -> None:
+        """Called when the run ends."""
+
+
+class Speaker(Protocol):
+    """One attempt's conversation with a simulated user."""
+
+    async def answer(self, turn: Turn) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+class Suite(Contract):
+    """Tasks, the environment they run in, and the judge.
+
+    Attributes
+    ----------
+    name : str
+        Part of the run's identity; the class name by default.
+    tasks : sequence of Task
+        What is to be solved. Required.
+    fingerprint : str
+        Changes whenever a task changes; by default a hash of all tasks.
+    judge_fingerprint : str
+        Changes whenever the judge changes; by default a hash of the source of the suite's class.
+    judge : str
+        The judge's name in the protocol; the suite's name by default.
+    max_steps : int
+        The usual limit of turns per attempt.
+    takes_reference : bool
+        Whether first turns carry a reference by which a leak between attempts is detected.
+        For conversations; prompts that are graded word for word should stay as they are.
+    takes_user : bool
+        Whether the suite starts the model of ``--user`` itself.
+    user_simulator : str, optional
+        The name of the simulated user, for suites that have one; part of the protocol.
+    has_tools : bool, optional
+        Whether first turns offer tools; ``None`` is not known before the first turn.
+    judges_programs : bool
+        Whether ``judge_with`` applies.
+    slow_reason : MissingReason
+        Why an attempt is missing when the environment does not answer in time.
+    harness : str
+        The name of the harness that runs this suite by itself, such as ``inspect``.
     """
 
-    @property
-    def name(self) -> str: ...
+    required_hooks: ClassVar[tuple[str, ...]] = ("tasks", "episode")
+    max_steps: int = 30
+    takes_reference: bool = False
+    takes_user: bool = False
+    user_simulator: str | None = None
+    has_tools: bool | None = None
+    judges_programs: bool = False
+    slow_reason: MissingReason = MissingReason.INFRASTRUCTURE
+    harness: str = ""
 
-    @property
-    def tasks(self) -> Sequence[Task]: ...
+    @cached_property
+    def name(self) -> str:
+        return type(self).__name__
 
-    @property
+    @cached_property
+    def judge(self) -> str:
+        return self.name
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        raise not_written(self, "tasks")
+
+    @cached_property
     def fingerprint(self) -> str:
-        """Changes whenever a task changes."""
+        return fingerprint([[task.id, task.prompt, dict(task.labels)] for task in self.tasks])
 
-    @property
+    @cached_property
     def judge_fingerprint(self) -> str:
-        """Changes whenever the judge does."""
+        try:
+            source = inspect.getsource(type(self))
+        except (OSError, TypeError) as error:
+            raise InvalidValue(
+                f"the source of {type(self).__name__} cannot be read ({error}), so changes of its "
+                "judge would go unnoticed.",
+                hint="Set judge_fingerprint to a text that you change together with the judge.",
+            ) from None
+        return fingerprint(source)
 
-    def episode(self, task: Task, seed: int) -> Episode | Awaitable[Episode]:
-        """A new world, with nothing in it of any earlier attempt."""
+    def episode(self, task: Task, seed: int) -> Episode | Awaitable[Episode]:  # noqa: ARG002
+        """Return a new environment, with nothing in it of any earlier attempt. Required."""
+        raise not_written(self, "episode")
+
+    def configure(self, settings: Settings) -> None:
+        """Called once after loading, with the options that only some suites use."""
+        if settings.scorer:
+            raise InvalidValue(f"--scorer does not apply to {self.name}: it has one judge.")
+
+    def judge_with(self, choice: JudgingChoice) -> None:
+        """Called before the first episode with the sandbox and limits for judging programs."""
+        raise InvalidValue(f"{self.name} has no programs to judge ({choice}).")
+
+    def with_user(self, user: SimulatedUser) -> Suite:
+        """Return the same suite with its user played by a model."""
+        raise InvalidValue(
+            f"{self.name} has no user to simulate, so {user.name} cannot play one.",
+            hint="--user works with suites that have a conversation, such as orderdesk/retail.",
+        )
+
+    def close(self) -> Awaitable[None] | None:
+        """Called when the run ends, to give back what all episodes share."""
 
 
 def fingerprint(data: object) -> str:

@@ -13,13 +13,16 @@ from passhat.judging.extraction import asked, program_in
 from passhat.judging.pool import JudgePool
 from passhat.judging.samples import Sample
 from passhat.judging.tasks import CodeTask
-from passhat.suites.base import Judgement, Task, Turn
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
 __all__ = ["CodeTasksSuite"]
 
 
-class CodeTasksSuite:
+class CodeTasksSuite(Suite):
     """Programs to write, judged in a sandbox: code:ordercode, or code:PATH to JSON lines."""
+
+    has_tools = False
+    judges_programs = True
 
     def __init__(self, rest: str) -> None:
         self._suite = read_code_suite(rest)
@@ -49,7 +52,7 @@ class CodeTasksSuite:
         """The bench, its sandbox tried with attacks; raises SandboxUnavailable."""
         return self._choice.bench(self._suite)
 
-    @property
+    @cached_property
     def judge(self) -> str:
         """The judge by name. A plan asks for it, so that a refusal comes before any attempt."""
         return self.bench.judge
@@ -71,7 +74,7 @@ class CodeTasksSuite:
             self._pool = None
 
 
-class _Program:
+class _Program(Episode):
     """Asks for a program once, and judges it."""
 
     def __init__(self, suite: CodeTasksSuite, task: CodeTask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement
 
-__all__ = ["GRADERS", "Grader", "check_expected", "grader"]
+__all__ = ["GRADERS", "Grader", "check_expected", "grader", "load_function", "load_object"]
 
 Grader = Callable[[str, object], Judgement]
 """(the agent's answer, what was expected) to a judgement."""
@@ -96,7 +97,7 @@ def grader(word: str) -> Grader:
             f"{word!r} is not a grader.",
             hint=f"There are: {', '.join(GRADERS)} and python:MODULE:FUNCTION.",
         )
-    function = load_object(word.removeprefix("python:"))
+    function = load_function(word.removeprefix("python:"))
 
     def own(answer: str, expected: object) -> Judgement:
         verdict = function(answer, expected)
@@ -130,19 +131,25 @@ def check_expected(word: str, expected: object) -> None:
             raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.") from None
 
 
-def load_object(path: str) -> Callable[..., object]:
-    """``module:name`` as the object itself."""
+def load_object(path: str) -> object:
+    """The object that ``MODULE:NAME`` names; ``NAME`` may be dotted."""
     module, sign, name = path.partition(":")
     if not sign or not module or not name:
-        raise InvalidValue(f"{path!r} should read MODULE:NAME.")
+        raise InvalidValue(
+            f"{path!r} should read MODULE:NAME.", hint="As in python:my_module:my_function."
+        )
     try:
-        found = getattr(importlib.import_module(module), name)
+        return operator.attrgetter(name)(importlib.import_module(module))
     except (ImportError, AttributeError) as error:
         raise InvalidValue(
             f"{path!r} cannot be loaded: {error}.",
             hint="Run passhat where the module can be imported, or install it.",
         ) from None
-    if not callable(found):
-        raise InvalidValue(f"{path!r} is not something that can be called.")
-    result: Callable[..., object] = found
-    return result
+
+
+def load_function(path: str) -> Callable[..., object]:
+    """The function that ``MODULE:NAME`` names."""
+    loaded = load_object(path)
+    if not callable(loaded):
+        raise InvalidValue(f"{path!r} is a {type(loaded).__name__}, not a function.")
+    return loaded

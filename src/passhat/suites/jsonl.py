@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import PasshatError, ReadError, shorten
 from passhat.stats.outcomes import MissingReason
-from passhat.suites.base import Judgement, Task, Turn, fingerprint
+from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, fingerprint
 from passhat.suites.graders import Grader, check_expected, grader
 
 __all__ = ["JsonLinesSuite"]
@@ -32,7 +32,7 @@ class _Question:
     judge: Grader
 
 
-class _OneAnswer:
+class _OneAnswer(Episode):
     """Asks once, takes the answer, grades it."""
 
     def __init__(self, question: _Question) -> None:
@@ -53,8 +53,10 @@ class _OneAnswer:
         return self._question.judge(self._answer, self._question.expected)
 
 
-class JsonLinesSuite:
+class JsonLinesSuite(Suite):
     """Questions with an expected answer and a grader each."""
+
+    has_tools = False
 
     def __init__(self, path: str) -> None:
         self.name = f"jsonl:{path}"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import entry_points
-from typing import cast
 
+from passhat._plugins import check_instance
 from passhat.errors import InvalidValue
-from passhat.suites.base import Suite
-from passhat.suites.settings import Settings
+from passhat.suites.base import Settings, Suite
 
 __all__ = ["GROUP", "load_suite", "suite_kinds"]
 
@@ -26,8 +25,7 @@ def suite_kinds() -> dict[str, str]:
 def load_suite(word: str, settings: Settings | None = None) -> Suite:
     """The suite that a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl`` names.
 
-    A suite with ``settle`` is told what was asked for; to any other, ``scorer`` means nothing, and
-    asking for it is a mistake.
+    ``settings`` are handed to the suite's ``configure``.
     """
     kind, *parts = re.split("[:/]", word, maxsplit=1)
     rest = "".join(parts)
@@ -39,26 +37,18 @@ def load_suite(word: str, settings: Settings | None = None) -> Suite:
             "as in orderdesk/retail or jsonl:tasks.jsonl.",
         )
     suite = makers[kind].load()(rest)
-    if hasattr(suite, "settle"):
-        suite.settle(settings or Settings())
-    elif settings is not None and settings.scorer:
-        raise InvalidValue(f"--scorer means nothing to {word}: it brings its own.")
-    return cast("Suite", suite)
+    check_instance(suite, Suite, f"the suite {word}")
+    assert isinstance(suite, Suite)
+    suite.configure(settings or Settings())
+    return suite
 
 
 def python_suite(path: str) -> Suite:
-    """A suite of your own: python:MODULE:NAME, an object or a function that makes one."""
+    """A suite of your own: python:MODULE:NAME, a Suite, its class, or a function that makes one."""
     from passhat.suites.graders import load_object
 
-    found: object
-    try:
-        found = load_object(path)()
-    except InvalidValue as error:
-        if "not something that can be called" not in error.message:
-            raise
-        module, _, name = path.partition(":")
-        found = getattr(__import__(module, fromlist=[name]), name)
-    for needed in ("name", "tasks", "fingerprint", "judge_fingerprint", "episode"):
-        if not hasattr(found, needed):
-            raise InvalidValue(f"{path!r} is no suite: it has no {needed!r}.")
-    return cast("Suite", found)
+    loaded = load_object(path)
+    suite = loaded() if callable(loaded) and not isinstance(loaded, Suite) else loaded
+    check_instance(suite, Suite, f"python:{path}")
+    assert isinstance(suite, Suite)
+    return suite

@@ -302,7 +302,7 @@ def test_a_head_that_is_too_busy_to_take_us_in_is_asked_again() -> None:
         if len(asked) < failing:
             raise ConnectionAbortedError("Initialization failure from server:\nProxy failed")
 
-    plan: Any = SimpleNamespace(suite=SimpleNamespace())
+    plan: Any = SimpleNamespace(suite=SimpleNamespace(harness=""))
     for failing, tries in ((3, 3), (9, 3)):
         asked.clear()
         engine = OnRay(plan, RunSpec(suite="x", agent="y"), [plan], "auto")
@@ -325,6 +325,6 @@ def test_where_to_run_is_read_from_the_option() -> None:
 
 
 def test_the_local_runner_does_not_import_ray() -> None:
-    program = "import sys, passhat.cli.run, passhat.runner.plan; print('ray' in sys.modules)"
+    program = "import sys, passhat.cli.run, passhat.runner.run_spec; print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from passhat.agents.base import AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.agents.demo.airline import AirlineClerk
 from passhat.agents.demo.coder import CODERS, CoderSession
 from passhat.agents.demo.mind import HABITS, Mind
@@ -32,7 +32,7 @@ _CLERKS: Mapping[str, type[Clerk]] = {
 _UNREAD = "Your answer could not be read"
 
 
-class DemoAgent:
+class DemoAgent(Agent):
     """A program without a model: demo:careful or demo:hasty (orderdesk), demo:coder (ordercode)."""
 
     def __init__(self, kind: str) -> None:
@@ -49,7 +49,7 @@ class DemoAgent:
         return _DemoSession(Mind(self._habits, attempt))
 
 
-class _DemoSession:
+class _DemoSession(Session):
     """One conversation: a generator that yields what the clerk does and is sent what it hears."""
 
     def __init__(self, mind: Mind) -> None:
@@ -62,9 +62,6 @@ class _DemoSession:
             self._answer = self._next(turn.text)
         # Prose instead of a call; asked again, the clerk usually remembers the form.
         return "Let me see to that for you." if self._mind.forgets_the_form() else self._answer
-
-    async def close(self) -> None:
-        return
 
     def _next(self, text: str) -> str:
         if self._steps is None:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.base import AgentFault, AttemptInfo, Session
 from passhat.judging.ordercode import ORDER_TASKS, OrderTask
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
@@ -27,7 +27,7 @@ _USUAL_TEMPERATURE = 0.7
 _UNEVENNESS = 0.8
 
 
-class CoderSession:
+class CoderSession(Session):
     """One attempt at one program."""
 
     def __init__(self, coder: str, attempt: AttemptInfo) -> None:
@@ -47,9 +47,6 @@ class CoderSession:
         if self._random.random() < 0.5:
             return body
         return f"Here it is:\n\n```python\n{task.task.prompt}{body}```\n"
-
-    async def close(self) -> None:
-        return
 
     def _chosen(self, task: OrderTask) -> str:
         programs = [task.task.canonical, *task.wrong]

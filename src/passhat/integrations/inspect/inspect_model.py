@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from passhat.agents.base import AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 
 __all__ = ["InspectModel"]
 
 
-class InspectModel:
+class InspectModel(Agent):
     """A model inside inspect, for inspect suites: inspect:openai/gpt-4o, inspect:mockllm/model."""
 
     harness = "inspect"

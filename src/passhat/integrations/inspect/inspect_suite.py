@@ -22,11 +22,10 @@ from passhat.integrations.inspect.inspect_process import InspectProcess
 from passhat.protocol import Protocol
 from passhat.readers.builder import scalars
 from passhat.readers.inspect_ai import NO_DECODING, value_of
-from passhat.runner.run import Progress, RunPlan, Seen, Stop
+from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
-from passhat.suites.base import Judgement, Task
-from passhat.suites.settings import Settings
+from passhat.suites.base import Judgement, Settings, Task
 
 __all__ = ["InspectSuite"]
 
@@ -34,7 +33,7 @@ _LOOK_SECONDS = 0.2
 """How often a request to stop is looked for while inspect is at work."""
 
 
-class InspectSuite:
+class InspectSuite(Harness):
     """A task of inspect, run by inspect: inspect:FILE@TASK, inspect:inspect_evals/TASK."""
 
     harness = "inspect"
@@ -44,13 +43,13 @@ class InspectSuite:
         self._settings = Settings()
         self._process: InspectProcess | None = None
 
-    def settle(self, settings: Settings) -> None:
+    def configure(self, settings: Settings) -> None:
         """Limits and temperature that were asked for go to inspect; else the task's own hold."""
         if settings.user:
             raise InvalidValue("--user means nothing to an inspect task: it brings its own.")
         self._settings = settings
 
-    @property
+    @cached_property
     def name(self) -> str:
         place, _, _ = self._spec.partition("@")
         return f"inspect:{place}@{self._described['task']}"
@@ -62,11 +61,11 @@ class InspectSuite:
             for one in self._described["samples"]
         )
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return str(self._described["fingerprint"])
 
-    @property
+    @cached_property
     def judge_fingerprint(self) -> str:
         return str(self._described["judge_fingerprint"])
 
@@ -88,10 +87,6 @@ class InspectSuite:
             attempt_seconds=seconds,
             judge=self._scorer,
         )
-
-    def episode(self, task: Task, seed: int) -> Any:  # noqa: ARG002 - what every suite has
-        """Never asked for: inspect has its own."""
-        raise InvalidValue(f"{self.name} is run by inspect, not attempt by attempt.")
 
     async def run(self, plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
         """Let inspect make every planned attempt that the store does not have yet."""

@@ -54,7 +54,7 @@ class OnRay:
     def __init__(
         self, plan: RunPlan, spec: RunSpec, models: Sequence[Agent] = (), address: str = ""
     ) -> None:
-        if hasattr(plan.suite, "harness"):
+        if plan.suite.harness:
             raise InvalidValue(
                 f"{plan.suite.name} makes its attempts by itself, so Ray workers cannot make them.",
                 hint="Leave out --on; --jobs says how many it makes at once.",

@@ -8,7 +8,6 @@ on its own machine, and asks the process that started the run before it passes a
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from importlib.metadata import version
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import PasshatError, RunStopped
-from passhat.runner.attempt import Attempter, seed_of
+from passhat.runner.attempt import Attempter, awaited, seed_of, settled
 from passhat.runner.budget import Account
 from passhat.runner.canaries import Canary
 from passhat.runner.gatekeeping import AccountElsewhere, Answer, Line, News, Question, Settled
@@ -63,7 +62,7 @@ class About:
     @classmethod
     def of(cls, suite: Suite) -> About:
         """Asks the suite for its judge, so that a sandbox is tried before any attempt."""
-        judge = f"{getattr(suite, 'judge', suite.name)}, {suite.judge_fingerprint}"
+        judge = f"{suite.judge}, {suite.judge_fingerprint}"
         return cls(version("passhat"), suite.fingerprint, judge)
 
 
@@ -225,10 +224,9 @@ class RayWorker:
             self._watching.cancel()
         if self._wrong:
             return
-        for one in (*self._loaded.models, self._loaded.suite):
-            close = getattr(one, "close", None)
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
+        for model in self._loaded.models:
+            await awaited(model.close())
+        await settled(self._loaded.suite.close())
 
 
 def _described(error: Exception) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from passhat.integrations.tau2.server import Connection, WorkerGone
 from passhat.readers.tau2_bench import FAILED, MISSING, failed_check
 from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Judgement, ToolSpec, Turn
+from passhat.suites.base import Episode, Judgement, ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = ["Tau2Episode"]
@@ -32,7 +32,7 @@ is said to the user."""
 _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}
 
 
-class Tau2Episode:
+class Tau2Episode(Episode):
     """A conversation that tau2's orchestrator leads."""
 
     def __init__(self, connection: Connection) -> None:

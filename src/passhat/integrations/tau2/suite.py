@@ -14,8 +14,7 @@ from passhat.errors import InvalidValue
 from passhat.integrations.tau2.episode import Tau2Episode
 from passhat.integrations.tau2.server import Server
 from passhat.stats.outcomes import MissingReason
-from passhat.suites.base import Task
-from passhat.suites.settings import Settings
+from passhat.suites.base import Settings, Suite, Task
 
 __all__ = ["Tau2Suite"]
 
@@ -24,10 +23,10 @@ _MAX_STEPS = 200
 """tau2's own limit: messages of agent, user and tools together."""
 
 
-class Tau2Suite:
+class Tau2Suite(Suite):
     """tau2-bench in a checkout of yours: tau2:retail, or tau2:retail@env for one kind of check."""
 
-    slow = MissingReason.USER_ERROR
+    slow_reason = MissingReason.USER_ERROR
     """Whose delay it is when no turn comes: tools answer at once, a user may be a model."""
 
     takes_user = True
@@ -50,23 +49,23 @@ class Tau2Suite:
         self._server: Server | None = None
         self.user_simulator = "scripted"
 
-    def settle(self, settings: Settings) -> None:
+    def configure(self, settings: Settings) -> None:
         """Where the checkout is, which interpreter runs it, who plays the user."""
         self._settings = settings
         self.user_simulator = settings.user or "scripted"
 
-    @property
+    @cached_property
     def tasks(self) -> Sequence[Task]:
         return tuple(
             Task(one["id"], one["prompt"], MappingProxyType({"judge": one["judge"]}))
             for one in self._described["tasks"]
         )
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return str(self._described["fingerprint"])
 
-    @property
+    @cached_property
     def judge_fingerprint(self) -> str:
         return f"{self._evaluation}-{self._described['judge_fingerprint']}"
 

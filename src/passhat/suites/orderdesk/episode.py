@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Judgement, Turn
+from passhat.suites.base import Episode, Judgement, Turn
 from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.judging import Goal, decide
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
@@ -38,7 +38,7 @@ class User(Protocol):
         """What the user says to this; ``None`` when they leave."""
 
 
-class AtTheDesk:
+class AtTheDesk(Episode):
     """The desk's side of a conversation: what the agent hears, and what its calls do."""
 
     def __init__(self, domain: Domain, scenario: Scenario, goals: Sequence[Goal]) -> None:
@@ -64,7 +64,7 @@ class AtTheDesk:
         """Call a tool; its result as text, or what went wrong."""
         return invoke(self.tools, self._desk, call)
 
-    def opened(self, words: str) -> Turn:
+    def first_turn(self, words: str) -> Turn:
         """The first turn, with the words that the user opens with."""
         policy = f"{self._domain.policy}\nToday is {self._domain.today}."
         return Turn(
@@ -125,7 +125,7 @@ class OrderdeskEpisode(AtTheDesk):
         self._user = user
 
     def open(self) -> Turn:
-        return self.opened(self._user.first())
+        return self.first_turn(self._user.first())
 
     def reply(self, answer: str) -> Turn | None:
         done = self.work(answer)

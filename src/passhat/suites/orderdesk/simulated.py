@@ -8,18 +8,17 @@ its own. It is any agent that can hold a conversation; when it breaks, the attem
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
 
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import MissingReason
-from passhat.suites.base import Turn, WorldFault
+from passhat.suites.base import SimulatedUser, Speaker, Turn, WorldFault
 from passhat.suites.orderdesk.episode import AtTheDesk
 from passhat.suites.orderdesk.judging import Goal
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
 
-__all__ = ["STOP", "SimulatedEpisode", "Speaker", "StartSpeaker", "instructions"]
+__all__ = ["STOP", "SimulatedEpisode", "instructions"]
 
 STOP = "###LEAVE###"
 """What the simulated user writes to end the conversation."""
@@ -34,18 +33,6 @@ _MOODS: Mapping[str, str] = MappingProxyType(
 )
 
 
-class Speaker(Protocol):
-    """One attempt's conversation with whoever plays the user."""
-
-    async def answer(self, turn: Turn) -> str: ...
-
-    async def close(self) -> None: ...
-
-
-StartSpeaker = Callable[[Any], Awaitable[Speaker]]
-"""Starts a speaker for an attempt; is handed what the runner told the episode of it."""
-
-
 class SimulatedEpisode(AtTheDesk):
     """A conversation at the desk with a user who has to be waited for."""
 
@@ -55,11 +42,11 @@ class SimulatedEpisode(AtTheDesk):
         scenario: Scenario,
         goals: Sequence[Goal],
         role: str,
-        start: StartSpeaker,
+        user: SimulatedUser,
     ) -> None:
         super().__init__(domain, scenario, goals)
         self._role = role
-        self._start = start
+        self._user = user
         self._attempt: object = None
         self._speaker: Speaker | None = None
 
@@ -69,7 +56,7 @@ class SimulatedEpisode(AtTheDesk):
 
     async def open(self) -> Turn:
         try:
-            self._speaker = await self._start(self._attempt)
+            self._speaker = await self._user.start(self._attempt)
             opening = "The desk picks up. Say your first words."
             words = await self._spoken(Turn(f"{self._role}\n\n{opening}", self._role, opening))
         except (WorldFault, RunStopped):
@@ -78,7 +65,7 @@ class SimulatedEpisode(AtTheDesk):
             raise _broken(error) from None
         if words is None:
             raise WorldFault(MissingReason.USER_ERROR, "the simulated user left without a word")
-        return self.opened(words)
+        return self.first_turn(words)
 
     async def reply(self, answer: str) -> Turn | None:
         done = self.work(answer)

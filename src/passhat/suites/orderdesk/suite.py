@@ -9,13 +9,13 @@ from functools import cached_property
 from types import MappingProxyType
 
 from passhat.errors import InvalidValue
-from passhat.suites.base import Task, fingerprint
+from passhat.suites.base import SimulatedUser, Suite, Task, fingerprint
 from passhat.suites.orderdesk.airline import airline
 from passhat.suites.orderdesk.episode import OrderdeskEpisode
 from passhat.suites.orderdesk.judging import JUDGE_VERSION, goals_of
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.simulated import SimulatedEpisode, StartSpeaker, instructions
+from passhat.suites.orderdesk.simulated import SimulatedEpisode, instructions
 from passhat.suites.orderdesk.tools import listed
 from passhat.suites.orderdesk.user import ScriptedUser
 
@@ -26,12 +26,13 @@ _DOMAINS: Mapping[str, Callable[[], Domain]] = MappingProxyType(
 )
 
 
-class OrderdeskSuite:
+class OrderdeskSuite(Suite):
     """A service desk to work at: orderdesk/retail, orderdesk/airline, or orderdesk for both."""
 
     user_simulator = "scripted"
     takes_reference = True
-    _start_user: StartSpeaker | None = None
+    has_tools = True
+    _user: SimulatedUser | None = None
 
     def __init__(self, rest: str = "") -> None:
         if rest and rest not in _DOMAINS:
@@ -69,20 +70,23 @@ class OrderdeskSuite:
         goals = [[goal.records for goal in goals] for goals in self._goals.values()]
         return fingerprint([JUDGE_VERSION, outputs, goals])
 
-    def with_user(self, name: str, start: StartSpeaker) -> OrderdeskSuite:
-        """The same suite, with a user played by a model; the name goes into the protocol."""
+    def with_user(self, user: SimulatedUser) -> OrderdeskSuite:
         other = copy.copy(self)
-        other.user_simulator = name
-        other._start_user = start
+        other.user_simulator = user.name
+        other._user = user
         return other
+
+    async def close(self) -> None:
+        if self._user is not None:
+            await self._user.close()
 
     def episode(self, task: Task, seed: int) -> OrderdeskEpisode | SimulatedEpisode:
         domain, scenario = self._known[task.id]
         facts = domain.introduce(json.loads(domain.records), scenario)
-        if self._start_user is not None:
+        if self._user is not None:
             role = instructions(domain, scenario, facts, seed)
             goals = self._goals[task.id]
-            return SimulatedEpisode(domain, scenario, goals, role, self._start_user)
+            return SimulatedEpisode(domain, scenario, goals, role, self._user)
         user = ScriptedUser(domain, scenario, facts, seed)
         return OrderdeskEpisode(domain, scenario, self._goals[task.id], user)
 
