@@ -20,7 +20,7 @@ from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 
 if TYPE_CHECKING:
-    from passhat.judging.choosing import JudgingChoice
+    from passhat.judging.bench import JudgingChoice
 
 __all__ = [
     "CallReport",
