@@ -95,7 +95,7 @@ def _intervals() -> list[tuple[str, str, str, str]]:
     curve = [f"pass{sign}{k}" for sign in "^@" for k in range(1, 9)]
     one = fastest(lambda: estimate_all(outcomes, ["pass^4"]), 15)
     many = fastest(lambda: estimate_all(outcomes, curve), 15)
-    again = fastest(lambda: estimate_all(outcomes, ["pass^4"], about="re-runs"), 15)
+    again = fastest(lambda: estimate_all(outcomes, ["pass^4"], about="these tasks"), 15)
 
     def peer(method: Literal["percentile", "BCa"]) -> float:
         return fastest(

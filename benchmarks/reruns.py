@@ -62,7 +62,7 @@ def study(name: str, tasks: int, attempts: int, repetitions: int) -> Iterator[Ce
         prior = next((one for one in PRIORS if one.name == name), None)
         rates = np.full(tasks, ALIKE[name]) if prior is None else prior.draw(rng, (1, tasks))[0]
         passed = rng.random((tasks, attempts)) < rates[:, None]
-        found = estimate_all(Outcomes.from_matrix(passed.astype(int)), WORDS, about="re-runs")
+        found = estimate_all(Outcomes.from_matrix(passed.astype(int)), WORDS, about="these tasks")
         for column, (word, one) in enumerate(zip(WORDS, found, strict=True)):
             assert one.low is not None
             assert one.high is not None

@@ -168,7 +168,7 @@ def test_attempts_page_by_page(client: TestClient, stored: Stored) -> None:
 def test_a_task_and_an_attempt(client: TestClient, stored: Stored) -> None:
     task = client.get(f"/runs/{stored.a}/task/retail/005.json").json()
     assert (task["n"], task["missing"], len(task["attempts"])) == (3, 1, 4)
-    assert task["estimates"][0]["about"] == "re-runs"
+    assert task["estimates"][0]["about"] == "these tasks"
     attempt = client.get(f"/runs/{stored.a}/attempt/retail/005/2.json").json()
     assert (attempt["verdict"], attempt["reason"]) == ("missing", "user_error")
     assert attempt["transcript"][0]["role"] == "user"

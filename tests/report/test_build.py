@@ -18,6 +18,7 @@ from passhat.report.build import ReportOptions, build_report
 from passhat.report.data import as_csv, as_json
 from passhat.report.markdown import as_markdown
 from passhat.report.terminal import render_report
+from passhat.stats.terms import Terms
 
 
 def _run(outcomes: Outcomes) -> Run:
@@ -37,7 +38,7 @@ def test_the_recommended_set() -> None:
         *["delta^2", "delta^4", "delta^8"],
     ]
     assert [(found.metric, found.about) for found in run.estimates] == [
-        (word, about) for about in ("new tasks", "re-runs") for word in words
+        (word, about) for about in ("new tasks", "these tasks") for word in words
     ]
     assert [point.k for point in run.curve] == [1, 2, 3, 4, 5, 6, 7, 8]
 
@@ -174,8 +175,9 @@ def test_control_characters_never_reach_the_terminal(table: Callable[..., Path])
 def test_tasks_without_a_verdict_under_exclude() -> None:
     run = _run(Outcomes.from_counts([0, 4], [0, 2], ["lost", "kept"], missing=[2, 0]))
     with pytest.raises(InvalidValue, match=r"no attempt with a verdict \(lost\).*--drop-short"):
-        build_report([run], ReportOptions(missing="exclude"))
-    report = build_report([run], ReportOptions(missing="exclude", drop_short=True))
+        build_report([run], ReportOptions(terms=Terms.from_options({"missing": "exclude"})))
+    terms = Terms.from_options({"missing": "exclude", "drop_short": True})
+    report = build_report([run], ReportOptions(terms=terms))
     assert report.runs[0].estimates[0].tasks == 1
 
 

@@ -16,8 +16,9 @@ from passhat.cli.options import (
     html_options,
     look_at_order,
     needs_of_page,
-    reading_options,
+    source_options,
     sources_argument,
+    term_options,
     this_command,
     write_text,
 )
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from passhat.protocol import Alternative
     from passhat.report.comparison_view import TaskChange
     from passhat.stats.outcomes import Run
+    from passhat.stats.terms import Terms
 
 
 @click.command("compare")
@@ -46,13 +48,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="What B is asked to be, chosen before looking: different, better, worse.",
 )
-@click.option("--allow", is_flag=True, help="Compare although the protocols differ; list how.")
 @click.option("--by", metavar="SLICE", help="Compare each value of a slice too, corrected.")
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
-@reading_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
-)
+@term_options("missing", "drop_short", "level", "allow")
+@source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @html_options
@@ -62,13 +61,10 @@ def command(
     metrics: tuple[str, ...],
     metric_b: str | None,
     alternative: Alternative,
-    allow: bool,
     by: str | None,
     names: tuple[str, ...],
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
-    level: float,
+    terms: Terms,
     as_json_text: bool,
     md: str | None,
     html: str | None,
@@ -99,34 +95,27 @@ def command(
             runs[0],
             runs[1],
             words,
+            terms,
             metric_b=metric_b,
             alternative=alternative,
-            level=level,
-            missing=missing,
-            allow=allow,
-            drop_short=drop_short,
             by=by,
         )
     else:
         _refuse_for_many(len(runs), alternative, by, metric_b)
-        found = compare_all(
-            runs, words, level=level, missing=missing, allow=allow, drop_short=drop_short
-        )
+        found = compare_all(runs, words, terms)
     if md is not None:
         write_text(md, comparison_markdown(found))
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2 and (as_json_text or html is not None):
         from passhat.report.comparison_view import task_changes
 
-        changes = task_changes(runs[0], runs[1], words[0], missing=missing, drop_short=drop_short)
+        changes = task_changes(runs[0], runs[1], words[0], terms)
     if html is not None:
         from passhat.report.build import ReportOptions, build_report
         from passhat.report.html import HtmlOptions, html_report
 
-        options = ReportOptions(
-            missing=missing, level=level, drop_short=drop_short, with_details=True
-        )
-        told = HtmlOptions(this_command(), transcripts, missing, level)
+        options = ReportOptions(terms=terms, with_details=True)
+        told = HtmlOptions(this_command(), transcripts, terms)
         write_text(html, html_report(build_report(runs, options), told, found, changes))
     if as_json_text:
         data = found.to_dict() | {"changes": [one.to_dict() for one in changes]}

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, exit_code, reading_options
+from passhat.cli.options import HowToRead, exit_code, source_options, term_options
+
+if TYPE_CHECKING:
+    from passhat.stats.terms import Terms
 
 
 @click.command("explain")
 @click.argument("metric")
 @click.argument("source", required=False)
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@reading_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."
+@term_options(
+    "missing", "drop_short", "level", "about", help={"level": "Confidence of the interval."}
 )
+@source_options
 def command(
     metric: str,
     source: str | None,
     run_name: str | None,
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
-    level: float,
+    terms: Terms,
 ) -> ExitCode:
     """Print what METRIC asks, its formula, paper and inputs, and Python that gives the same.
 
@@ -34,6 +37,6 @@ def command(
     run = None
     if source is not None:
         run = how.one(source, run_name)
-    explanation = explain(metric, run, missing=missing, drop_short=drop_short, level=level)
+    explanation = explain(metric, run, terms)
     click.echo("\n".join(explanation.lines()))
     return exit_code([] if run is None else [run])

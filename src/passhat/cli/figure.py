@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, chosen_runs, exit_code, reading_options
+from passhat.cli.options import HowToRead, chosen_runs, exit_code, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.report.build import ReportOptions
     from passhat.report.figures import Material
     from passhat.stats.outcomes import Run
+    from passhat.stats.terms import Terms
 
 
 @click.command("figure")
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="What flips and lift are about.",
 )
-@click.option("--allow", is_flag=True, help="Draw flips and lift although the protocols differ.")
-@reading_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
+@term_options(
+    "missing",
+    "drop_short",
+    "level",
+    "allow",
+    help={"allow": "Draw flips and lift although the protocols differ."},
 )
+@source_options
 def command(
     name: str | None,
     sources: tuple[str, ...],
@@ -42,11 +46,8 @@ def command(
     listed: bool,
     names: tuple[str, ...],
     metric: str,
-    allow: bool,
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
-    level: float,
+    terms: Terms,
 ) -> ExitCode:
     """Draw the figure NAME of the runs in SOURCE for a paper: curves, delta, forecast, flips ...
 
@@ -81,14 +82,12 @@ def command(
         runs = how.read(sources)
         ended = exit_code(runs)
         options = ReportOptions(
-            missing=missing,
-            level=level,
-            drop_short=drop_short,
+            terms=terms,
             with_details=name in DETAILED,
             with_forecasts=name == "forecast",
         )
         compared = metric if name in ("flips", "lift") else None
-        material = _material(chosen_runs(runs, names), options, compared, allow=allow)
+        material = _material(chosen_runs(runs, names), options, compared)
     figure = make_figure(name, material)
     if figure is None:
         raise InvalidValue(
@@ -103,9 +102,7 @@ def command(
     return ended
 
 
-def _material(
-    runs: Sequence[Run], options: ReportOptions, metric: str | None, *, allow: bool
-) -> Material:
+def _material(runs: Sequence[Run], options: ReportOptions, metric: str | None) -> Material:
     """A report with details; for figures about two runs, their comparison as well."""
     from passhat.errors import InvalidValue
     from passhat.report.build import build_report
@@ -115,22 +112,13 @@ def _material(
 
     if metric is None:
         report = build_report(runs, options)
-        return Material(report, missing=options.missing, level=options.level)
+        return Material(report, terms=options.terms)
     if len(runs) != 2:
         raise InvalidValue(
             f"this figure is about two runs, and there are {len(runs)}.",
             hint="Choose them with --run NAME --run NAME: "
             + ", ".join(run.name for run in runs[:9]),
         )
-    missing, drop_short = options.missing, options.drop_short
-    found = compare(
-        runs[0],
-        runs[1],
-        metric,
-        level=options.level,
-        missing=missing,
-        drop_short=drop_short,
-        allow=allow,
-    )
-    changes = task_changes(runs[0], runs[1], metric, missing=missing, drop_short=drop_short)
-    return Material(build_report(runs, options), found, changes, options.missing, options.level)
+    found = compare(runs[0], runs[1], metric, options.terms)
+    changes = task_changes(runs[0], runs[1], metric, options.terms)
+    return Material(build_report(runs, options), found, changes, options.terms)

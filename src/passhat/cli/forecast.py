@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, missing_option, source_options
+from passhat.cli.options import HowToRead, source_options, term_options
+
+if TYPE_CHECKING:
+    from passhat.stats.terms import Terms
 
 
 @click.command("forecast")
@@ -37,10 +41,7 @@ from passhat.cli.options import HowToRead, missing_option, source_options
     help="How many users the sentence speaks of.",
 )
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of the band."
-)
-@missing_option
+@term_options("missing", "level", help={"level": "Confidence of the band."})
 @source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(
@@ -51,8 +52,7 @@ def command(
     keep: tuple[float, ...],
     users: int,
     run_name: str | None,
-    level: float,
-    missing: str,
+    terms: Terms,
     how: HowToRead,
     as_json_text: bool,
 ) -> ExitCode:
@@ -69,14 +69,15 @@ def command(
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
     run = how.one(source, run_name, needs=COUNTS_ONLY)
+    asked: dict[str, Any] = {"level": terms.level, "missing": terms.missing}
     words = metrics or (() if reach or keep else default_words(run))
     if curve:
-        curves = [forecast_curve(run, word, level=level, missing=missing) for word in words]
-        found = tuple(one for points in curves for one in points)
+        curves = [forecast_curve(run, word, **asked) for word in words]
+        found = tuple(point for points in curves for point in points)
     else:
-        found = forecast_all(run, words, level=level, missing=missing)
-    inverse = [reaches(run, x, level=level, missing=missing) for x in reach]
-    inverse += [keeps(run, x, level=level, missing=missing) for x in keep]
+        found = forecast_all(run, words, **asked)
+    inverse = [reaches(run, x, **asked) for x in reach]
+    inverse += [keeps(run, x, **asked) for x in keep]
     if as_json_text:
         data = forecast_data(run, found, inverse, users)
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

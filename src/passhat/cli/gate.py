@@ -14,12 +14,14 @@ from passhat.cli.options import (
     HowToRead,
     forget_standard_output,
     look_at_order,
-    reading_options,
+    source_options,
+    term_options,
     write_text,
 )
 
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult
+    from passhat.stats.terms import Terms
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -30,11 +32,10 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
 @click.option("--against", metavar="SOURCE", help="The run that 'base' stands for in rules.")
 @click.option("--base-run", metavar="NAME", help="Which run, when that source holds several.")
-@click.option("--allow", is_flag=True, help="Compare although the protocols differ, and say so.")
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="One-sided confidence of a rule."
+@term_options(
+    "missing", "drop_short", "level", "allow", help={"level": "One-sided confidence of a rule."}
 )
-@reading_options
+@source_options
 @click.option("--tasks", metavar="N|FILE", help="Tasks planned: how many, or a file of their ids.")
 @click.option("--attempts", type=click.IntRange(1), metavar="N", help="Attempts planned per task.")
 @click.option("--watch", is_flag=True, help="Look again while SOURCE grows; stop once settled.")
@@ -58,11 +59,8 @@ def command(
     run_name: str | None,
     against: str | None,
     base_run: str | None,
-    allow: bool,
-    level: float,
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
+    terms: Terms,
     tasks: str | None,
     attempts: int | None,
     watch: bool,
@@ -89,7 +87,7 @@ def command(
     asked = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
-    options = GateOptions(level, missing, planned, attempts, drop_short, allow)
+    options = GateOptions(terms, planned, attempts)
 
     needs = Needs(
         attempts=look_at_order(str(rule.subject) for rule in asked),

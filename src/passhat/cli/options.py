@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -19,6 +20,7 @@ from passhat.cli.exits import ExitCode
 if TYPE_CHECKING:
     from passhat.readers import Needs
     from passhat.stats.outcomes import Run
+    from passhat.stats.terms import OptionName
 
 __all__ = [
     "HowToRead",
@@ -29,12 +31,11 @@ __all__ = [
     "forget_standard_output",
     "html_options",
     "look_at_order",
-    "missing_option",
     "needs_of_page",
-    "reading_options",
     "source_options",
     "sources_argument",
     "suite_options",
+    "term_options",
     "this_command",
     "write_text",
 ]
@@ -144,26 +145,61 @@ class HowToRead:
 _READING = ("columns", "pass_at", "scorer", "join", "one_by_one")
 
 
-def reading_options(function: F) -> F:
-    """How a source is read (as ``how``), and what attempts without a verdict count as."""
-    function = source_options(function)
-    function = click.option(
-        "--drop-short",
-        is_flag=True,
-        help="Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
-    )(function)
-    return missing_option(function)
+def term_options(
+    *names: OptionName,
+    help: Mapping[OptionName, str] = MappingProxyType({}),  # noqa: A002
+) -> Callable[[F], F]:
+    """The options of :class:`passhat.stats.terms.Terms`; the command receives them as ``terms``.
+
+    ``help`` replaces the help text of single options.
+    """
+    texts = {**_TERM_HELP, **help}
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def with_terms(*arguments: Any, **options: Any) -> Any:
+            from passhat.stats.terms import Terms
+
+            terms = Terms.from_options({name: options.pop(name) for name in names})
+            return function(*arguments, terms=terms, **options)
+
+        for name in reversed(names):
+            flags = f"--{name.replace('_', '-')}"
+            with_terms = click.option(flags, name, help=texts[name], **_TERM_KINDS[name])(
+                with_terms
+            )
+        return cast("F", with_terms)
+
+    return decorate
 
 
-def missing_option(function: F) -> F:
-    """What attempts without a verdict count as."""
-    return click.option(
-        "--missing",
-        type=click.Choice(["bound", "fail", "exclude"]),
-        default="bound",
-        show_default=True,
-        help="What attempts without a verdict count as.",
-    )(function)
+_TERM_KINDS: Mapping[OptionName, dict[str, Any]] = MappingProxyType(
+    {
+        "missing": {
+            "type": click.Choice(["bound", "fail", "exclude"]),
+            "default": "bound",
+            "show_default": True,
+        },
+        "level": {"type": float, "default": 0.95, "show_default": True},
+        "drop_short": {"is_flag": True},
+        "cluster": {"metavar": "COLUMN"},
+        "about": {
+            "type": click.Choice(["new-tasks", "these-tasks", "re-runs"]),
+            "metavar": "[new-tasks|these-tasks]",
+        },
+        "allow": {"is_flag": True},
+    }
+)
+_TERM_HELP: Mapping[OptionName, str] = MappingProxyType(
+    {
+        "missing": "What attempts without a verdict count as.",
+        "level": "Confidence of intervals.",
+        "drop_short": "Leave out tasks with fewer than k attempts, and say so, rather than refuse.",
+        "cluster": "Tasks that share a value there (a template, a repository) are not independent.",
+        "about": "The tasks it is about: tasks like these, or exactly these again.",
+        "allow": "Compare although the protocols differ; list how.",
+    }
+)
 
 
 def source_options(function: F) -> F:

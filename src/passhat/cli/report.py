@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.exits import ExitCode
@@ -12,11 +14,15 @@ from passhat.cli.options import (
     html_options,
     look_at_order,
     needs_of_page,
-    reading_options,
+    source_options,
     sources_argument,
+    term_options,
     this_command,
     write_text,
 )
+
+if TYPE_CHECKING:
+    from passhat.stats.terms import Terms
 
 
 @click.command("report")
@@ -29,16 +35,9 @@ from passhat.cli.options import (
     metavar="M",
     help="A metric to report instead, as in gpass@8:0.5; may be repeated. With -k: in addition.",
 )
-@reading_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
-)
+@term_options("missing", "drop_short", "level", "cluster")
+@source_options
 @click.option("--by", metavar="SLICE", help="Report each value of a slice apart as well.")
-@click.option(
-    "--cluster",
-    metavar="COLUMN",
-    help="Tasks that share a value there (a template, a repository) are not independent.",
-)
 @click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
@@ -49,11 +48,8 @@ def command(
     ks: tuple[int, ...],
     metrics: tuple[str, ...],
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
-    level: float,
+    terms: Terms,
     by: str | None,
-    cluster: str | None,
     with_tasks: bool,
     as_json_text: bool,
     md: str | None,
@@ -78,10 +74,8 @@ def command(
     needs = Needs(attempts=look_at_order(metrics), measures=False)
     if detailed:
         needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
-    runs = how.read(sources, labels=(by, cluster), needs=needs)
-    options = ReportOptions(
-        ks, metrics, missing, level, by, cluster, drop_short, with_tasks, detailed
-    )
+    runs = how.read(sources, labels=(by, terms.cluster), needs=needs)
+    options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed)
     report = build_report(runs, options)
     if md is not None:
         write_text(md, as_markdown(report))
@@ -90,7 +84,7 @@ def command(
     if html is not None:
         from passhat.report.html import HtmlOptions, html_report
 
-        told = HtmlOptions(this_command(), transcripts, missing, level)
+        told = HtmlOptions(this_command(), transcripts, terms)
         write_text(html, html_report(report, told))
     if as_json_text:
         click.echo(as_json(report), nl=False)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, missing_option, source_options
+from passhat.cli.options import HowToRead, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.report.review import Review
+    from passhat.stats.terms import Terms
 
 
 @click.command("review")
@@ -24,18 +25,14 @@ if TYPE_CHECKING:
     metavar="SOURCE",
     help="Runs the claim is about, A first; may be repeated. Offers what they would support.",
 )
-@missing_option
+@term_options("missing", "level")
 @source_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
-)
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(
     claim: str,
     sources: tuple[str, ...],
-    missing: str,
+    terms: Terms,
     how: HowToRead,
-    level: float,
     as_json_text: bool,
 ) -> ExitCode:
     """Say what a claim about pass rates leaves out: k, n, interval, pairing, protocol ...
@@ -48,7 +45,7 @@ def command(
 
     text = _text(claim)
     runs = how.read(sources) if sources else []
-    found = review(text, runs, missing=missing, level=level)
+    found = review(text, runs, missing=terms.missing, level=terms.level)
     if as_json_text:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.exits import ExitCode
 from passhat.cli.options import (
     HowToRead,
     KList,
-    reading_options,
+    source_options,
     sources_argument,
+    term_options,
     this_command,
     write_text,
 )
+
+if TYPE_CHECKING:
+    from passhat.stats.terms import Terms
 
 
 @click.group("temperature")
@@ -57,10 +63,8 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 @click.option(
     "-k", "ks", type=KList(), default=(), help="Values of k, as in 1,5.  [default: 1,2,4,8...]"
 )
-@reading_options
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of intervals."
-)
+@term_options("missing", "drop_short", "level")
+@source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option(
     "--html", metavar="FILE", help="Write one page with charts and tables (- is standard output)."
@@ -69,9 +73,7 @@ def fit(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
     how: HowToRead,
-    missing: str,
-    drop_short: bool,
-    level: float,
+    terms: Terms,
     as_json_text: bool,
     html: str | None,
 ) -> ExitCode:
@@ -89,17 +91,11 @@ def fit(
     from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
-    found = fit_temperatures(
-        runs,
-        ks,
-        level=level,
-        missing=missing,
-        drop_short=drop_short,
-    )
+    found = fit_temperatures(runs, ks, terms)
     if html is not None:
         from passhat.report.html.temperature import fit_page
 
-        write_text(html, fit_page(found, runs, missing=missing, command=this_command()))
+        write_text(html, fit_page(found, runs, missing=terms.missing, command=this_command()))
     if as_json_text:
         click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     elif html != "-":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,8 @@ from passhat.stats.estimate import (
     metric,
     missing_effect,
 )
-from passhat.stats.outcomes import MissingPolicy, Outcomes, Run, Verdict
+from passhat.stats.outcomes import Outcomes, Run, Verdict
+from passhat.stats.terms import Population, Terms
 
 if TYPE_CHECKING:
     from passhat.report.details import Details
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ReportOptions", "build_report"]
 
 _CURVE_POINTS = 32
-_ABOUT = ("new tasks", "re-runs")
+_ABOUT = (Population.NEW_TASKS, Population.THESE_TASKS)
 _DOTS = {Verdict.PASSED: "●", Verdict.FAILED: "○", Verdict.MISSING: "·"}
 
 
@@ -43,11 +44,8 @@ class ReportOptions:
 
     ks: tuple[int, ...] = ()
     metrics: tuple[str, ...] = ()
-    missing: str = "bound"
-    level: float = 0.95
+    terms: Terms = field(default_factory=Terms)
     by: str | None = None
-    cluster: str | None = None
-    drop_short: bool = False
     with_tasks: bool = False
     with_details: bool = False
     with_forecasts: bool = True
@@ -70,10 +68,10 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
     known = _about_new_tasks(run.outcomes, words, ks, options)
     return RunReport(
         run=run,
-        protocol=replace(run.protocol, missing=options.missing),
+        protocol=replace(run.protocol, missing=options.terms.missing),
         estimates=(
             *(known[word] for word in words),
-            *_estimates(run.outcomes, words, options, "re-runs"),
+            *_estimates(run.outcomes, words, options, Population.THESE_TASKS),
         ),
         slices={
             value: tuple(
@@ -109,7 +107,7 @@ def _about_new_tasks(
 
         drawn = curve_words(ks)
     asked = list(dict.fromkeys([*words, *drawn]))
-    found = _estimates(outcomes, asked, options, "new tasks")
+    found = _estimates(outcomes, asked, options, Population.NEW_TASKS)
     return dict(zip(asked, found, strict=True))
 
 
@@ -120,26 +118,18 @@ def _details(
     known: dict[str, Estimate],
     options: ReportOptions,
 ) -> Details:
-    from passhat.report.curves import Asked
     from passhat.report.details import build_details
 
-    asked = Asked(options.missing, options.level, options.cluster, options.drop_short)
-    return build_details(run, words, ks, known, asked, with_forecasts=options.with_forecasts)
+    return build_details(
+        run, words, ks, known, options.terms, with_forecasts=options.with_forecasts
+    )
 
 
 def _estimates(
-    outcomes: Outcomes, words: list[str], options: ReportOptions, about: str
+    outcomes: Outcomes, words: list[str], options: ReportOptions, about: Population
 ) -> tuple[Estimate, ...]:
-    """Every metric about new tasks, or about re-runs."""
-    return estimate_all(
-        outcomes,
-        words,
-        about=about,
-        missing=options.missing,
-        level=options.level,
-        drop_short=options.drop_short,
-        cluster=options.cluster,
-    )
+    """Every metric about one population."""
+    return estimate_all(outcomes, words, options.terms, about=about)
 
 
 def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
@@ -155,8 +145,8 @@ def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
 
 
 def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
-    ks = default_ks(outcomes, options.missing)
-    if not ks and not options.drop_short:
+    ks = default_ks(outcomes, options.terms.missing)
+    if not ks and not options.terms.drop_short:
         empty = [outcomes.tasks[i] for i in np.flatnonzero(outcomes.n == 0)[:3].tolist()]
         raise InvalidValue(
             f"some tasks have no attempt with a verdict ({', '.join(empty)}), so under the policy "
@@ -169,7 +159,7 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k the report speaks about, for drawing; more where cheap."""
     asked = {metric(word).k for word in words if metric(word).name.startswith("pass")}
-    n, _ = outcomes.counts(MissingPolicy.of(options.missing).completion)
+    n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(asked, default=0), int(n.min()))
     if top < 2:
         return ()
@@ -177,7 +167,7 @@ def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tupl
     found = estimate_all(
         outcomes,
         [f"pass{sign}{k}" for k in ks for sign in "^@"],
-        missing=options.missing,
+        missing=options.terms.missing,
         level=None,
     )
     return tuple(

@@ -13,7 +13,8 @@ from passhat.stats.compare.claims import points
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.task_values import values_by_task
-from passhat.stats.outcomes import MissingPolicy, Run
+from passhat.stats.outcomes import Run
+from passhat.stats.terms import Terms
 
 __all__ = [
     "CURVE_HEADER",
@@ -177,13 +178,12 @@ class TaskChange:
         }
 
 
-def task_changes(
-    a: Run, b: Run, metric: str, *, missing: str = "bound", drop_short: bool = False
-) -> tuple[TaskChange, ...]:
+def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tuple[TaskChange, ...]:
     """Every paired task, the largest gain first; missing attempts count as the policy says."""
-    chosen, policy = parse(metric), MissingPolicy.of(missing)
+    terms = terms or Terms()
+    chosen, policy = parse(metric), terms.missing
     pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
-        [chosen], policy, drop_short=drop_short
+        [chosen], policy, drop_short=terms.drop_short
     )
     mine, theirs = (
         values_by_task(side, chosen, policy.completion) for side in (pairing.a, pairing.b)

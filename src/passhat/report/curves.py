@@ -6,35 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from passhat.errors import PasshatError
-from passhat.stats.estimate import Estimate, estimate_all, metric
+from passhat.stats.estimate import Estimate, metric
 from passhat.stats.forecast import Forecast, forecast_curve
 from passhat.stats.outcomes import Outcomes
+from passhat.stats.terms import Terms
 
-__all__ = ["Asked", "Curves", "build_curves", "curve_words", "k_of"]
+__all__ = ["Curves", "build_curves", "curve_words", "k_of"]
 
 _FAR_AT, _FAR_HAT = 10, 4
 """How many times n a forecast reaches: what one good attempt needs, what a streak allows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How the estimates of a report were asked for; its curves are asked for in the same way."""
-
-    missing: str = "bound"
-    level: float = 0.95
-    cluster: str | None = None
-    drop_short: bool = False
-
-    def estimates(self, outcomes: Outcomes, words: Sequence[str]) -> tuple[Estimate, ...]:
-        """About new tasks."""
-        return estimate_all(
-            outcomes,
-            words,
-            missing=self.missing,
-            level=self.level,
-            drop_short=self.drop_short,
-            cluster=self.cluster,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +57,7 @@ def build_curves(
     outcomes: Outcomes,
     ks: Sequence[int],
     known: Mapping[str, Estimate],
-    asked: Asked,
+    terms: Terms,
     *,
     with_forecasts: bool = True,
 ) -> Curves:
@@ -95,8 +75,8 @@ def build_curves(
         hats,
         ats,
         deltas,
-        _forecast(outcomes, f"pass@{_FAR_AT * n}", asked),
-        _forecast(outcomes, f"pass^{_FAR_HAT * n}", asked),
+        _forecast(outcomes, f"pass@{_FAR_AT * n}", terms),
+        _forecast(outcomes, f"pass^{_FAR_HAT * n}", terms),
     )
 
 
@@ -105,9 +85,9 @@ def k_of(found: Estimate | Forecast) -> int:
     return metric(found.metric).k
 
 
-def _forecast(outcomes: Outcomes, word: str, asked: Asked) -> tuple[Forecast, ...]:
+def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ...]:
     try:
-        return forecast_curve(outcomes, word, level=asked.level, missing=asked.missing)
+        return forecast_curve(outcomes, word, level=terms.level, missing=terms.missing)
     except PasshatError:  # nothing has a verdict, so nothing can be said beyond n either
         return ()
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat.errors import PasshatError
-from passhat.report.curves import Asked, Curves, build_curves
+from passhat.report.curves import Curves, build_curves
 from passhat.report.measures import Measure, measures_of
-from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Plan, plan
 from passhat.stats.plan.difficulty import Difficulty
 from passhat.stats.plan.goals import HalfWidth
+from passhat.stats.terms import Terms
 
 __all__ = ["HALF_WIDTH", "POLICIES", "Details", "Width", "build_details"]
 
@@ -82,7 +83,7 @@ def build_details(
     words: Sequence[str],
     ks: Sequence[int],
     known: Mapping[str, Estimate],
-    asked: Asked,
+    terms: Terms,
     *,
     with_forecasts: bool = True,
 ) -> Details:
@@ -92,11 +93,11 @@ def build_details(
     """
     demanding = _demanding(words)
     return Details(
-        build_curves(run.outcomes, ks, known, asked, with_forecasts=with_forecasts),
-        measures_of(run.taken, asked.level),
-        _policies(run.outcomes, words, asked),
-        _plan(run, demanding, asked.level),
-        _widths(run.outcomes, demanding, asked.level),
+        build_curves(run.outcomes, ks, known, terms, with_forecasts=with_forecasts),
+        measures_of(run.taken, terms.level),
+        _policies(run.outcomes, words, terms),
+        _plan(run, demanding, terms.level),
+        _widths(run.outcomes, demanding, terms.level),
     )
 
 
@@ -106,7 +107,7 @@ def _demanding(words: Sequence[str]) -> str:
 
 
 def _policies(
-    outcomes: Outcomes, words: Sequence[str], asked: Asked
+    outcomes: Outcomes, words: Sequence[str], terms: Terms
 ) -> dict[str, dict[str, Estimate | None]]:
     if outcomes.total_missing == 0:
         return {}
@@ -116,13 +117,12 @@ def _policies(
         if (same := [word for word in words if word.startswith(f"pass{sign}")])
     ]
     chosen = dict.fromkeys([words[0], *largest])
-    return {word: {way: _under(outcomes, word, way, asked) for way in POLICIES} for word in chosen}
+    return {word: {way: _under(outcomes, word, way, terms) for way in POLICIES} for word in chosen}
 
 
-def _under(outcomes: Outcomes, word: str, policy: str, asked: Asked) -> Estimate | None:
-    own = Asked(policy, asked.level, asked.cluster, asked.drop_short)
+def _under(outcomes: Outcomes, word: str, policy: str, terms: Terms) -> Estimate | None:
     try:
-        return own.estimates(outcomes, [word])[0]
+        return estimate(outcomes, word, terms, missing=policy)
     except PasshatError:  # with the missing left out some task has fewer than k attempts
         return None
 

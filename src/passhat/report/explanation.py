@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Unpack
 
 from passhat._display import counted
 from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.terms import Population, TermOptions, Terms
 
 __all__ = ["Explanation", "explain"]
 
@@ -65,13 +67,12 @@ class Explanation:
 def explain(
     word: str | Metric,
     run: Run | None = None,
-    *,
-    missing: str = "bound",
-    drop_short: bool = False,
-    level: float = 0.95,
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> Explanation:
     """Explain a metric, on the outcomes of a run or on a small example."""
     chosen = metric(word)
+    terms = Terms.from_options(options, terms, takes=("missing", "level", "drop_short", "about"))
     if run is None:
         return Explanation(
             chosen,
@@ -79,15 +80,15 @@ def explain(
             "without a SOURCE: three tasks made up for this page",
             _python(chosen, _made_up(chosen)),
         )
-    completion = MissingPolicy.of(missing).completion
-    found = estimate(run.outcomes, chosen, missing=missing, drop_short=drop_short, level=level)
+    completion = terms.missing.completion
+    found = estimate(run.outcomes, chosen, terms)
     kept = run.outcomes
     if found.tasks < len(kept):
         n, _ = kept.counts(completion)
         kept = kept.take(n >= chosen.k)
-    inputs = f"{run.name}: {kept}; {_ways(missing)}"
+    inputs = f"{run.name}: {kept}; {_ways(terms.missing)}"
     python = _python(chosen, kept, completion)
-    return Explanation(chosen, found, inputs, python, _interval_python(chosen, level))
+    return Explanation(chosen, found, inputs, python, _interval_python(chosen, terms))
 
 
 def _python(
@@ -103,11 +104,11 @@ def _python(
     return f"{data}\n{chosen.python()}\nprint(value)"
 
 
-def _interval_python(chosen: Metric, level: float) -> str:
+def _interval_python(chosen: Metric, terms: Terms) -> str:
     """Gaffke's bound drawn rather than computed, continuing the lines that give the value."""
-    if not isinstance(chosen, CountMetric):
+    if not isinstance(chosen, CountMetric) or terms.about() is not Population.NEW_TASKS:
         return ""
-    tail = (1 - level) / 2
+    tail = (1 - terms.level) / 2
     return (
         "import numpy as np\n"
         "h = np.array([h for n, c, h in cells])\n"
@@ -145,7 +146,7 @@ def _needs(chosen: Metric) -> str:
     return f"at least {counted(chosen.k, 'attempt')} on every task{order}"
 
 
-def _ways(missing: str) -> str:
-    return (
-        "missing attempts left out" if missing == "exclude" else "missing attempts count as failed"
-    )
+def _ways(missing: MissingPolicy) -> str:
+    if missing is MissingPolicy.EXCLUDE:
+        return "missing attempts left out"
+    return "missing attempts count as failed"

@@ -74,10 +74,10 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     found = {(one.metric, one.about): one for one in estimates}
     level = next((f"{one.level:.0%} " for one in estimates if one.level is not None), "")
     range_of_values = any(one.value_if_passed not in (None, one.value) for one in estimates)
-    header = ["metric", "value", f"{level}new tasks", f"{level}re-runs", "tasks", "attempts"]
+    header = ["metric", "value", f"{level}new tasks", f"{level}these tasks", "tasks", "attempts"]
     rows = []
     for name in dict.fromkeys(one.metric for one in estimates):
-        new, again = found[name, "new tasks"], found[name, "re-runs"]
+        new, again = found[name, "new tasks"], found[name, "these tasks"]
         bound = "" if new.bounds is None else f" (at most {number(new.bounds[1])})"
         row = [name, f"{number(new.value)}{bound}", new.interval_text(), again.interval_text()]
         rows.append([*row, f"{new.tasks:,}", f"{new.attempts:,}"])

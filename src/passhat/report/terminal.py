@@ -33,7 +33,7 @@ BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "grey50"
 _MOST_TASKS_SHOWN = 200
 _QUESTIONS = (
     ("new tasks", "On tasks like these: {level}interval for new tasks"),
-    ("re-runs", "On exactly these tasks again: {level}interval for re-runs"),
+    ("these tasks", "On exactly these tasks again: {level}interval for these tasks"),
 )
 
 
@@ -87,7 +87,7 @@ def _section(run: RunReport) -> Iterator[RenderableType]:
 
 
 def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
-    """The estimates about new tasks, then those about re-runs, each under its own name."""
+    """The estimates about new tasks, then those about these tasks, each under its own name."""
     for about, title in _QUESTIONS:
         level = next((one.level for one in estimates if one.level is not None), None)
         yield Text(title.format(level="" if level is None else f"{level:.0%} "), style="bold")

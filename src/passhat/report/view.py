@@ -131,7 +131,7 @@ class RunReport:
         level = next((one.level for one in self.estimates if one.level is not None), None)
         if level is None:
             return "none computed: the values are point estimates"
-        return f"{level:.0%}, for new tasks and for re-runs of these tasks, each by name"
+        return f"{level:.0%}, for new tasks and for these tasks, each by name"
 
     @property
     def methods(self) -> tuple[tuple[str, str], ...]:

@@ -186,7 +186,7 @@ def test_default_ks_are_powers_of_two_up_to_the_smallest_n(n: int, ks: tuple[int
 
 def test_arguments_are_checked() -> None:
     outcomes = Outcomes.from_counts(4, [2])
-    with pytest.raises(InvalidValue, match="about must be one of new tasks, re-runs"):
+    with pytest.raises(InvalidValue, match="about must be 'new tasks' or 'these tasks'"):
         estimate(outcomes, "pass^1", about="everything")
     with pytest.raises(InvalidValue, match="level must lie between"):
         estimate(outcomes, "pass^1", level=95)

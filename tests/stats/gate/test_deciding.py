@@ -18,6 +18,7 @@ from passhat.stats.estimate import Estimate
 from passhat.stats.gate import GateOptions, GateResult, GateVerdict, Tools, gate, judge, parse_rule
 from passhat.stats.gate.gate_result import verdict_of
 from passhat.stats.outcomes import Attempts, Outcomes, Run
+from passhat.stats.terms import Terms
 
 SOLID = Outcomes.from_counts(8, [8] * 45 + [6] * 5)
 POOR = Outcomes.from_counts(8, [1] * 50)
@@ -31,15 +32,16 @@ def judged(
     base: Run | Outcomes | None = None,
     **how: object,
 ) -> GateResult:
-    return judge(run, rules, base, GateOptions(**how, tools=tools))  # type: ignore[arg-type]
+    planned = {name: how.pop(name) for name in ("tasks", "attempts") if name in how}
+    options = GateOptions(Terms.from_options(how), tools=tools, **planned)  # type: ignore[arg-type]
+    return judge(run, rules, base, options)
 
 
 def fixed(low: float, high: float, value: float = 0.5) -> Tools:
     """An estimator that always answers the same."""
 
-    def estimate(outcomes: Outcomes, word: str, **how: object) -> Estimate:
-        level = how["level"]
-        assert isinstance(level, float)
+    def estimate(outcomes: Outcomes, word: str, terms: Terms) -> Estimate:
+        level = terms.level
         return Estimate(str(word), value, None, low, high, level, "new tasks", "", len(outcomes), 8)
 
     return Tools(estimate=estimate)
@@ -66,15 +68,15 @@ def test_the_bounds_decide(rule: str, low: float, high: float, verdict: str, cod
 def test_a_one_sided_level_is_the_end_of_a_two_sided_interval() -> None:
     seen = []
 
-    def estimate(*_args: object, **how: object) -> Estimate:
-        seen.append(how["level"])
+    def estimate(_outcomes: Outcomes, _word: str, terms: Terms) -> Estimate:
+        seen.append(terms.level)
         return Estimate("pass^4", 0.5, None, 0.4, 0.6, 0.9, "new tasks", "", 1, 1)
 
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.95)
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.99)
     assert seen == pytest.approx([0.90, 0.98])
     with pytest.raises(InvalidValue, match="one-sided"):
-        GateOptions(level=0.5)
+        GateOptions(Terms(level=0.5))
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
@@ -149,7 +151,7 @@ def test_without_an_interval_nothing_is_settled() -> None:
     assert "no interval" in str(result)
 
 
-def _no_interval(outcomes: Outcomes, word: str, **_how: object) -> Estimate:
+def _no_interval(outcomes: Outcomes, word: str, _terms: Terms) -> Estimate:
     return Estimate(str(word), 0.5, None, None, None, None, "new tasks", "", len(outcomes), 8)
 
 

@@ -10,6 +10,7 @@ from passhat.stats.gate import GateOptions, GateVerdict
 from passhat.stats.gate.sequential_gate import Watcher
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.sequential import consumption_order
+from passhat.stats.terms import Terms
 
 IDS = [f"task-{i:03}" for i in range(164)]
 ORDER = consumption_order(IDS)
@@ -107,7 +108,10 @@ def test_signs_at_the_limit_itself(rule: str, verdict: str) -> None:
 
 def test_missing_attempts_keep_it_open() -> None:
     passes = dict.fromkeys(IDS, 4)
-    options = {way: GateOptions(missing=way) for way in ("bound", "fail", "exclude")}
+    options = {
+        way: GateOptions(Terms.from_options({"missing": way}))
+        for way in ("bound", "fail", "exclude")
+    }
     verdicts = {
         way: str(
             Watcher(["rate >= 0.8"], tasks=IDS, attempts=8, options=chosen)

@@ -25,6 +25,7 @@ from passhat.report.comparison_view import (
 )
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
+from passhat.stats.terms import Terms
 
 __all__ = ["comparison"]
 
@@ -162,7 +163,7 @@ def _beside(
     sides = [_sides(state, one, run) for one, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
     if len(runs) == 2:
-        found = task_changes(runs[0], runs[1], word, drop_short=True)
+        found = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
         changes = {one.task: one for one in found}
     tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
     return [

@@ -70,7 +70,7 @@ def _which(state: AppState, summary: Summary, request: PageRequest) -> tuple[str
 
 
 def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
-    """What re-runs of this one task would bring."""
+    """Estimates for this one task, attempted again."""
     if not lines:
         return ()
     marks = [int(one.verdict) for one in lines]
@@ -78,7 +78,7 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
     outcomes = Outcomes.from_counts([n], [c], [name], missing=[len(marks) - n])
     words = dict.fromkeys(["pass^1", f"pass^{max(n, 1)}"])
     try:
-        return estimate_all(outcomes, list(words), about="re-runs")
+        return estimate_all(outcomes, list(words), about="these tasks")
     except PasshatError:
         return ()
 

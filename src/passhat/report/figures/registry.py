@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from passhat._display import some
@@ -13,6 +13,7 @@ from passhat.report.figures import agents, article, over_k, spread, temperatures
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison
+from passhat.stats.terms import Terms
 
 __all__ = ["DETAILED", "FIGURES", "Material", "make_figure", "needs"]
 
@@ -24,8 +25,7 @@ class Material:
     report: Report
     comparison: Comparison | None = None
     changes: tuple[TaskChange, ...] = ()
-    missing: str = "bound"
-    level: float = 0.95
+    terms: Terms = field(default_factory=Terms)
 
     @property
     def runs(self) -> Sequence[RunReport]:
@@ -101,9 +101,7 @@ _DRAWN: dict[str, tuple[str, Drawn, str]] = {
     ),
     "heatmap": (
         "pass@k over k and temperature",
-        lambda given: temperatures.heatmap(
-            [run.run for run in given.runs], level=given.level, missing=given.missing
-        ),
+        lambda given: temperatures.heatmap([run.run for run in given.runs], given.terms),
         "runs of one agent and the same tasks at two temperatures or more",
     ),
 }

@@ -12,6 +12,7 @@ from passhat.report.figures.lines import Panel, Scale, k_scale, panel
 from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.stats.outcomes import Run
 from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit
+from passhat.stats.terms import Terms
 
 __all__ = ["fit_figures", "heat_figure", "heatmap"]
 
@@ -178,7 +179,7 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
     )
 
 
-def heatmap(runs: Sequence[Run], *, level: float, missing: str) -> Figure | None:
+def heatmap(runs: Sequence[Run], terms: Terms) -> Figure | None:
     """pass@k over k and temperature, where runs of one agent differ in temperature."""
     heats = {run.protocol.decoding.get("temperature") for run in runs}
     if len(heats - {None}) < 2:
@@ -186,7 +187,7 @@ def heatmap(runs: Sequence[Run], *, level: float, missing: str) -> Figure | None
     from passhat.stats.temperature import fit_temperatures
 
     try:
-        fit = fit_temperatures(runs, level=level, missing=missing)
+        fit = fit_temperatures(runs, terms=terms)
     except PasshatError:  # the runs do not line up, and passhat temperature fit says why
         return None
     return heat_figure(fit)

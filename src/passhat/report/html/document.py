@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.outcomes import Run
+from passhat.stats.terms import Terms
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,8 +49,7 @@ class HtmlOptions:
 
     command: str = ""
     transcripts: bool | None = None
-    missing: str = "bound"
-    level: float = 0.95
+    terms: Terms = field(default_factory=Terms)
 
 
 def html_report(
@@ -75,8 +75,7 @@ def html_report(
         report,
         found if isinstance(found, Comparison) else None,
         tuple(changes),
-        options.missing,
-        options.level,
+        options.terms,
     )
     labels = labels_of(report.runs)
     runs = [run.run for run in report.runs]
@@ -87,7 +86,7 @@ def html_report(
         lead=top,
         cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
         overview=page_tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
-        level=f"{options.level:.0%}",
+        level=f"{options.terms.level:.0%}",
         labels=labels,
         most_runs=MOST_RUNS,
         settling=list(page.settling(report, found)),

@@ -93,7 +93,7 @@ def number_tables(report: Report) -> Iterator[Table]:
         who = f"{label}: " if len(labels) > 1 else ""
         for about, question in (
             ("new tasks", "on tasks like these"),
-            ("re-runs", "on exactly these tasks again"),
+            ("these tasks", "on exactly these tasks again"),
         ):
             yield from _over_k(run.estimates, about, f"{who}{question} ({about})")
 

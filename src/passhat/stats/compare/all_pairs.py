@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Unpack
 
 import numpy as np
 
@@ -13,16 +14,24 @@ from passhat._display import counted, html_table, number
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, Looked
-from passhat.stats.compare.comparison import Result, Setting, Terms, judge
+from passhat.stats.compare.comparison import Result, Setting, judge
 from passhat.stats.compare.deployment import deployment
 from passhat.stats.compare.guard import Agreement
-from passhat.stats.compare.paired_comparison import Comparison, Words, agreed, as_run, parsed
+from passhat.stats.compare.paired_comparison import (
+    TAKES,
+    Comparison,
+    Words,
+    agreed,
+    as_run,
+    parsed,
+)
 from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restricted
 from passhat.stats.compare.significance import holm, max_t
 from passhat.stats.compare.simultaneous import METHOD as TOGETHER
 from passhat.stats.compare.simultaneous import simultaneous_tail
 from passhat.stats.estimate.metrics import Metric
-from passhat.stats.outcomes import MissingPolicy, Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.terms import TermOptions, Terms
 
 __all__ = ["SCHEMA", "Comparisons", "RankSet", "compare_all"]
 
@@ -103,11 +112,8 @@ class Comparisons:
 def compare_all(
     runs: Iterable[Run | Outcomes],
     metric: Words = "pass^1",
-    *,
-    level: float = 0.95,
-    missing: str = "bound",
-    allow: bool = False,
-    drop_short: bool = False,
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> Comparisons:
     """Compare every pair of several runs.
 
@@ -121,7 +127,7 @@ def compare_all(
         With the set of ranks that each agent may have: a run is ranked below another only where
         the simultaneous intervals show it.
     """
-    terms = Terms("two-sided", level, MissingPolicy.of(missing), allow, drop_short)
+    terms = replace(Terms.from_options(options, terms, takes=TAKES), alternative="two-sided")
     metrics = parsed(metric)
     sides = [as_run(run, f"run {index}") for index, run in enumerate(runs, 1)]
     _check(sides)
@@ -151,7 +157,7 @@ def compare_all(
         tuple(run.name for run in sides),
         tasks,
         tuple(len(run.outcomes) - tasks for run in sides),
-        level,
+        terms.level,
         pairs,
         _ranks(metrics, pairs),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from passhat._display import html_table, number
-from passhat.protocol import Alternative, Question
+from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, Evidence, Looked, decide, points, sentence
 from passhat.stats.compare.lift import METHOD as INTERVAL_METHOD
@@ -15,26 +15,12 @@ from passhat.stats.compare.lift import Spread, hull, tail_of, tasks_needed
 from passhat.stats.compare.pairing import Differences
 from passhat.stats.compare.significance import Tested, sign_flip_test, sign_test
 from passhat.stats.outcomes import MissingPolicy
+from passhat.stats.terms import Terms
 
-__all__ = ["Result", "Setting", "Terms", "judge"]
+__all__ = ["Result", "Setting", "judge"]
 
 _LEVEL = 1e-12
 """A difference closer to zero than rounding can tell is a tie."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What was decided before looking: one object for all that follows."""
-
-    alternative: Alternative = "two-sided"
-    level: float = 0.95
-    missing: MissingPolicy = MissingPolicy.BOUND
-    allow: bool = False
-    drop_short: bool = False
-
-    def __post_init__(self) -> None:
-        # The question of a protocol has the same limits, and says them well.
-        Question(alternative=self.alternative, level=self.level)
 
 
 @dataclass(frozen=True, slots=True)

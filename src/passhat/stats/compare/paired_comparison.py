@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from passhat._display import counted, html_table, number, some
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.compare.claims import Claim, Looked, points
-from passhat.stats.compare.comparison import Result, Setting, Terms, judge
+from passhat.stats.compare.comparison import Result, Setting, judge
 from passhat.stats.compare.curves import Flip, LiftCurve, family, lift_curve
 from passhat.stats.compare.deployment import Value, deployment, deployment_line
 from passhat.stats.compare.guard import Agreement, agree, same_metric
@@ -22,9 +23,13 @@ from passhat.stats.compare.slices import SliceResult, slice_results
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
-from passhat.stats.outcomes import MissingPolicy, Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.terms import OptionName, TermOptions, Terms
 
-__all__ = ["SCHEMA", "Comparison", "Words", "agreed", "as_run", "compare", "parsed"]
+__all__ = ["SCHEMA", "TAKES", "Comparison", "Words", "agreed", "as_run", "compare", "parsed"]
+
+TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short")
+"""The options that comparisons use; any other one is refused."""
 
 SCHEMA = "passhat.comparison/1"
 
@@ -148,14 +153,12 @@ def compare(
     a: Run | Outcomes,
     b: Run | Outcomes,
     metric: Words = "pass^1",
+    terms: Terms | None = None,
     *,
     metric_b: str | Metric | None = None,
-    alternative: Alternative = "two-sided",
-    level: float = 0.95,
-    missing: str = "bound",
-    allow: bool = False,
-    drop_short: bool = False,
+    alternative: Alternative | None = None,
     by: str | None = None,
+    **options: Unpack[TermOptions],
 ) -> Comparison:
     """Is B better than A on the tasks they share?
 
@@ -165,6 +168,8 @@ def compare(
         The lift is B minus A. Tasks are paired by their ids.
     metric : str or several
         Words such as ``pass^4``. With several, the intervals hold for all of them at once.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
     metric_b : str, optional
         The metric of B, if it is said apart; anything but the same quantity is refused.
     alternative : {"two-sided", "greater", "less"}
@@ -189,7 +194,9 @@ def compare(
     >>> round(found.lift, 3), round(found.low, 3), round(found.high, 3), str(found.claim)
     (0.075, -0.108, 0.251, 'inconclusive')
     """
-    terms = Terms(alternative, level, MissingPolicy.of(missing), allow, drop_short)
+    terms = Terms.from_options(options, terms, takes=TAKES)
+    if alternative is not None:
+        terms = replace(terms, alternative=alternative)
     metrics = parsed(metric)
     if metric_b is not None:
         for word in metrics:
@@ -197,7 +204,7 @@ def compare(
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
     whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
     agreement = agreed(run_a, run_b, whole, terms)
-    pairing = whole.supporting(metrics, terms.missing, drop_short=drop_short)
+    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short)
     results = _results(pairing, metrics, terms, str(agreement))
     slices = () if by is None else slice_results(pairing, metrics, by, terms, str(agreement))
     return Comparison(

@@ -14,11 +14,12 @@ import numpy as np
 from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.compare.claims import Looked, points
-from passhat.stats.compare.comparison import Result, Setting, Terms, judge
+from passhat.stats.compare.comparison import Result, Setting, judge
 from passhat.stats.compare.lift import tail_of
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.compare.significance import holm
 from passhat.stats.estimate.metrics import Metric
+from passhat.stats.terms import Terms
 
 __all__ = ["SliceResult", "slice_results"]
 

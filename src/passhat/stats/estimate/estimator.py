@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import Delta, Metric
 from passhat.stats.estimate.task_values import Completed, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
+from passhat.stats.terms import OptionName, TermOptions, Terms
 
 if TYPE_CHECKING:
     from passhat.stats.estimate.intervals.interval_methods import Asked
 
 __all__ = ["default_ks", "estimate", "estimate_all", "missing_effect"]
 
+_TAKES: tuple[OptionName, ...] = ("missing", "level", "drop_short", "cluster", "about")
 _POLICY_WORDS = MappingProxyType(
     {
         MissingPolicy.BOUND: "missing as failed, and as passed beside it",
@@ -34,13 +36,10 @@ _POLICY_WORDS = MappingProxyType(
 def estimate(
     outcomes: Outcomes,
     metric: str | Metric,
+    terms: Terms | None = None,
     *,
-    about: str = "new tasks",
-    level: float | None = 0.95,
-    missing: str = "bound",
-    drop_short: bool = False,
-    cluster: str | None = None,
     rng: np.random.Generator | None = None,
+    **options: Unpack[TermOptions],
 ) -> Estimate:
     """Estimate one metric over a suite.
 
@@ -50,8 +49,11 @@ def estimate(
         What came of the run.
     metric : str
         A word of the grammar, such as ``pass^4``.
-    about : {"new tasks", "re-runs"}
-        The population the interval speaks about: tasks like these, or exactly these again.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
+    about : {"new tasks", "these tasks"}
+        The population the interval is about: tasks like these, or exactly these again.
+        ``re-runs`` is an alias of ``these tasks``.
     level : float or None
         The confidence of the interval; ``None`` for the value alone.
     missing : {"bound", "fail", "exclude"}
@@ -71,28 +73,16 @@ def estimate(
     >>> print(estimate(Outcomes.from_counts(10, [0, 1, 2, 4]), "pass@5"))
     pass@5 = 0.563 [0.141, 0.897] (95%, new tasks; 4 tasks, 40 attempts)
     """
-    return estimate_all(
-        outcomes,
-        [metric],
-        about=about,
-        level=level,
-        missing=missing,
-        drop_short=drop_short,
-        cluster=cluster,
-        rng=rng,
-    )[0]
+    return estimate_all(outcomes, [metric], terms, rng=rng, **options)[0]
 
 
 def estimate_all(
     outcomes: Outcomes,
     metrics: Iterable[str | Metric],
+    terms: Terms | None = None,
     *,
-    about: str = "new tasks",
-    level: float | None = 0.95,
-    missing: str = "bound",
-    drop_short: bool = False,
-    cluster: str | None = None,
     rng: np.random.Generator | None = None,
+    **options: Unpack[TermOptions],
 ) -> tuple[Estimate, ...]:
     """Estimate several metrics over one suite in one pass over the tasks.
 
@@ -101,23 +91,26 @@ def estimate_all(
     from passhat.stats.estimate.intervals.interval_methods import Asked
 
     words = [parse(word) for word in metrics]
-    asked = Asked(about, 0.95 if level is None else level, cluster, rng)
-    policy = MissingPolicy.of(missing)
-    views = _Views(outcomes, policy.completion, drop_short=drop_short)
-    made = _bounded_all(views, words, asked if level is not None else None)
+    without_interval = "level" in options and options["level"] is None
+    if without_interval:
+        del options["level"]
+    terms = Terms.from_options(options, terms, takes=_TAKES)
+    asked = None if without_interval else Asked(terms, rng)
+    policy = terms.missing
+    views = _Views(outcomes, policy.completion, drop_short=terms.drop_short)
+    made = _bounded_all(views, words, asked)
     if_passed: Mapping[Metric, _Bounded] = made
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         # Both ways to fill in leave n as it is, so the same tasks are short.
-        optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=drop_short)
-        if_passed = _bounded_all(optimistic, words, asked if level is not None else None)
+        optimistic = _Views(outcomes, Completion.AS_PASSED, drop_short=terms.drop_short)
+        if_passed = _bounded_all(optimistic, words, asked)
     return tuple(
         _as_estimate(
             metric,
             views.of(metric),
             made[metric],
             if_passed[metric] if policy is MissingPolicy.BOUND else None,
-            how=_POLICY_WORDS[policy],
-            asked=(about, level),
+            terms,
             dropped=len(outcomes) - len(views.of(metric).outcomes),
         )
         for metric in words
@@ -182,9 +175,8 @@ def _as_estimate(
     view: Completed,
     made: _Bounded,
     if_passed: _Bounded | None,
+    terms: Terms,
     *,
-    how: str,
-    asked: tuple[str, float | None],
     dropped: int,
 ) -> Estimate:
     """Join both ways to fill in: the interval reaches to the outer ends of the two."""
@@ -203,9 +195,9 @@ def _as_estimate(
         value_if_passed=None if if_passed is None else if_passed.value,
         low=min(lows, default=None),
         high=max(highs, default=None),
-        level=asked[1] if lows else None,
-        about=asked[0],
-        method=f"{metric.estimator}; {how}; {made.how}",
+        level=terms.level if lows else None,
+        about=terms.about(),
+        method=f"{metric.estimator}; {_POLICY_WORDS[terms.missing]}; {made.how}",
         tasks=len(view.outcomes),
         attempts=view.attempts,
         bounds=made.bounds,

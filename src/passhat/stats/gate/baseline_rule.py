@@ -9,7 +9,8 @@ from passhat.stats.compare.guard import agree
 from passhat.stats.compare.lift import Spread, hull
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate.metrics import Metric
-from passhat.stats.outcomes import MissingPolicy, Run
+from passhat.stats.outcomes import Run
+from passhat.stats.terms import Terms
 
 __all__ = ["Lift", "lift_over_base"]
 
@@ -26,27 +27,18 @@ class Lift:
     notes: tuple[str, ...]
 
 
-def lift_over_base(
-    run: Run,
-    base: Run,
-    metric: Metric,
-    policy: MissingPolicy,
-    *,
-    tail: float,
-    drop_short: bool,
-    allow: bool,
-) -> Lift:
-    """The paired lift; ``tail`` is what each bound may miss.
+def lift_over_base(run: Run, base: Run, metric: Metric, terms: Terms) -> Lift:
+    """The paired lift; each bound alone has the level of the terms.
 
     Protocols that are known to differ are refused unless that is allowed. Under the policy
     ``bound`` the ends hold however the missing attempts of both runs would have ended.
     """
     whole = pair(base.outcomes, run.outcomes, (base.name, run.name))
-    agreement = agree(base.protocol, run.protocol, whole, allow=allow)
-    pairing = whole.supporting([metric], policy, drop_short=drop_short)
-    found = pairing.differences(metric, policy)
+    agreement = agree(base.protocol, run.protocol, whole, allow=terms.allow)
+    pairing = whole.supporting([metric], terms.missing, drop_short=terms.drop_short)
+    found = pairing.differences(metric, terms.missing)
     spreads = [Spread.of(d) for d in (found.values, found.lowest, found.highest)]
-    ends = hull(spread.interval(tail) for spread in spreads)
+    ends = hull(spread.interval(1 - terms.level) for spread in spreads)
     notes = []
     if agreement.differences:
         listed = "; ".join(map(str, agreement.differences))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Unpack
 
 import numpy as np
 
@@ -27,10 +28,13 @@ from passhat.stats.gate.counted import measure_result, missing_result
 from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult, verdict_of
 from passhat.stats.gate.rules import Measure, Missing, Rule, parse_rule
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.terms import OptionName, TermOptions, Terms
 
 __all__ = ["GateOptions", "Tools", "gate", "judge"]
 
 Estimator = Callable[..., Estimate]
+
+_TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +48,36 @@ class Tools:
 class GateOptions:
     """How a gate judges.
 
-    ``level`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned; fewer than
-    that are reported as absent. ``allow`` compares runs whose protocols differ.
+    The level of ``terms`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned;
+    fewer than that are reported as absent.
     """
 
-    level: float = 0.95
-    missing: str = "bound"
+    terms: Terms = field(default_factory=Terms)
     tasks: int | None = None
     attempts: int | None = None
-    drop_short: bool = False
-    allow: bool = False
     tools: Tools = field(default_factory=Tools)
 
     def __post_init__(self) -> None:
-        if not 0.5 < self.level < 1:
+        if not 0.5 < self.terms.level < 1:
             raise InvalidValue(
-                f"a gate's level is one-sided and lies between 0.5 and 1, not {self.level:g}."
+                f"a gate's level is one-sided and lies between 0.5 and 1, not {self.terms.level:g}."
             )
-        MissingPolicy.of(self.missing)
 
     @property
-    def two_sided(self) -> float:
-        """The level of the two-sided interval whose ends are the one-sided bounds."""
-        return 2 * self.level - 1
+    def two_sided(self) -> Terms:
+        """Terms of the two-sided interval whose ends are the one-sided bounds."""
+        return replace(self.terms, level=2 * self.terms.level - 1)
 
 
 def gate(
     run: Run | Outcomes,
     rules: str | Rule | Iterable[str | Rule],
     against: Run | Outcomes | None = None,
-    level: float = 0.95,
-    missing: str = "bound",
+    terms: Terms | None = None,
     *,
     tasks: int | None = None,
     attempts: int | None = None,
-    drop_short: bool = False,
-    allow: bool = False,
+    **options: Unpack[TermOptions],
 ) -> GateResult:
     """Judge a run by rules.
 
@@ -91,6 +89,8 @@ def gate(
         Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``cost <= 0.5``, ``missing <= 2%``.
     against : Run or Outcomes, optional
         The run that ``base`` stands for.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
     level : float
         One-sided confidence of a rule on a metric.
     missing : {"bound", "fail", "exclude"}
@@ -108,8 +108,8 @@ def gate(
         When a rule cannot be asked: k larger than the attempts made, a measure nobody recorded,
         ``base`` without a second run.
     """
-    options = GateOptions(level, missing, tasks, attempts, drop_short, allow)
-    return judge(run, rules, against, options)
+    terms = Terms.from_options(options, terms, takes=_TAKES)
+    return judge(run, rules, against, GateOptions(terms, tasks, attempts))
 
 
 def judge(
@@ -130,7 +130,7 @@ def judge(
         name=mine.name,
         base=None if base is None else base.name,
         results=results,
-        missing_policy=options.missing,
+        missing_policy=options.terms.missing,
         absent=absent,
         notes=notes,
     )
@@ -194,13 +194,7 @@ def _result(
 def _metric_result(
     rule: Rule, metric: Metric, outcomes: Outcomes, options: GateOptions
 ) -> RuleResult:
-    found = options.tools.estimate(
-        outcomes,
-        metric,
-        level=options.two_sided,
-        missing=options.missing,
-        drop_short=options.drop_short,
-    )
+    found = options.tools.estimate(outcomes, metric, options.two_sided)
     low, high, advice = found.low, found.high, None
     if low is None or high is None:
         verdict = GateVerdict.NOT_SETTLED
@@ -215,16 +209,16 @@ def _metric_result(
         found.value,
         low,
         high,
-        options.level,
+        options.terms.level,
         found.about,
         found.tasks,
         found.attempts,
         advice,
-        (*found.notes, *_missing_notes(outcomes, options.missing)),
+        (*found.notes, *_missing_notes(outcomes, options.terms.missing)),
     )
 
 
-def _missing_notes(outcomes: Outcomes, policy: str) -> tuple[str, ...]:
+def _missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
     total = outcomes.total_missing
     if total == 0:
         return ()
@@ -233,22 +227,14 @@ def _missing_notes(outcomes: Outcomes, policy: str) -> tuple[str, ...]:
         MissingPolicy.FAIL: "they count as failed",
         MissingPolicy.EXCLUDE: "they are left out",
     }
-    return (f"{counted(total, 'attempt')} missing: {ways[MissingPolicy.of(policy)]}",)
+    return (f"{counted(total, 'attempt')} missing: {ways[policy]}",)
 
 
 def _lift_result(
     rule: Rule, metric: Metric, run: Run, base: Run, options: GateOptions
 ) -> RuleResult:
     """A rule against base: decided by the paired lift, never by two separate intervals."""
-    lift = lift_over_base(
-        run,
-        base,
-        metric,
-        MissingPolicy.of(options.missing),
-        tail=1 - options.level,
-        drop_short=options.drop_short,
-        allow=options.allow,
-    )
+    lift = lift_over_base(run, base, metric, options.terms)
     verdict = verdict_of(rule, lift.low, lift.high)
     advice = None
     if verdict is GateVerdict.NOT_SETTLED:
@@ -259,10 +245,10 @@ def _lift_result(
         lift.value,
         lift.low,
         lift.high,
-        options.level,
+        options.terms.level,
         "new tasks",
         lift.tasks,
         lift.attempts,
         advice,
-        (*lift.notes, *_missing_notes(run.outcomes, options.missing)),
+        (*lift.notes, *_missing_notes(run.outcomes, options.terms.missing)),
     )

@@ -120,7 +120,7 @@ class Watcher:
         _refuse_unwatchable(self._rules, self._tasks, attempts, against)
         total = self._tasks if about == "this suite" else None
         self._tracks = [
-            _Track(rule, rule.subject, self._options.level, total)
+            _Track(rule, rule.subject, self._options.terms.level, total)
             for rule in self._rules
             if isinstance(rule.subject, Metric)
         ]
@@ -167,7 +167,7 @@ class Watcher:
 
         So the answer does not depend on how many tasks happened to be ready at a look.
         """
-        policy = MissingPolicy.of(self._options.missing)
+        policy = self._options.terms.missing
         values = [track.values(chosen, self._base, policy) for track in self._tracks]
         for index, missing in enumerate(chosen.missing.tolist()):
             for track, (low, high) in zip(self._tracks, values, strict=True):
@@ -189,7 +189,7 @@ class Watcher:
             run.name,
             None if self._base is None else "base",
             results,
-            self._options.missing,
+            self._options.terms.missing,
             notes=(
                 f"{self._used:,} of {counted(self._tasks, 'task')} used, in an order drawn "
                 f"beforehand (seed {self._seed}); the bounds hold at every look",
@@ -208,7 +208,7 @@ class Watcher:
             value,
             low,
             high,
-            self._options.level,
+            self._options.terms.level,
             self._about,
             self._used,
             self._used * self._attempts,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Unpack
 
 import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.lift import tail_of
 from passhat.stats.estimate import estimate_all
-from passhat.stats.outcomes import MissingPolicy, Run
+from passhat.stats.outcomes import Run
 from passhat.stats.temperature.advice import advise
 from passhat.stats.temperature.ladders import Ladder, ladders_of
 from passhat.stats.temperature.rankings import ranking_flips
@@ -25,8 +25,11 @@ from passhat.stats.temperature.temperature_result import (
     Exponent,
     TemperatureFit,
 )
+from passhat.stats.terms import OptionName, TermOptions, Terms
 
 __all__ = ["CANNOT_TELL", "fit_temperatures"]
+
+_TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short")
 
 CANNOT_TELL = (
     "the exponent of T* over k is no proof of a shape of difficulties: telling Gaussian (0.73) "
@@ -41,11 +44,10 @@ _FEWEST_FOR_CURVE = 3
 def fit_temperatures(
     runs: Sequence[Run],
     ks: Sequence[int] = (),
+    terms: Terms | None = None,
     *,
-    level: float = 0.95,
-    missing: str = "bound",
-    drop_short: bool = False,
     seed: int = SEED,
+    **options: Unpack[TermOptions],
 ) -> TemperatureFit:
     """pass@k by temperature, the best temperature for every k, and what changing it gains.
 
@@ -56,6 +58,8 @@ def fit_temperatures(
         Several agents may be given; each is fitted alone, and their rankings are compared.
     ks : sequence of int
         Values of k; 1, 2, 4, 8 ... up to the attempts there are, unless given.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
     level : float
         The confidence of the intervals.
     missing : {"bound", "fail", "exclude"}
@@ -81,14 +85,13 @@ def fit_temperatures(
         raise InvalidValue("at least one run is needed.")
     if any(k < 1 for k in ks):
         raise InvalidValue(f"k must be at least 1, not {min(ks)}.")
-    tail_of(level, "two-sided")  # refuses a level that is none, before anything is computed
-    policy = MissingPolicy.of(missing)
-    ladders = ladders_of(runs, sorted(set(ks)), policy, drop_short=drop_short)
+    terms = Terms.from_options(options, terms, takes=_TAKES)
+    ladders = ladders_of(runs, sorted(set(ks)), terms.missing, drop_short=terms.drop_short)
     usable = [ladder for ladder in ladders if ladder.ks]
     return TemperatureFit(
-        tuple(_fit(ladder, policy, missing, level, seed) for ladder in usable),
-        ranking_flips(usable, policy, seed=seed),
-        level,
+        tuple(_fit(ladder, terms, seed) for ladder in usable),
+        ranking_flips(usable, terms.missing, seed=seed),
+        terms.level,
         f"unbiased pass@k; intervals for new tasks; chances and T* by a bootstrap over tasks "
         f"({DRAWS:,} draws, seed {seed}); T* is the top of a parabola in ln T around the best "
         "temperature; advice by paired lifts, simultaneous over k and temperatures",
@@ -96,7 +99,8 @@ def fit_temperatures(
     )
 
 
-def _fit(ladder: Ladder, policy: MissingPolicy, missing: str, level: float, seed: int) -> AgentFit:
+def _fit(ladder: Ladder, terms: Terms, seed: int) -> AgentFit:
+    policy, level = terms.missing, terms.level
     drawn = resample(ladder.values(policy.completion), seed=seed)
     best = drawn.seen.argmax(axis=0)
     tops, exponent = _curve(ladder, drawn, level)
@@ -113,7 +117,7 @@ def _fit(ladder: Ladder, policy: MissingPolicy, missing: str, level: float, seed
         len(ladder),
         ladder.temperatures,
         ladder.ks,
-        _cells(ladder, drawn.chance_best(), missing, level),
+        _cells(ladder, drawn.chance_best(), terms),
         tops,
         tuple(_changes(ladder, drawn, best.tolist())),
         exponent,
@@ -122,13 +126,13 @@ def _fit(ladder: Ladder, policy: MissingPolicy, missing: str, level: float, seed
     )
 
 
-def _cells(ladder: Ladder, chance: FloatArray, missing: str, level: float) -> tuple[Cell, ...]:
+def _cells(ladder: Ladder, chance: FloatArray, terms: Terms) -> tuple[Cell, ...]:
     words = [f"pass@{k}" for k in ladder.ks]
     return tuple(
         Cell(k, heat, found, float(chance[i, j]))
         for i, (heat, rung) in enumerate(zip(ladder.temperatures, ladder.rungs, strict=True))
         for j, (k, found) in enumerate(
-            zip(ladder.ks, estimate_all(rung, words, level=level, missing=missing), strict=True)
+            zip(ladder.ks, estimate_all(rung, words, terms), strict=True)
         )
     )
 

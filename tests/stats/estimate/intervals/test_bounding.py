@@ -41,14 +41,14 @@ def assert_sound(found: Estimate) -> None:
 
 
 @settings(max_examples=40)
-@given(matrices, st.sampled_from(["new tasks", "re-runs"]))
+@given(matrices, st.sampled_from(["new tasks", "these tasks"]))
 def test_every_interval_contains_its_point_has_width_and_stays_in_range(
     matrix: list[list[int]], about: str
 ) -> None:
     for found in estimate_all(Outcomes.from_matrix(matrix), WORDS, about=about):
         if found.low is None:
             # delta of a single task: said so rather than made up.
-            assert about == "re-runs"
+            assert about == "these tasks"
             assert found.metric.startswith("delta")
             assert "no interval" in found.method
         else:
@@ -60,7 +60,7 @@ def test_every_interval_contains_its_point_has_width_and_stays_in_range(
 def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: object) -> None:
     shuffled = list(matrix)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         one = estimate_all(Outcomes.from_matrix(matrix), WORDS, about=about)
         two = estimate_all(Outcomes.from_matrix(shuffled), WORDS, about=about)
         for a, b in zip(one, two, strict=True):
@@ -70,7 +70,7 @@ def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: objec
 
 def test_all_passed_contains_one_and_has_width() -> None:
     outcomes = Outcomes.from_counts(8, [8] * 50)
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         found = estimate(outcomes, "pass^4", about=about)
         assert (found.value, found.high) == (1.0, 1.0)
         assert found.low is not None
@@ -90,8 +90,8 @@ def test_missing_attempts_widen_the_interval_to_both_extremes() -> None:
 
 def test_re_runs_are_narrower_and_named() -> None:
     outcomes = Outcomes.from_counts(4, [0] * 14 + [1] * 12 + [2] * 10 + [3] * 4 + [4] * 10)
-    new, again = (estimate(outcomes, "pass^1", about=a) for a in ("new tasks", "re-runs"))
-    assert (new.about, again.about) == ("new tasks", "re-runs")
+    new, again = (estimate(outcomes, "pass^1", about=a) for a in ("new tasks", "these tasks"))
+    assert (new.about, again.about) == ("new tasks", "these tasks")
     width = [found.high - found.low for found in (new, again)]  # type: ignore[operator]
     assert 0.3 < width[1] / width[0] < 0.6
     assert "Gaffke" in new.method
@@ -100,13 +100,17 @@ def test_re_runs_are_narrower_and_named() -> None:
 
 def test_an_ordered_metric_names_its_twin() -> None:
     outcomes = Outcomes.from_matrix([[1, 0, 1, 1], [1, 1, 1, 1], [0, 0, 1, 0]])
-    assert "of pass^2, its unordered twin" in estimate(outcomes, "first^2", about="re-runs").method
-    assert "of pass@2, its unordered twin" in estimate(outcomes, "first@2", about="re-runs").method
+    assert (
+        "of pass^2, its unordered twin" in estimate(outcomes, "first^2", about="these tasks").method
+    )
+    assert (
+        "of pass@2, its unordered twin" in estimate(outcomes, "first@2", about="these tasks").method
+    )
 
 
 def test_a_higher_level_is_wider() -> None:
     outcomes = Outcomes.from_counts(8, [1, 5, 7, 8, 0, 3])
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         narrow, wide = (estimate(outcomes, "pass^2", about=about, level=x) for x in (0.5, 0.99))
         assert wide.low < narrow.low < narrow.high < wide.high  # type: ignore[operator]
 
@@ -145,7 +149,7 @@ def test_clusters_widen_the_interval_when_tasks_resemble_each_other() -> None:
 
 def test_many_metrics_at_once_are_the_same_as_one_at_a_time() -> None:
     outcomes = Outcomes.from_counts([4, 6, 8, 8], [1, 6, 3, 8], missing=[0, 1, 0, 0])
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         words = ["pass^1", "pass@4", "gpass@4:0.5"]
         together = estimate_all(outcomes, words, about=about)
         for found, word in zip(together, words, strict=True):
@@ -157,9 +161,9 @@ def test_large_and_ragged_suites_are_answered() -> None:
     rng = np.random.default_rng(0)
     n = rng.integers(4, 60, 20_000)
     outcomes = Outcomes.from_counts(n, rng.binomial(n, rng.random(20_000)))
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         for found in estimate_all(outcomes, ["pass^4", "pass@4", "delta^4"], about=about):
             assert_sound(found)
     big = Outcomes.from_counts(10**6, [3, 10**5, 10**6])
-    for about in ("new tasks", "re-runs"):
+    for about in ("new tasks", "these tasks"):
         assert_sound(estimate(big, "pass^1000", about=about))

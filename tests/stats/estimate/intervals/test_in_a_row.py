@@ -47,10 +47,10 @@ def test_nothing_overflows_at_the_most_attempts() -> None:
 
 def test_the_method_says_what_is_assumed_and_many_attempts_have_none() -> None:
     found = estimate(
-        Outcomes.from_matrix([[1, 1, 0, 1], [0, 1, 0, 0]]), "window^2", about="re-runs"
+        Outcomes.from_matrix([[1, 1, 0, 1], [0, 1, 0, 0]]), "window^2", about="these tasks"
     )
     assert "independent given the task" in found.method
     rows = np.ones((2, MOST_ATTEMPTS + 1), int)
-    none = estimate(Outcomes.from_matrix(rows), "window^2", about="re-runs")
+    none = estimate(Outcomes.from_matrix(rows), "window^2", about="these tasks")
     assert none.low is None
     assert "no interval" in none.method

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from passhat._display import counted
-from passhat.errors import InvalidValue
 from passhat.stats.estimate.intervals.new_tasks import gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
     SEED,
@@ -32,31 +31,17 @@ from passhat.stats.estimate.metrics import (
 )
 from passhat.stats.estimate.task_values import Completed
 from passhat.stats.outcomes import Histogram
+from passhat.stats.terms import Population, Terms
 
-__all__ = ["ABOUT", "Asked", "Interval", "intervals_of"]
-
-ABOUT = ("new tasks", "re-runs")
-"""The two questions an interval can answer: tasks like these, or exactly these again."""
+__all__ = ["Asked", "Interval", "intervals_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an interval is asked for.
+    """The terms of an interval; ``rng`` replaces the fixed seed where draws are needed."""
 
-    ``cluster`` names a label of the tasks: those that share its value are not independent.
-    ``rng`` replaces the fixed seed where an interval needs draws.
-    """
-
-    about: str = "new tasks"
-    level: float = 0.95
-    cluster: str | None = None
+    terms: Terms = field(default_factory=Terms)
     rng: np.random.Generator | None = None
-
-    def __post_init__(self) -> None:
-        if self.about not in ABOUT:
-            raise InvalidValue(f"about must be one of {', '.join(ABOUT)}, not {self.about!r}.")
-        if not 0 < self.level < 1:
-            raise InvalidValue(f"level must lie between 0 and 1, not {self.level}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +57,9 @@ def intervals_of(
     view: Completed, points: Mapping[Metric, float], asked: Asked
 ) -> dict[Metric, Interval]:
     """Intervals of all metrics in one pass; a metric for which there is none is left out."""
-    if asked.about == "re-runs":
-        return dict(_for_reruns(view, points, asked))
-    if asked.cluster is not None:
+    if asked.terms.about() is Population.THESE_TASKS:
+        return dict(_for_these_tasks(view, points, asked))
+    if asked.terms.cluster is not None:
         return dict(_for_clusters(view, list(points), asked))
     return dict(_for_new_tasks(view, list(points), asked))
 
@@ -89,12 +74,12 @@ def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> 
     counted_ones = [metric for metric in metrics if isinstance(metric, CountMetric)]
     if counted_ones:
         rows = np.stack([metric.values(cells.n, cells.c) for metric in counted_ones])
-        found = gaffke(rows, cells.tasks, level=asked.level)
+        found = gaffke(rows, cells.tasks, level=asked.terms.level)
         yield from _named(counted_ones, found, "Gaffke's bound on the histogram of task values")
     for metric in metrics:
         if isinstance(metric, OrderedMetric):
             seen = view.of(metric)
-            found = gaffke(seen.values, seen.tasks, level=asked.level)
+            found = gaffke(seen.values, seen.tasks, level=asked.terms.level)
             yield from _named([metric], found, "Gaffke's bound on the histogram of task values")
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
@@ -103,19 +88,19 @@ def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> 
             cells.c / cells.n,
             cells.tasks,
             [metric.k for metric in gains],
-            level=asked.level,
+            level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
         yield from _named(gains, found, f"{_JOINT}, {_seeded(asked)}")
 
 
 def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Found:
-    labels = view.outcomes.label(asked.cluster or "")
-    weighed = f"weights per {asked.cluster} ({counted(len(set(labels)), 'cluster')})"
+    labels = view.outcomes.label(asked.terms.cluster or "")
+    weighed = f"weights per {asked.terms.cluster} ({counted(len(set(labels)), 'cluster')})"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
     if averages:
         rows = np.stack([view.per_task(metric) for metric in averages])
-        found = gaffke_clusters(rows, np.array(labels), level=asked.level)
+        found = gaffke_clusters(rows, np.array(labels), level=asked.terms.level)
         yield from _named(averages, found, f"Gaffke's bound, {weighed}")
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
@@ -124,7 +109,7 @@ def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _
             view.per_task(PassHat(1)),
             np.array(labels),
             [metric.k for metric in gains],
-            level=asked.level,
+            level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
         yield from _named(gains, found, f"{_JOINT}, {weighed}, {_seeded(asked)}")
@@ -135,7 +120,7 @@ def _seeded(asked: Asked) -> str:
     return f"seed {SEED}" if asked.rng is None else "the caller's generator"
 
 
-def _for_reruns(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Found:
+def _for_these_tasks(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Found:
     alone = len(view.outcomes) == 1
     forms: dict[Metric, Form] = {
         metric: form
@@ -146,7 +131,7 @@ def _for_reruns(view: Completed, points: Mapping[Metric, float], asked: Asked) -
     if not forms:
         return
     values = np.array([points[metric] for metric in forms])
-    found = rerun_intervals(view.histogram, values, list(forms.values()), level=asked.level)
+    found = rerun_intervals(view.histogram, values, list(forms.values()), level=asked.terms.level)
     for metric, interval in _named(list(forms), found, "hierarchical beta-binomial posterior"):
         yield metric, Interval(interval.low, interval.high, interval.method + _told(metric))
 
