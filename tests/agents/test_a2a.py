@@ -25,7 +25,7 @@ from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, StreamResponse
 from starlette.applications import Starlette
 
-from passhat.agents.a2a_replies import Reply
+from passhat.agents.a2a_wire import Reply
 from passhat.runner import run_attempts
 from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
@@ -283,7 +283,7 @@ def over_once_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that is told to cancel may take its time."""
-    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", 60.0)
+    monkeypatch.setattr("passhat.agents.a2a._SECONDS", 60.0)
 
 
 @pytest.mark.usefixtures("over_once_begun", "patient")
@@ -304,7 +304,7 @@ def test_a_task_is_cancelled_when_the_time_is_over(
 def test_an_agent_that_does_not_cancel_changes_nothing(
     kind: str, seconds: float, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passhat.agents.a2a_cancelling._SECONDS", seconds)
+    monkeypatch.setattr("passhat.agents.a2a._SECONDS", seconds)
     agent = Works(kind)
     url = serving(lambda url: application(agent, url, streaming=True))
     made = attempts(url, tmp_path, n=1)

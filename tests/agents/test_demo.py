@@ -10,7 +10,7 @@ import pytest
 from passhat.agents import load_agent
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.demo import DemoAgent
-from passhat.agents.demo.mind import HABITS, Habits, Mind
+from passhat.agents.demo.talking import HABITS, Habits, Mind
 from passhat.runner.attempt import Attempter, AttemptLimits, seed_of
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import Watch

@@ -18,8 +18,8 @@ import pytest
 
 from passhat.agents import pacing
 from passhat.agents.base import Meter, ProviderFault, Usage
-from passhat.agents.providers import Provider
-from passhat.agents.rates import Bucket
+from passhat.agents.pacing import Bucket
+from passhat.agents.provider import Provider
 from passhat.store import open_store
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import pytest
 from passhat.runner.attempt import seed_of
 from passhat.store import open_store
 from passhat.suites.orderdesk.retail import retail
-from passhat.suites.orderdesk.simulated import STOP, instructions
-from passhat.suites.orderdesk.user import ScriptedUser
+from passhat.suites.orderdesk.user import STOP, ScriptedUser, instructions
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Answer, Body, Refusal
@@ -157,7 +156,7 @@ def test_any_agent_can_play_the_user(passhat: Passhat, questions: Path) -> None:
         *("run", "-s", "jsonl:tasks.jsonl", "-a", "python:json:dumps"),
         *("--user", "python:json:dumps"),
     )
-    assert (ended.code, "no user to be played" in ended.err) == (2, True)
+    assert (ended.code, "no user to simulate" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize("scenario", retail().scenarios, ids=lambda one: one.id)

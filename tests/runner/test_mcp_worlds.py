@@ -15,7 +15,7 @@ from mcp import Client
 from passhat.agents.base import Agent, AttemptInfo, Session
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner import run_attempts
-from passhat.runner.mcp_worlds import McpSuite
+from passhat.runner.mcp import McpSuite
 from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import FailureCategory, Verdict

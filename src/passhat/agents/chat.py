@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl
 
 from passhat.agents.base import Agent, AttemptInfo, Meter, Session, Usage
 from passhat.agents.prices import Price, TokenCount
-from passhat.agents.providers import Provider
+from passhat.agents.provider import Provider
 from passhat.errors import InvalidValue, MissingExtra
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, write_call

@@ -4,11 +4,66 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
+from collections.abc import Iterable
+from types import MappingProxyType
 
-from passhat.agents.rates import Bucket
+from passhat.errors import InvalidValue
 
-__all__ = ["Pace"]
+__all__ = ["Bucket", "Pace", "read_rates"]
+
+_RATE = re.compile(r"(?:(?P<provider>[\w-]+)=)?(?P<count>\d+(?:\.\d+)?)/(?P<unit>[a-z]+)")
+_SECONDS = MappingProxyType(
+    {"s": 1, "sec": 1, "second": 1, "min": 60, "m": 60, "minute": 60, "h": 3600, "hour": 3600}
+)
+
+
+class Bucket:
+    """A token bucket: so many calls per second, one second's worth of them at once.
+
+    Examples
+    --------
+    >>> bucket = Bucket(per_second=2)
+    >>> [bucket.take(now=10.0) for _ in range(4)]
+    [0.0, 0.0, 0.5, 1.0]
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self.per_second = per_second
+        self._most = max(1.0, per_second)
+        self._tokens = self._most
+        self._filled = 0.0
+
+    def take(self, now: float) -> float:
+        """Take a place in the queue; returns the seconds until it is its turn."""
+        if self._filled:
+            gained = (now - self._filled) * self.per_second
+            self._tokens = min(self._most, self._tokens + gained)
+        self._filled = now
+        self._tokens -= 1
+        return 0.0 if self._tokens >= 0 else -self._tokens / self.per_second
+
+
+def read_rates(words: Iterable[str]) -> dict[str, float]:
+    """Calls per second by provider; ``""`` stands for every provider.
+
+    Examples
+    --------
+    >>> read_rates(["openai=120/min", "1/s"])
+    {'openai': 2.0, '': 1.0}
+    """
+    rates: dict[str, float] = {}
+    for word in words:
+        found = _RATE.fullmatch(word.strip())
+        if found is None or found["unit"] not in _SECONDS or float(found["count"]) == 0:
+            raise InvalidValue(
+                f"--rate takes COUNT/s, COUNT/min or COUNT/h, not {word!r}.",
+                hint="As in --rate 60/min, or --rate openai=60/min for one provider.",
+            )
+        rates[found["provider"] or ""] = float(found["count"]) / _SECONDS[found["unit"]]
+    return rates
+
 
 _SPREAD = 0.1
 """Part of a pause over which attempts come back one after the other."""

@@ -10,7 +10,7 @@ import click
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.integrations.agentbeats.request import Answered
+    from passhat.integrations.agentbeats.assessments import Answered
     from passhat.integrations.agentbeats.scenarios import Scenario
 
 

@@ -57,7 +57,7 @@ class Money:
 
     def spending(self) -> Spending:
         """Caps, rates and retries."""
-        from passhat.agents.rates import read_rates
+        from passhat.agents.pacing import read_rates
         from passhat.runner.spending import Spending
 
         return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)

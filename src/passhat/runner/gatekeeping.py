@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from passhat.agents.base import Agent, ProviderFault, Usage
 from passhat.agents.chat import ChatAgent
 from passhat.agents.pacing import Pace
-from passhat.agents.providers import Provider
+from passhat.agents.provider import Provider
 from passhat.runner.budget import Account
 from passhat.stats.outcomes import MissingReason
 

@@ -195,7 +195,7 @@ class RunSpec:
             suite = with_user(suite, models[-1])
         prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":
-            from passhat.runner.mcp_worlds import McpSuite
+            from passhat.runner.mcp import McpSuite
 
             suite = McpSuite(suite)
         return Loaded(suite, agent, models)

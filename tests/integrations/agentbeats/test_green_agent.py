@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from passhat.integrations.agentbeats.assessments import Answered, request_assessment
 from passhat.integrations.agentbeats.green_app import LARGEST_REQUEST
-from passhat.integrations.agentbeats.request import Answered, request_assessment
 from passhat.report.build import build_report
 from passhat.store import open_store
 
@@ -224,7 +224,7 @@ def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
 ) -> None:
     """Clients that hear nothing for five seconds give up."""
     monkeypatch.setattr("passhat.integrations.agentbeats.green_agent._HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr("passhat.integrations.agentbeats.backends._SECONDS", float(PATIENCE))
+    monkeypatch.setattr("passhat.integrations.agentbeats.battles._SECONDS", float(PATIENCE))
     alive, met = threading.Event(), []
 
     def until_alive() -> None:

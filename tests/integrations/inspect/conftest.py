@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from passhat.integrations.inspect import inspect_suite
-from passhat.integrations.inspect.inspect_process import InspectProcess
-from passhat.integrations.inspect.inspect_suite import InspectSuite
+from passhat.integrations.inspect.inspect_suite import InspectProcess, InspectSuite
 
 TASKS = '''
 import asyncio

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from passhat import estimate
-from passhat.integrations.inspect.inspect_process import InspectProcess
+from passhat.integrations.inspect.inspect_suite import InspectProcess
 from passhat.readers import read
 from passhat.store import open_store
 from passhat.store.owners import this_owner

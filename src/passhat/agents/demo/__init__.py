@@ -15,9 +15,8 @@ from datetime import date
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.agents.demo.airline import AirlineClerk
 from passhat.agents.demo.coder import CODERS, CoderSession
-from passhat.agents.demo.mind import HABITS, Mind
 from passhat.agents.demo.retail import RetailClerk
-from passhat.agents.demo.talking import Clerk, Steps
+from passhat.agents.demo.talking import HABITS, Clerk, Mind, Steps
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn

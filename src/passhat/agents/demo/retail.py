@@ -9,8 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from passhat.agents.demo.mind import CARE, Mind
-from passhat.agents.demo.talking import Clerk, Request, Steps, asked, say, use, words_of
+from passhat.agents.demo.talking import CARE, Clerk, Mind, Request, Steps, asked, say, use, words_of
 
 __all__ = ["RetailClerk"]
 

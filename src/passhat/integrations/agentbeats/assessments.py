@@ -12,15 +12,98 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from passhat.agents.a2a_wire import is_address
-from passhat.errors import PasshatError, shorten
+from passhat.agents.a2a import A2AAgent
+from passhat.agents.a2a_wire import is_address, theirs, whole_numbers
+from passhat.agents.base import AgentFault
+from passhat.errors import InvalidValue, PasshatError, shorten
 from passhat.runner import AttemptLimits
 from passhat.suites import Suite, Task, load_suite
 
-__all__ = ["Assessment", "BadRequest", "Battle", "Rules", "is_greeting", "read_request"]
+if TYPE_CHECKING:
+    from a2a.types import Artifact, TaskStatus
+    from a2a.types import Task as RemoteTask
+
+__all__ = [
+    "Answered",
+    "Assessment",
+    "BadRequest",
+    "Battle",
+    "Rules",
+    "is_greeting",
+    "read_request",
+    "request_assessment",
+]
+
+_LARGEST_STREAM = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Answered:
+    """What a green agent came to: its last state, and the artifacts' texts and data."""
+
+    state: str = ""
+    said: str = ""
+    texts: list[str] = field(default_factory=list)
+    data: list[Any] = field(default_factory=list)
+
+    @property
+    def completed(self) -> bool:
+        return self.state == "completed"
+
+    def take_task(self, task: RemoteTask) -> None:
+        self.take_status(task.status)
+        for artifact in task.artifacts:
+            self.take_artifact(artifact)
+
+    def take_artifact(self, artifact: Artifact) -> None:
+        from a2a.helpers import get_data_parts, get_text_parts
+
+        self.texts += get_text_parts(artifact.parts)
+        self.data += [whole_numbers(one) for one in get_data_parts(artifact.parts)]
+
+    def take_status(self, status: TaskStatus) -> str:
+        from a2a.helpers import get_message_text
+        from a2a.types import TaskState
+
+        self.state = TaskState.Name(status.state).removeprefix("TASK_STATE_").lower()
+        self.said = get_message_text(status.message) if status.HasField("message") else ""
+        return self.said
+
+
+async def request_assessment(
+    url: str, text: str, say: Callable[[str], object], *, token: str | None = None
+) -> Answered:
+    """Send the request and say every status update as it comes."""
+    from a2a.helpers import get_message_text, new_text_message
+    from a2a.types import Role, SendMessageRequest
+
+    agent = A2AAgent(url, largest_reply=_LARGEST_STREAM, token=token)
+    found = Answered()
+    try:
+        client = await agent.connected()
+        message = new_text_message(text, role=Role.ROLE_USER)
+        events = client.send_message(SendMessageRequest(message=message))
+        while (event := await theirs(anext(events, None))) is not None:
+            kind = event.WhichOneof("payload")
+            if kind == "message":
+                found.state, found.said = "message", get_message_text(event.message)
+            elif kind == "task":
+                found.take_task(event.task)
+            elif kind == "artifact_update":
+                found.take_artifact(event.artifact_update.artifact)
+            elif found.take_status(event.status_update.status):
+                say(found.said)
+    except AgentFault as fault:
+        raise InvalidValue(
+            f"the green agent at {url}: {fault.detail}.", hint="Start one with: passhat serve"
+        ) from None
+    finally:
+        await agent.close()
+    return found
+
 
 _URL = re.compile(r"<white_agent_url>(.*?)</white_agent_url>", re.DOTALL)
 _CONFIG = re.compile(r"<env_config>(.*?)</env_config>", re.DOTALL)

@@ -26,7 +26,7 @@ from passhat.integrations.agentbeats.assessments import (
     is_greeting,
     read_request,
 )
-from passhat.integrations.agentbeats.backends import BackendReports
+from passhat.integrations.agentbeats.battles import BackendReports
 from passhat.integrations.agentbeats.evaluation import EVALUATOR, Result, Stopped, evaluate
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Stop

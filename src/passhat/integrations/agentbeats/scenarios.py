@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from passhat.agents.a2a_client import A2AAgent
+from passhat.agents.a2a import A2AAgent
 from passhat.errors import InvalidValue, ReadError, shorten
-from passhat.integrations.agentbeats.request import Answered, request_assessment
+from passhat.integrations.agentbeats.assessments import Answered, request_assessment
 
 __all__ = ["Scenario", "play", "read_scenario"]
 

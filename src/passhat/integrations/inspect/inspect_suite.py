@@ -7,18 +7,25 @@ subtraction as everywhere, planned attempts minus what the store has.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import json
 import math
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from passhat.errors import InvalidValue, PasshatError
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.errors import InvalidValue, MissingExtra, PasshatError
 from passhat.integrations.inspect.inspect_logs import Batch, batches, left_behind
-from passhat.integrations.inspect.inspect_model import InspectModel
-from passhat.integrations.inspect.inspect_process import InspectProcess
 from passhat.protocol import Protocol
 from passhat.readers.builder import scalars
 from passhat.readers.inspect_ai import NO_DECODING, value_of
@@ -26,8 +33,79 @@ from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
+from passhat.suites.children import end_child, last_words
 
-__all__ = ["InspectSuite"]
+__all__ = ["InspectModel", "InspectProcess", "InspectSuite"]
+
+
+class InspectModel(Agent):
+    """A model inside inspect, for inspect suites: inspect:openai/gpt-4o, inspect:mockllm/model."""
+
+    harness = "inspect"
+
+    def __init__(self, model: str) -> None:
+        if "/" not in model:
+            raise InvalidValue(
+                f"{model!r} is not a model of inspect.",
+                hint="Models read PROVIDER/MODEL, as in inspect:openai/gpt-4o.",
+            )
+        self.model = model
+        self.name = f"inspect:{model}"
+
+    async def session(self, attempt: AttemptInfo) -> Session:
+        """Never asked for: inspect talks to its models itself."""
+        raise AgentFault(
+            FailureCategory.AGENT_ERROR,
+            f"{self.name} only attempts suites that inspect runs, not {attempt.task}",
+        )
+
+
+class InspectProcess:
+    """One interpreter with inspect loaded; the same that passhat runs in."""
+
+    def __init__(self) -> None:
+        if importlib.util.find_spec("inspect_ai") is None:
+            raise MissingExtra("Running inspect tasks", extra="inspect")
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed together with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "passhat.integrations.inspect.inspect_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is for passhat, which passes it on
+        )
+        self._errors = errors
+        self._end = weakref.finalize(self, end_child, self._process, errors)
+
+    def ask(self, what: str, job: Mapping[str, object]) -> None:
+        """Send a question; the answers are then read one by one."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the next answer says that nobody is there
+            self._process.stdin.write(json.dumps({what: job}).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer; waits for it."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise InvalidValue(
+                f"inspect ended without an answer: {last_words(self._errors)}",
+                hint="Try the task by itself, with: inspect eval",
+            )
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def interrupt(self) -> None:
+        """As Ctrl-C does for inspect: it cancels what is going on and completes its log."""
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        self._end()
+
 
 _LOOK_SECONDS = 0.2
 """How often a request to stop is looked for while inspect is at work."""

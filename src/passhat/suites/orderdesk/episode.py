@@ -29,7 +29,7 @@ is said to the user. The conversation is over when the user leaves or you hand o
 
 
 class User(Protocol):
-    """Who is on the line; simulated by a model, see ``passhat.suites.orderdesk.simulated``."""
+    """Who is on the line; simulated by a model, see ``passhat.suites.orderdesk.user``."""
 
     def first(self) -> str:
         """The words that open the conversation."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement
 from passhat.suites.orderdesk.calls import Call
-from passhat.suites.orderdesk.desk import Desk
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.tools import invoke
+from passhat.suites.orderdesk.tools import Desk, invoke
 
 __all__ = ["JUDGE_VERSION", "Goal", "decide", "goals_of", "told"]
 

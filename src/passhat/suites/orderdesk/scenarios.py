@@ -11,8 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from passhat.suites.orderdesk.calls import Call
-from passhat.suites.orderdesk.desk import Desk, Record
-from passhat.suites.orderdesk.tools import Tool
+from passhat.suites.orderdesk.tools import Desk, Record, Tool
 
 __all__ = ["Domain", "Scenario", "Wish", "read_domain"]
 

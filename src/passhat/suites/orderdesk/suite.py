@@ -15,9 +15,8 @@ from passhat.suites.orderdesk.episode import OrderdeskEpisode
 from passhat.suites.orderdesk.judging import JUDGE_VERSION, goals_of
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.simulated import SimulatedEpisode, instructions
 from passhat.suites.orderdesk.tools import listed
-from passhat.suites.orderdesk.user import ScriptedUser
+from passhat.suites.orderdesk.user import ScriptedUser, SimulatedEpisode, instructions
 
 __all__ = ["OrderdeskSuite"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from passhat.suites.orderdesk.airline.tools import TOOLS
-from passhat.suites.orderdesk.desk import Record
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, read_domain
+from passhat.suites.orderdesk.tools import Record
 
 __all__ = ["airline"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from passhat.suites.orderdesk.desk import Record
 from passhat.suites.orderdesk.retail.tools import TOOLS
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, read_domain
+from passhat.suites.orderdesk.tools import Record
 
 __all__ = ["retail"]
 

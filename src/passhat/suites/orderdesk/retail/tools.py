@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passhat.suites.orderdesk import tools as shared
-from passhat.suites.orderdesk.desk import Desk, Record, ToolError
-from passhat.suites.orderdesk.tools import tool, toolbox
+from passhat.suites.orderdesk.tools import Desk, Record, ToolError, tool, toolbox
 
 __all__ = ["TOOLS"]
 

@@ -1,26 +1,24 @@
-"""``a2a:URL``: an agent behind an A2A endpoint, of protocol version 1.0 or 0.3.
+"""Tasks of an A2A agent that nobody waits for any more: the agent is told so, beside the run.
 
-Every attempt is a conversation of its own: its first message carries no context id, the agent gives
-it one, and the following messages carry that one. An agent that gives the same id to two attempts
-would remember one in the other, so the second of them fails. A task that still works when its
-attempt is over is cancelled.
+An attempt that ends by its time limit, by Ctrl-C or under a cap leaves its task working on the
+other side. The agent is asked once to cancel it, within a short limit; what it makes of that
+changes no verdict. A task whose id the agent has not told yet cannot be named, so it goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, cast
 
-from passhat.agents.a2a_cancelling import Cancelling
-from passhat.agents.a2a_replies import Reply
 from passhat.agents.a2a_wire import (
     BUSY,
     LARGEST_REPLY,
     PAUSE,
     TRIES,
     NotReceived,
+    Reply,
     http_client,
     is_address,
     patiently,
@@ -38,7 +36,37 @@ if TYPE_CHECKING:
     from a2a.client import Client
     from a2a.types import AgentCard, StreamResponse
 
-__all__ = ["A2AAgent"]
+__all__ = ["A2AAgent", "Cancelling"]
+
+_SECONDS = 2.0
+
+
+class Cancelling:
+    """Requests to cancel that are under way."""
+
+    def __init__(self) -> None:
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def start(self, client: Client, task_id: str) -> None:
+        """Ask the agent to cancel a task, without waiting for its answer."""
+        asked = asyncio.create_task(_cancel(client, task_id))
+        self._under_way.add(asked)
+        asked.add_done_callback(self._under_way.discard)
+
+    async def finish(self) -> None:
+        """Wait until all have been answered or given up, which takes a moment at most."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+
+async def _cancel(client: Client, task_id: str) -> None:
+    from a2a.types import CancelTaskRequest
+
+    # An agent that cannot cancel, or is gone, is none of this attempt's business.
+    with suppress(AgentFault, TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            await theirs(client.cancel_task(CancelTaskRequest(id=task_id)))
+
 
 _CARD_SECONDS = 5.0
 
