@@ -65,7 +65,7 @@ def test_tasks_labels_and_fingerprints(tmp_path: Path) -> None:
         ([{"id": "a"}], "line 1: is not a task .*prompt"),
         (
             [{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y"}],
-            "line 2: task 'a' stands .*twice",
+            "line 2: task 'a' is listed twice",
         ),
         ([{"id": "a", "prompt": "x", "grader": "guess"}], "line 1: 'guess' is not a grader"),
         ([{"id": "a", "prompt": "x", "grader": "regex", "answer": "("}], "not a regular exp"),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import click
 
-import passhat
+from passhat._version import __version__
 from passhat.cli.exits import ExitCode
 from passhat.cli.options import forget_standard_output
 from passhat.errors import PasshatError
@@ -45,7 +45,7 @@ class _Commands(click.Group):
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(passhat.__version__, prog_name="passhat")
+@click.version_option(__version__, prog_name="passhat")
 def cli() -> None:
     """Run your agent k times. Know how often it gets it right every time."""
 

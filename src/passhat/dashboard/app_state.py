@@ -14,8 +14,8 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-import passhat
 from passhat._display import counted, number
+from passhat._version import __version__
 from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.formatting import address, cost_text, day, dots, seconds_text
@@ -138,7 +138,7 @@ class AppState:
         )
         found.globals |= {
             "state": self,
-            "passhat_version": passhat.__version__,
+            "passhat_version": __version__,
             "address": address,
             "Verdict": Verdict,
         }

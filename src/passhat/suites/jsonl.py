@@ -1,20 +1,24 @@
-"""A suite in a file: one task per line, ``{"id", "prompt", "answer", "grader", "slices"}``."""
+"""Questions as a suite: a file with a task per line, or a list of dicts in Python.
+
+A task has the keys ``id``, ``prompt``, ``answer``, ``grader`` and ``slices``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 
-from passhat.errors import PasshatError, ReadError, shorten
-from passhat.stats.outcomes import MissingReason
+from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
+from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, fingerprint
 from passhat.suites.graders import Grader, check_expected, grader
 
-__all__ = ["JsonLinesSuite"]
+__all__ = ["JsonLinesSuite", "QuestionSuite", "code_digest", "suite_from_tasks"]
 
 
 class _Line(msgspec.Struct):
@@ -53,48 +57,136 @@ class _OneAnswer(Episode):
         return self._question.judge(self._answer, self._question.expected)
 
 
-class JsonLinesSuite(Suite):
+class QuestionSuite(Suite):
     """Questions with an expected answer and a grader each."""
 
     has_tools = False
 
-    def __init__(self, path: str) -> None:
-        self.name = f"jsonl:{path}"
-        lines = list(_read(path))
-        self._questions = {question.task.id: question for question, _ in lines}
-        self.tasks: Sequence[Task] = tuple(question.task for question, _ in lines)
-        self.fingerprint = fingerprint([[one.id, one.prompt] for one in self.tasks])
-        self.judge_fingerprint = fingerprint([[line.answer, line.grader] for _, line in lines])
+    def __init__(self, name: str, questions: Sequence[tuple[_Question, object]]) -> None:
+        self.name = name
+        self._questions = {question.task.id: question for question, _ in questions}
+        self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
+        self.fingerprint = fingerprint([[task.id, task.prompt] for task in self.tasks])
+        self.judge_fingerprint = fingerprint([graded for _, graded in questions])
 
     def episode(self, task: Task, seed: int) -> _OneAnswer:  # noqa: ARG002 - nothing is random here
         return _OneAnswer(self._questions[task.id])
 
 
-def _read(path: str) -> list[tuple[_Question, _Line]]:
+class JsonLinesSuite(QuestionSuite):
+    """Questions with an expected answer and a grader each: jsonl:FILE."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            text = Path(path).read_bytes()
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror}.", source=path) from None
+        lines = [(i, raw) for i, raw in enumerate(text.splitlines(), 1) if raw.strip()]
+        super().__init__(f"jsonl:{path}", _questions(lines, path))
+
+
+Judge = Callable[[Task, str], "Judgement | bool"]
+"""Decides in Python: ``judge(task, answer)`` returns whether the answer passes."""
+
+
+def suite_from_tasks(
+    tasks: Iterable[Mapping[str, object] | Task], judge: Judge | None = None, name: str = "tasks"
+) -> QuestionSuite:
+    """A suite from a list: dicts with the keys of a line of a jsonl file, or :class:`Task`.
+
+    ``judge`` decides instead of the graders; a ``Task`` has no expected answer, so it needs one.
+    """
+    questions: list[tuple[_Question, object]] = []
+    for position, item in enumerate(tasks, 1):
+        if isinstance(item, Task):
+            task: Task = item
+        elif isinstance(item, Mapping):
+            record = {"answer": None, **item} if judge is not None else item
+            raw = _encoded(record, name, position)
+            if judge is None:
+                questions += _questions([(position, raw)], name)
+                continue
+            line = _decoded(raw, name, position)
+            task = _task(line)
+        else:
+            raise InvalidValue(
+                f"task {position} is a {type(item).__name__}; a dict or a Task is needed.",
+                hint='A task is {"id": "a", "prompt": "2 + 2?", "answer": "4"}.',
+            )
+        if judge is None:
+            raise InvalidValue(
+                f"task {shorten(task.id)} is a Task, which has no expected answer.",
+                hint="Give judge=FUNCTION, called with the task and the answer, or use dicts with "
+                "an answer.",
+            )
+        questions.append((_Question(task, task, _graded_by(judge)), code_digest(judge)))
+    if not questions:
+        raise InvalidValue("the list of tasks is empty.")
+    repeated = [i for i, n in Counter(q.task.id for q, _ in questions).items() if n > 1]
+    if repeated:
+        raise InvalidValue(f"task {shorten(repeated[0])} is listed twice.")
+    return QuestionSuite(name, questions)
+
+
+def _graded_by(judge: Judge) -> Grader:
+    def grade(answer: str, task: object) -> Judgement:
+        assert isinstance(task, Task)
+        verdict = judge(task, answer)
+        if isinstance(verdict, Judgement):
+            return verdict
+        if verdict:
+            return Judgement.passed()
+        return Judgement.failed(FailureCategory.WRONG_ANSWER)
+
+    return grade
+
+
+def code_digest(function: object) -> str:
+    """A digest of a function's code, so that another function is another judge or agent."""
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    if code is None:
+        return fingerprint([name])
+    # Constants may hold nested code objects, whose text names memory addresses.
+    constants = [repr(c) if not hasattr(c, "co_code") else c.co_code.hex() for c in code.co_consts]
+    return fingerprint([name, code.co_code.hex(), constants, list(code.co_names)])
+
+
+def _encoded(record: Mapping[str, object], source: str, position: int) -> bytes:
     try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}.", source=path) from None
-    found: dict[str, tuple[_Question, _Line]] = {}
+        return msgspec.json.encode(dict(record))
+    except (TypeError, ValueError) as error:
+        raise ReadError(
+            f"cannot be kept as JSON ({error}).",
+            source=source,
+            line=position,
+            hint='A task is plain data: {"id": "a", "prompt": "2 + 2?", "answer": "4"}.',
+        ) from None
+
+
+def _task(line: _Line) -> Task:
+    labels = {key: str(value) for key, value in (line.slices or {}).items()}
+    return Task(str(line.id), line.prompt, MappingProxyType(labels))
+
+
+def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Question, object]]:
+    """Every line with its grader; errors name the source and the line."""
+    questions: dict[str, tuple[_Question, object]] = {}
     graders: dict[str, Grader] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
-        if not raw.strip():
-            continue
-        line = _decoded(raw, path, number)
-        name = str(line.id)
-        if name in found:
-            raise ReadError(f"task {shorten(name)} stands there twice.", source=path, line=number)
+    for number, raw in lines:
+        line = _decoded(raw, source, number)
+        task = _task(line)
+        if task.id in questions:
+            raise ReadError(f"task {shorten(task.id)} is listed twice.", source=source, line=number)
         try:
             judge = graders.setdefault(line.grader, grader(line.grader))
             check_expected(line.grader, line.answer)
         except PasshatError as error:
-            raise ReadError(error.message, source=path, line=number, hint=error.hint) from None
-        labels: Mapping[str, str] = {key: str(value) for key, value in (line.slices or {}).items()}
-        task = Task(name, line.prompt, MappingProxyType(dict(labels)))
-        found[name] = (_Question(task, line.answer, judge), line)
-    if not found:
-        raise ReadError("holds no task.", source=path)
-    return list(found.values())
+            raise ReadError(error.message, source=source, line=number, hint=error.hint) from None
+        questions[task.id] = (_Question(task, line.answer, judge), [line.answer, line.grader])
+    if not questions:
+        raise ReadError("holds no task.", source=source)
+    return list(questions.values())
 
 
 def _decoded(raw: bytes, path: str, number: int) -> _Line:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from passhat import __version__
+from passhat._version import __version__
 from passhat.integrations.agentbeats.assessments import Rules
 from passhat.integrations.agentbeats.green_agent import GreenAgent
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-import passhat
+from passhat._version import __version__
 from passhat.report.comparison_view import TaskChange, protocol_lines, ranking_lines
 from passhat.report.figures import Figure, Material, make_figure, page_svg
 from passhat.report.figures.base import MOST_RUNS, labels_of
@@ -123,7 +123,7 @@ def _embedded(
 ) -> dict[str, object]:
     data: dict[str, object] = {
         "schema": PAGE_SCHEMA,
-        "passhat": passhat.__version__,
+        "passhat": __version__,
         "command": options.command,
         "report": without_tasks(report.to_dict()),
     }
@@ -195,6 +195,6 @@ def versions() -> str:
     import scipy
 
     return (
-        f"passhat {passhat.__version__}, Python {platform.python_version()}, "
+        f"passhat {__version__}, Python {platform.python_version()}, "
         f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
     )

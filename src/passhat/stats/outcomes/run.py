@@ -52,6 +52,8 @@ class Run:
         was begun again, not two.
     sums : Sums, optional
         Reasons and measures of a run whose attempts were counted where they lie.
+    estimates : tuple
+        Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Run:
     tally: Tally | None = None
     origin: str = ""
     sums: Sums | None = None
+    estimates: tuple[object, ...] = ()
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -112,10 +115,10 @@ class Run:
         return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.outcomes}"
+        return "\n".join([f"{self.name}: {self.outcomes}", *map(str, self.estimates)])
 
     def __repr__(self) -> str:
-        return f"<Run {self}>"
+        return f"<Run {self.name}: {self.outcomes}>"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -1,0 +1,484 @@
+"""The public functions: thin, typed fronts that accept what people have at hand.
+
+Statistics take :class:`Outcomes` or :class:`Run`. The functions here also take a matrix of 0 and 1
+(a list of lists or a NumPy array) and a pandas or polars frame with the columns of a table
+(:mod:`passhat.stats.outcomes.coercion`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+
+from passhat.errors import InvalidValue
+from passhat.report.public import Report, report
+from passhat.stats.outcomes import Run
+from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes, kind_of
+
+if TYPE_CHECKING:
+    from passhat.agents import Agent
+    from passhat.runner.run import Progress, Stop
+    from passhat.runner.run_spec import RunResult, RunSpec
+    from passhat.stats.compare import Comparison, Comparisons
+    from passhat.stats.estimate import Diagnosis, Estimate, Metric
+    from passhat.stats.forecast import Forecast
+    from passhat.stats.gate import GateResult
+    from passhat.stats.plan import Plan
+    from passhat.stats.terms import TermOptions
+    from passhat.store import Store
+    from passhat.suites import Judgement, Suite, Task
+
+__all__ = [
+    "Report",
+    "arun",
+    "compare",
+    "compare_all",
+    "diagnose",
+    "estimate",
+    "estimate_all",
+    "forecast",
+    "gate",
+    "open_store",
+    "plan",
+    "report",
+    "run",
+]
+
+AgentLike: TypeAlias = "str | Agent | Callable[..., Any]"
+"""A word such as ``openai:gpt-5``, an :class:`Agent`, or a function from prompt to answer."""
+SuiteLike: TypeAlias = "str | Suite | Iterable[Mapping[str, Any] | Task]"
+"""A word such as ``jsonl:tasks.jsonl``, a :class:`Suite`, or a list of tasks."""
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of :func:`run` beside agent, suite, n and store; as on the command line."""
+
+    jobs: int
+    seed: int
+    temperature: float | None
+    top_p: float | None
+    max_steps: int | None
+    step_seconds: float
+    attempt_seconds: float | None
+    tasks: Sequence[str]
+    random_tasks: int | None
+    name: str
+    user: str | None
+    tools: str
+    stop_when: Sequence[str]
+    only_missing: bool
+    budget: float | None
+    max_tokens: int | None
+    rate: float | None
+    retries: int
+    judge: Callable[[Task, str], Judgement | bool]
+    progress: bool | Callable[[Progress], object] | None
+
+
+def run(
+    agent: AgentLike,
+    suite: SuiteLike,
+    n: int = 8,
+    *,
+    store: str | PathLike[str] | Store | None = None,
+    **options: Unpack[RunOptions],
+) -> Run:
+    """Make n fresh attempts of an agent at every task of a suite, and return the run.
+
+    Works in a script and in a notebook. Ctrl-C lets the attempts in flight finish and then raises
+    ``KeyboardInterrupt``; with a ``store``, the same call continues where it stopped.
+
+    Parameters
+    ----------
+    agent : function, Agent or str
+        A function from prompt to answer (sync or async), an :class:`Agent`, or a word of the
+        command line such as ``openai:gpt-5``.
+    suite : list, Suite or str
+        Dicts such as ``{"id": "a", "prompt": "2+2?", "answer": "4"}``, :class:`Task` objects
+        together with ``judge``, a :class:`Suite`, or a word such as ``jsonl:tasks.jsonl``.
+    n : int
+        Attempts at every task.
+    store : path, URL or Store, optional
+        Where attempts are kept. Without it they are kept in memory only, and nothing resumes.
+    jobs : int
+        Attempts at the same time (8).
+    seed : int
+        Every attempt's seed is derived from it (0).
+    temperature, top_p : float, optional
+        Passed to the agent and recorded in the protocol.
+    max_steps, step_seconds, attempt_seconds
+        Limits of one attempt: turns, seconds for one answer, seconds in all.
+    tasks : list of str, optional
+        Only these tasks, by id.
+    random_tasks : int, optional
+        Only so many tasks, drawn by ``seed``.
+    name : str
+        Distinguishes runs that are otherwise the same.
+    user, tools : str, optional
+        The agent that plays the user; ``text`` or ``mcp``.
+    stop_when : list of str
+        Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    only_missing : bool
+        Make attempts without a verdict again.
+    budget, max_tokens, rate, retries
+        Caps in dollars and tokens, calls per minute, retries of a call.
+    judge : function, optional
+        For a list of tasks: called with the task and the answer, returns whether it passes.
+    progress : bool or function, optional
+        Show a progress bar; by default where standard error is a terminal. A function is called
+        with the counts after every attempt.
+
+    Examples
+    --------
+    >>> tasks = [{"id": "sum", "prompt": "2+2?", "answer": "4"}]
+    >>> made = run(lambda prompt: "4", tasks, n=3)
+    >>> made.outcomes.passes, made.outcomes.attempts
+    (3, 3)
+    """
+    from passhat.runner.run import Stop
+    from passhat.runner.run_spec import run as run_spec
+
+    with _prepared(agent, suite, n, store, options) as (spec, seen):
+        stop = Stop()
+        with _ctrl_c(stop) as interrupted:
+            result = run_spec(spec, progress=seen, tell=_tell, stop=stop)
+        made = _as_run(result, spec, kept=store is not None)
+    if interrupted():
+        raise KeyboardInterrupt(f"stopped with {result.left} attempts to go")
+    return made
+
+
+async def arun(
+    agent: AgentLike,
+    suite: SuiteLike,
+    n: int = 8,
+    *,
+    store: str | PathLike[str] | Store | None = None,
+    **options: Unpack[RunOptions],
+) -> Run:
+    """:func:`run` for ``await``, in the event loop of the caller; parameters as there."""
+    from passhat.runner.run_spec import arun as arun_spec
+
+    with _prepared(agent, suite, n, store, options) as (spec, seen):
+        result = await arun_spec(spec, progress=seen, tell=_tell)
+        return _as_run(result, spec, kept=store is not None)
+
+
+@contextmanager
+def _prepared(
+    agent: AgentLike,
+    suite: SuiteLike,
+    n: int,
+    store: str | PathLike[str] | Store | None,
+    options: RunOptions,
+) -> Iterator[tuple[RunSpec, Callable[[Any, Progress], None]]]:
+    """The spec of a run, with a store that is deleted afterwards unless one was given."""
+    import tempfile
+    from contextlib import ExitStack
+
+    from passhat.runner.run_spec import RunSpec
+    from passhat.runner.spending import Spending
+
+    given = _checked_options(options)
+    judge, progress = given.pop("judge", None), given.pop("progress", None)
+    rate = given.pop("rate", None)
+    spending = Spending(
+        cost=given.pop("budget", None),
+        tokens=given.pop("max_tokens", None),
+        rates={} if rate is None else {"": rate},
+        retries=given.pop("retries", 8),
+    )
+    for name in ("tasks", "stop_when"):
+        if name in given:
+            given[name] = (given[name],) if isinstance(given[name], str) else tuple(given[name])
+    with ExitStack() as stack:
+        if store is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-"))
+            store = str(Path(folder) / "run.db")
+        spec = RunSpec(
+            agent=_agent(agent),
+            suite=_suite(suite, judge),
+            attempts=n,
+            store=str(store) if isinstance(store, PathLike) else store,
+            spending=spending,
+            **given,
+        )
+        yield spec, stack.enter_context(_progress(progress))
+
+
+def _checked_options(options: RunOptions) -> dict[str, Any]:
+    import difflib
+
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            near = difflib.get_close_matches(name, RunOptions.__annotations__, 1)
+            raise TypeError(
+                f"passhat.run() got an unexpected keyword argument {name!r}."
+                + (f" Did you mean {near[0]!r}?" if near else "")
+            )
+    return dict(options)
+
+
+def _agent(agent: AgentLike) -> str | Agent:
+    if isinstance(agent, str):
+        return agent
+    from passhat.agents import as_agent
+    from passhat.suites.jsonl import code_digest
+
+    loaded = as_agent(agent)
+    # Two lambdas have the same name, and would continue each other's run in one store.
+    if "<lambda>" in loaded.name or "<locals>" in loaded.name:
+        loaded.name += f"#{code_digest(agent)[:8]}"
+    return loaded
+
+
+def _suite(suite: SuiteLike, judge: Callable[[Task, str], Judgement | bool] | None) -> str | Suite:
+    from passhat.suites import Suite
+    from passhat.suites.jsonl import suite_from_tasks
+
+    if isinstance(suite, str | Suite):
+        if judge is not None:
+            raise InvalidValue(
+                "judge= is for a list of tasks; this suite has a judge of its own.",
+                hint="Give the tasks as a list, or leave judge out.",
+            )
+        return suite
+    if isinstance(suite, Mapping) or not isinstance(suite, Iterable):
+        raise InvalidValue(
+            "expected a list of tasks (dicts or Task objects), a Suite, or a word such as "
+            f"'jsonl:tasks.jsonl'; got {kind_of(suite)}."
+        )
+    return suite_from_tasks(suite, judge)
+
+
+@contextmanager
+def _progress(
+    wanted: bool | Callable[[Progress], object] | None,
+) -> Iterator[Callable[[Any, Progress], None]]:
+    """A callback for every attempt: the caller's, a progress bar, or nothing."""
+    if callable(wanted):
+        call = wanted
+
+        def forward(_record: object, counts: Progress) -> None:
+            call(counts)
+
+        yield forward
+        return
+    if wanted is None:
+        wanted = sys.stderr.isatty()
+    if not wanted:
+        yield lambda _record, _counts: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        shown = bar.add_task("attempts")
+
+        def show(_record: object, counts: Progress) -> None:
+            text = f"{counts.passed} passed, {counts.failed} failed"
+            text += f", {counts.missing} missing" if counts.missing else ""
+            bar.update(shown, total=counts.total, completed=counts.done, description=text)
+
+        yield show
+
+
+def _tell(message: str) -> None:
+    """Messages about the run itself, such as a store that cannot be reached."""
+    print(f"passhat: {message}", file=sys.stderr)  # noqa: T201 - the caller has no other channel
+
+
+@contextmanager
+def _ctrl_c(stop: Stop) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks the run to stop, so that attempts in flight are kept; yields whether it did."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.getsignal(signal.SIGINT)
+    presses = 0
+
+    def ask(_signal: int, _frame: object) -> None:
+        nonlocal presses
+        presses += 1
+        stop.ask()
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: presses > 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
+    """The stored run with its headline estimates; one in a temporary store names no place."""
+    from contextlib import nullcontext
+
+    from passhat.readers.store import run_from_store
+    from passhat.stats.estimate import default_ks, estimate_all
+    from passhat.store import open_store as open_place
+
+    opened = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
+    with opened as place:
+        made = run_from_store(place, place.find(result.id))
+    if not kept:
+        made = replace(made, name=made.agent, source="passhat.run")
+    ks = default_ks(made.outcomes)
+    words = [f"pass^{k}" for k in dict.fromkeys((1, *ks[-1:]))] if len(ks) else []
+    return replace(made, estimates=estimate_all(made.outcomes, words) if words else ())
+
+
+def open_store(place: str | PathLike[str]) -> Store:
+    """Open a store of attempts: a path to a SQLite file, or ``postgresql://...``.
+
+    Use it in a ``with`` statement, or call its ``close``.
+    """
+    from passhat.store import open_store as open_place
+
+    return open_place(str(place))
+
+
+def estimate(data: Data, metric: str | Metric, **options: Unpack[TermOptions]) -> Estimate:
+    """Estimate one metric over the tasks of a run.
+
+    Parameters
+    ----------
+    data : Run, Outcomes, matrix or data frame
+        A matrix has a row per task and a column per attempt: 1 passed, 0 failed, ``None`` or NaN
+        missing. A frame has the columns ``task`` and ``success`` (one row per attempt) or ``task``,
+        ``n`` and ``c`` (one row per task).
+    metric : str
+        Such as ``pass^4`` or ``pass@10``.
+    **options
+        ``about`` ("new tasks" or "these tasks"), ``level``, ``missing`` ("bound", "fail" or
+        "exclude"), ``drop_short``, ``cluster``.
+
+    Examples
+    --------
+    >>> print(estimate([[1, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]], "pass^2"))
+    pass^2 = 0.500 [0.051, 0.949] (95%, new tasks; 3 tasks, 12 attempts)
+    """
+    from passhat.stats.estimate import estimate as run_estimate
+
+    return run_estimate(as_outcomes(data), metric, **options)
+
+
+def estimate_all(
+    data: Data, metrics: Iterable[str | Metric], **options: Unpack[TermOptions]
+) -> tuple[Estimate, ...]:
+    """Estimate several metrics in one pass; parameters as in :func:`estimate`."""
+    from passhat.stats.estimate import estimate_all as run_estimate_all
+
+    return run_estimate_all(as_outcomes(data), metrics, **options)
+
+
+def diagnose(data: Data, **options: Any) -> Diagnosis:
+    """Look for signs that a run measures less than it seems to: identical answers, no spread."""
+    from passhat.stats.estimate import diagnose as run_diagnose
+
+    return run_diagnose(as_outcomes(data), **options)
+
+
+def compare(
+    a: Data, b: Data, metric: str | Metric | Sequence[str | Metric] = "pass^1", **options: Any
+) -> Comparison:
+    """Is B better than A on the tasks they share?
+
+    Parameters
+    ----------
+    a, b : Run, Outcomes, matrix or data frame
+        The lift is B minus A. Tasks are paired by their ids; the rows of two matrices in order.
+    metric : str or several
+        Such as ``pass^4``. With several, the intervals hold for all of them at once.
+    **options
+        ``about``, ``level``, ``missing``, ``drop_short``, ``cluster``, ``allow``,
+        ``alternative`` ("two-sided", "greater" or "less"), ``by`` (a slice).
+    """
+    from passhat.stats.compare import compare as run_compare
+
+    return run_compare(as_run_or_outcomes(a), as_run_or_outcomes(b), metric, **options)
+
+
+def compare_all(
+    runs: Iterable[Data], metric: str | Metric = "pass^1", **options: Any
+) -> Comparisons:
+    """All pairs of several runs, corrected for their number; options as in :func:`compare`."""
+    from passhat.stats.compare import compare_all as run_compare_all
+
+    return run_compare_all([as_run_or_outcomes(data) for data in runs], metric, **options)
+
+
+def gate(
+    data: Data,
+    rules: str | Iterable[str] = (),
+    against: Data | None = None,
+    **options: Any,
+) -> GateResult:
+    """Decide whether a run meets rules such as ``pass^4 >= 0.6``.
+
+    Parameters
+    ----------
+    data : Run, Outcomes, matrix or data frame
+        The run that is judged. Rules on cost, seconds, steps and tokens need a :class:`Run`.
+    rules : str or several
+        Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``missing <= 2%``.
+    against : Run, Outcomes, matrix or data frame, optional
+        The baseline that ``base`` means.
+    **options
+        ``about``, ``level``, ``missing``, ``drop_short``, ``cluster``, ``allow``.
+    """
+    from passhat.stats.gate import gate as run_gate
+
+    baseline = None if against is None else as_run_or_outcomes(against)
+    return run_gate(as_run_or_outcomes(data), rules, baseline, **options)
+
+
+def plan(
+    pilot: Data | None = None,
+    *,
+    against: Data | None = None,
+    **options: Any,
+) -> Plan:
+    """Tasks and attempts needed to see a lift, or to know a value precisely.
+
+    Parameters
+    ----------
+    pilot : Run, Outcomes, matrix or data frame, optional
+        An earlier run with two or more attempts per task. Without it, state ``mean`` and ``icc``.
+    against : Run, Outcomes, matrix or data frame, optional
+        A second pilot on the same tasks: how alike the agents are is then measured.
+    **options
+        ``metric``, ``detect`` or ``half_width``, ``power``, ``level``, ``about`` and the others of
+        ``passhat plan``.
+    """
+    from passhat.stats.plan import plan as run_plan
+
+    return run_plan(
+        None if pilot is None else as_run_or_outcomes(pilot),
+        against=None if against is None else as_run_or_outcomes(against),
+        **options,
+    )
+
+
+def forecast(data: Data, metric: str | Metric, **options: Any) -> Forecast:
+    """Bounds of a metric at any k, also beyond the attempts that were made.
+
+    Parameters
+    ----------
+    data : Run, Outcomes, matrix or data frame
+        One attempt at one task is enough for an answer.
+    metric : str
+        Such as ``pass@1000`` or ``pass^32``.
+    **options
+        ``level``, ``missing``, ``cluster``.
+    """
+    from passhat.stats.forecast import forecast as run_forecast
+
+    return run_forecast(as_run_or_outcomes(data), metric, **options)

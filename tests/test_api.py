@@ -1,0 +1,253 @@
+"""The public functions: agents run from Python, and statistics on what people have at hand."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import passhat
+from passhat.errors import InvalidValue, PasshatError
+from passhat.stats.outcomes import FailureCategory
+
+TASKS: list[Mapping[str, Any]] = [
+    {"id": "sum", "prompt": "2+2?", "answer": "4"},
+    {"id": "product", "prompt": "2*3?", "answer": "6"},
+]
+MATRIX = [[1, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]]
+
+
+def four(_prompt: str) -> str:
+    return "4"
+
+
+async def patient_four(_prompt: str) -> str:
+    await asyncio.sleep(0)
+    return "4"
+
+
+class Careful(passhat.Agent):
+    name = "careful"
+
+    async def session(self, attempt: object) -> passhat.Session:  # noqa: ARG002
+        return _Careful()
+
+
+class _Careful(passhat.Session):
+    async def answer(self, turn: passhat.Turn) -> str:
+        return {"2+2?": "4", "2*3?": "6"}[turn.text]
+
+
+@pytest.mark.parametrize("agent", [four, patient_four], ids=["function", "async function"])
+def test_a_function_is_run_at_every_task(agent: Any) -> None:
+    run = passhat.run(agent, TASKS, n=3)
+    assert run.outcomes.tasks == ("sum", "product")
+    assert run.outcomes.c.tolist() == [3, 0]
+    assert run.outcomes.n.tolist() == [3, 3]
+
+
+def test_an_agent_object_and_a_word_are_run() -> None:
+    assert passhat.run(Careful(), TASKS, n=2).outcomes.passes == 4
+    run = passhat.run("demo:careful", "orderdesk/retail", n=1, tasks=["retail/001"])
+    assert run.agent == "demo:careful"
+    assert run.outcomes.attempts == 1
+
+
+def test_the_issue_of_the_first_line() -> None:
+    text = str(passhat.run(lambda _: "4", [{"id": "a", "prompt": "2+2?", "answer": "4"}], n=8))
+    assert "1 task x 8 attempts" in text
+    assert "pass^8 = 1.000 [" in text
+    assert "1 task, 8 attempts" in text
+
+
+def test_a_judge_in_python_decides_tasks_without_an_answer() -> None:
+    tasks = [passhat.Task("short", "Say less."), passhat.Task("long", "Say more.")]
+    run = passhat.run(four, tasks, n=2, judge=lambda task, _: task.id == "short")
+    assert run.outcomes.c.tolist() == [2, 0]
+    refused = passhat.Judgement.failed(FailureCategory.POLICY_VIOLATION)
+    run = passhat.run(four, TASKS, n=1, judge=lambda _, __: refused)
+    assert run.failures_by_category == {"policy_violation": 2}
+
+
+def test_a_store_resumes(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def agent(prompt: str) -> str:
+        calls.append(prompt)
+        return "4"
+
+    store = tmp_path / "runs.db"
+    passhat.run(agent, TASKS, n=2, store=store)
+    assert len(calls) == 4
+    run = passhat.run(agent, TASKS, n=3, store=store)
+    assert len(calls) == 6
+    assert run.outcomes.attempts == 6
+    with passhat.open_store(store) as opened:
+        assert len(list(opened.runs())) == 1
+
+
+def test_two_lambdas_are_two_agents(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    first = passhat.run(lambda _: "4", TASKS, n=1, store=store)
+    second = passhat.run(lambda _: "6", TASKS, n=1, store=store)
+    assert first.agent != second.agent
+    assert second.outcomes.c.tolist() == [0, 1]
+
+
+def test_it_runs_inside_an_event_loop() -> None:
+    async def notebook_cell() -> tuple[passhat.Run, passhat.Run]:
+        return passhat.run(four, TASKS, n=1), await passhat.arun(patient_four, TASKS, n=2)
+
+    here, awaited = asyncio.run(notebook_cell())
+    assert here.outcomes.attempts == 2
+    assert awaited.outcomes.attempts == 4
+
+
+def test_progress_is_called_with_the_counts() -> None:
+    seen: list[int] = []
+    passhat.run(four, TASKS, n=2, progress=lambda counts: seen.append(counts.done))
+    assert seen[-1] == 4
+
+
+@pytest.mark.parametrize(
+    ("agent", "suite", "options", "message"),
+    [
+        (four, [], {}, "the list of tasks is empty"),
+        (four, [*TASKS, TASKS[0]], {}, "'sum' is listed twice"),
+        (four, ["2+2?"], {}, "task 1 is a str"),
+        (four, TASKS[0], {}, "expected a list of tasks"),
+        (four, [passhat.Task("a", "b")], {}, "no expected answer"),
+        (four, [{"id": "a"}], {}, "prompt"),
+        (four, TASKS, {"n": 0}, "at least 1"),
+        (42, TASKS, {}, "Agent"),
+        ("nonsense", TASKS, {}, "is not an agent"),
+        (four, "nonsense", {}, "nonsense"),
+    ],
+)
+def test_wrong_input_is_refused(
+    agent: Any, suite: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(PasshatError, match=message):
+        passhat.run(agent, suite, **options)
+
+
+def test_a_misspelt_option_is_pointed_out() -> None:
+    with pytest.raises(TypeError, match=r"'temprature'\. Did you mean 'temperature'"):
+        passhat.run(four, TASKS, temprature=1.0)  # type: ignore[call-arg]
+
+
+def test_ctrl_c_keeps_what_is_in_flight(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import os, signal, passhat
+        calls = []
+        def agent(prompt):
+            calls.append(prompt)
+            if len(calls) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            return "4"
+        tasks = [{"id": str(i), "prompt": "2+2?", "answer": "4"} for i in range(50)]
+        try:
+            passhat.run(agent, tasks, n=8, store="runs.db", jobs=1)
+        except KeyboardInterrupt as stopped:
+            print("stopped", len(calls) < 400)
+        print(passhat.run(agent, tasks, n=8, store="runs.db").outcomes.attempts)
+        """)
+    )
+    ended = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.split() == ["stopped", "True", "400"], ended.stderr
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _frame_columns() -> dict[str, list[object]]:
+    rows = [(f"t{i}", j, value) for i, row in enumerate(MATRIX) for j, value in enumerate(row)]
+    random.Random(1).shuffle(rows)
+    return {
+        "task": [row[0] for row in rows],
+        "trial": [row[1] for row in rows],
+        "success": [row[2] for row in rows],
+    }
+
+
+COUNTS = {"task": ["a", "b", "c"], "n": [4, 4, 4], "c": [3, 1, 4]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MATRIX,
+        np.array(MATRIX),
+        np.array(MATRIX, dtype=bool),
+        passhat.Outcomes.from_matrix(MATRIX),
+        pd.DataFrame(_frame_columns()),
+        pl.DataFrame(_frame_columns()),
+        pd.DataFrame(COUNTS),
+        pl.DataFrame(COUNTS),
+        [{"task": f"t{i}", "success": v} for i, row in enumerate(MATRIX) for v in row],
+    ],
+    ids=["list", "int", "bool", "outcomes", "pandas", "polars", "n-c pd", "n-c pl", "records"],
+)
+def test_everything_at_hand_gives_the_same_estimate(data: Any) -> None:
+    expected = passhat.estimate(passhat.Outcomes.from_counts(4, [3, 1, 4]), "pass^2")
+    assert passhat.estimate(data, "pass^2").value == expected.value
+    assert passhat.gate(data, "pass^2 >= 0.01").results
+    assert [one.lift for one in passhat.compare(data, data, "pass^2").results] == [0]
+    assert passhat.plan(data, half_width=0.1).rows
+    assert passhat.forecast(data, "pass^8").high > 0
+    assert {"pass^4", "pass@4"} <= {one.metric for one in passhat.report(data).runs[0].estimates}
+
+
+def test_missing_values_of_a_frame_are_missing_attempts() -> None:
+    values = [1.0, None, 0.0, 1.0]
+    columns = {"task": ["a", "a", "b", "b"], "success": values}
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
+        estimate = passhat.estimate(frame, "pass^1")
+        assert (estimate.value, estimate.value_if_passed) == (0.5, 0.75)
+
+
+def test_a_frame_of_two_models_is_refused() -> None:
+    frame = pd.DataFrame({"model": ["x", "y"], "task": ["a", "a"], "success": [1, 0]})
+    with pytest.raises(InvalidValue, match=r"holds 2 runs \(x, y\)"):
+        passhat.estimate(frame, "pass^1")
+
+
+@pytest.mark.parametrize("function", [passhat.estimate, passhat.forecast])
+@pytest.mark.parametrize("data", ["table.csv", Path("table.csv"), 0.5, None, {"a": 1}, object()])
+def test_anything_else_is_refused_with_what_is_taken(function: Any, data: Any) -> None:
+    with pytest.raises(InvalidValue, match=r"expected a Run .*a matrix of 0 and 1 .*frame"):
+        function(data, "pass^1")
+
+
+def test_a_list_of_runs_is_not_one_run() -> None:
+    run = passhat.run(four, TASKS, n=1)
+    with pytest.raises(InvalidValue, match="expected one run, got a list of 2"):
+        passhat.estimate([run, run], "pass^1")
+
+
+def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
+    report = passhat.report(passhat.run(four, TASKS, n=2), by=None, level=0.9)
+    assert "90%" in str(report)
+    for name in ("report.html", "report.md", "report.json", "report.csv"):
+        assert "pass^2" in report.save(tmp_path / name).read_text()
+    with pytest.raises(InvalidValue, match="cannot tell the form"):
+        report.save(tmp_path / "report.docx")
+
+
+def test_the_report_package_stays_callable_after_its_modules_are_imported() -> None:
+    importlib.import_module("passhat.report.build")
+    assert callable(passhat.report)
