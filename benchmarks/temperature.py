@@ -6,8 +6,12 @@ it may have several maxima, and searches around the best, one k at a time. A sea
 is timed too: it is quicker and may stop at the wrong maximum. All run in this process; CPU seconds
 are counted, since machines are shared.
 
-Coverage. Attempts are drawn from the transformer that ships with passhat, whose T*(k) is known;
-tasks are drawn with replacement from its 1,500.
+Coverage. Attempts are drawn from the models whose success rates ship with passhat, so that T*(k)
+is known; tasks are drawn with replacement. The interval of version 0.1.0, a parabola through all
+temperatures within a factor of two of the best, is measured beside the present one.
+
+Shares. How often is the temperature with the largest share of redraws truly the best of those
+tried?
 
     python benchmarks/temperature.py [--markdown FILE]
 """
@@ -23,11 +27,12 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from measuring import machine, publish, study_parser
-from passhat.examples import transformer
+from passhat.examples import smollm2, transformer
 from passhat.stats.estimate import pass_at_k
-from passhat.stats.temperature import TaskSet, best_temperatures, family
+from passhat.stats.temperature import KnownRates, TaskSet, best_temperatures, family
 from passhat.stats.temperature.generator import log_normaliser
-from passhat.stats.temperature.redraws import resample
+from passhat.stats.temperature.peak import peaks
+from passhat.stats.temperature.redraws import redraw_tasks
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,8 +48,33 @@ COMPARED_FROM = 1e-6
 """The naive way is held against ours where the failure it minimises is above this."""
 
 
-FIT_KS, FIT_TASKS, FIT_ATTEMPTS, REPETITIONS = (2, 4, 8, 16), 200, 16, 400
-LADDERS = ((0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6), (0.2, 0.4, 0.8, 1.13))
+REPETITIONS = 300
+SEVEN, FOUR = (0.1, 0.2, 0.4, 0.57, 0.8, 1.13, 1.6), (0.2, 0.4, 0.8, 1.13)
+STEPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.35, 1.75)
+SHARE_SIZES = ((30, 5), (100, 16), (400, 64))
+
+
+@dataclass(frozen=True)
+class Design:
+    """A model, the temperatures tried, tasks x attempts, and the k asked for."""
+
+    model: str
+    ladder: tuple[float, ...]
+    tasks: int
+    attempts: int
+    ks: tuple[int, ...]
+
+
+DESIGNS = (
+    *(
+        Design(stage, ladder, *size, (2, 4, 8, 16))
+        for stage in ("early", "middle", "late")
+        for ladder in (SEVEN, FOUR)
+        for size in ((200, 16), (1500, 200))
+    ),
+    *(Design("SmolLM2", ladder, 100, 16, (2, 4, 8, 16)) for ladder in (STEPS, FOUR)),
+    *(Design("SmolLM2", ladder, 590, 1024, (2, 8, 64, 512)) for ladder in (STEPS, FOUR)),
+)
 
 
 def naive(tasks: Floats, k: int, *, grid: bool) -> float:
@@ -155,24 +185,73 @@ def _line(name: str, slow: float, search: float, quick: float, apart: str) -> st
     )
 
 
-def covered(stage: str, ladder: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """The share of fits whose interval holds the truth, and the width of ln T*, for every k."""
-    whole = transformer()[stage]
-    rates = whole.at(*ladder)
-    log_t = np.log(rates.temperatures)
-    truth = np.log([whole.best_temperature(k) for k in FIT_KS])
-    rng = np.random.default_rng([11, len(ladder), *stage.encode()])
-    hits, widths = [], []
+def model(name: str) -> KnownRates:
+    """The success rates of a model that ships with passhat."""
+    return smollm2() if name == "SmolLM2" else transformer()[name]
+
+
+def within_factor_two(log_t: Floats, curves: Floats) -> Floats:
+    """ln T* as version 0.1.0 had it: least squares over the temperatures within a factor of 2."""
+    tops = np.empty(curves.shape[:-1])
+    best = curves.argmax(axis=-1)
+    for rung in np.unique(best):
+        near = np.flatnonzero(np.abs(log_t - log_t[rung]) <= np.log(2) + 1e-9)
+        first, last = min(int(near[0]), rung - 1), max(int(near[-1]), rung + 1)
+        first, last = max(first, 0), min(last, len(log_t) - 1)
+        if last - first < 2:
+            first, last = (0, 2) if first == 0 else (last - 2, last)
+        x = log_t[first : last + 1]
+        own = curves[best == rung][:, first : last + 1]
+        bend, tilt, _ = np.linalg.pinv(np.vander(x - log_t[rung], 3)) @ own.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            top = np.where(bend < 0, -tilt / (2 * bend), 0.0)
+        tops[best == rung] = np.clip(log_t[rung] + top, x[0], x[-1])
+    return tops
+
+
+def drawn_values(rates: KnownRates, design: Design, rng: np.random.Generator) -> Floats:
+    """Unbiased pass@k (temperatures x k x tasks) of fresh attempts at a sample of tasks."""
+    chosen = rng.integers(0, len(rates.tasks), design.tasks)
+    passes = rng.binomial(design.attempts, rates.rates[:, chosen])
+    ks = np.array(design.ks)[:, None]
+    return np.stack([np.asarray(pass_at_k(design.attempts, row, ks)) for row in passes])
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """For every k: the share of intervals that hold the truth, and upper end over lower end."""
+
+    hits: Floats
+    ratio: Floats
+
+    @classmethod
+    def of(cls, ends: list[tuple[Floats, Floats]], truth: Floats) -> Coverage:
+        low, high = (np.array(side) for side in zip(*ends, strict=True))
+        inside = (low * (1 - 1e-9) <= truth) & (truth <= high * (1 + 1e-9))
+        return cls(inside.mean(axis=0), np.exp(np.log(high / low).mean(axis=0)))
+
+    def cells(self) -> list[str]:
+        return [
+            f"{hit:.3f} ({ratio:.2f})" for hit, ratio in zip(self.hits, self.ratio, strict=True)
+        ]
+
+
+def covered(design: Design) -> tuple[Coverage, Coverage]:
+    """The coverage of T*(k) by version 0.1.0 and now."""
+    whole = model(design.model)
+    rates = whole.at(*design.ladder)
+    temperatures = np.array(rates.temperatures)
+    truth = np.array([whole.best_temperature(k) for k in design.ks])
+    rng = np.random.default_rng([11, len(design.ladder), design.tasks, *design.model.encode()])
+    old, new = [], []
     for _ in range(REPETITIONS):
-        chosen = rng.integers(0, len(rates.tasks), FIT_TASKS)
-        passes = rng.binomial(FIT_ATTEMPTS, rates.rates[:, chosen])
-        ks = np.array(FIT_KS)[:, None]
-        values = np.stack([np.asarray(pass_at_k(FIT_ATTEMPTS, row, ks)) for row in passes])
-        _, _, redrawn = resample(values, draws=500).tops(log_t, 0)
-        low, high = np.quantile(redrawn, [0.025, 0.975], axis=0)
-        hits.append((low - 1e-9 <= truth) & (truth <= high + 1e-9))
-        widths.append(high - low)
-    return np.mean(hits, axis=0), np.exp(np.mean(widths, axis=0))
+        values = drawn_values(rates, design, rng)
+        curves = redraw_tasks(values, draws=400).drawn.transpose(0, 2, 1)
+        tops = np.exp(within_factor_two(np.log(temperatures), curves))
+        old.append((np.quantile(tops, 0.025, axis=0), np.quantile(tops, 0.975, axis=0)))
+        peak = peaks(temperatures, curves)
+        new.append((np.quantile(peak.low, 0.025, axis=0), np.quantile(peak.high, 0.975, axis=0)))
+    return Coverage.of(old, truth), Coverage.of(new, truth)
 
 
 def coverage_table() -> Iterator[str]:
@@ -181,25 +260,61 @@ def coverage_table() -> Iterator[str]:
     yield "## Does the interval of T*(k) cover the truth?"
     yield ""
     yield (
-        f"{FIT_TASKS} tasks drawn from the transformer that ships with passhat, {FIT_ATTEMPTS} "
-        f"attempts each, {REPETITIONS} repetitions (standard error .011 at .95). Nominal 95%. In "
-        "brackets: the upper end over the lower end, on average. What a fit of 200 tasks knows of "
-        "T* is a factor of two to four between the ends."
+        f"Tasks and attempts drawn from the models that ship with passhat, {REPETITIONS} "
+        "repetitions (standard error .013 at .95). Nominal 95%. In brackets: the upper end over "
+        "the lower end, on average. Four k each: 2, 4, 8, 16 (590 x 1,024: 2, 8, 64, 512). 0.1.0: "
+        "a parabola through all temperatures within a factor of two of the best."
     )
     yield ""
-    yield "| model | temperatures | " + " | ".join(f"k = {k}" for k in FIT_KS) + " |"
-    yield "| --- | --- |" + " --- |" * len(FIT_KS)
-    for stage in ("early", "middle", "late"):
-        for ladder in LADDERS:
-            hits, widths = covered(stage, ladder)
-            cells = (f"{hit:.3f} ({width:.1f})" for hit, width in zip(hits, widths, strict=True))
-            tried = f"{len(ladder)}: {min(ladder)} to {max(ladder)}"
-            yield f"| {stage} | {tried} | {' | '.join(cells)} |"
+    yield "| model | temperatures | tasks x attempts | method | k | k | k | k |"
+    yield "| --- | --- | --- | --- |" + " --- |" * 4
+    worst = [1.0, 1.0]
+    for design in DESIGNS:
+        tried = f"{len(design.ladder)}: {min(design.ladder)} to {max(design.ladder)}"
+        size = f"{design.tasks:,} x {design.attempts:,}"
+        for at, (name, result) in enumerate(zip(("0.1.0", "now"), covered(design), strict=True)):
+            worst[at] = min(worst[at], float(result.hits.min()))
+            yield f"| {design.model} | {tried} | {size} | {name} | {' | '.join(result.cells())} |"
+    yield ""
+    yield f"Worst cell: {worst[0]:.3f} by version 0.1.0, {worst[1]:.3f} now."
+
+
+def shares_table() -> Iterator[str]:
+    """The third study as Markdown."""
+    yield ""
+    yield "## Is a share of redraws the chance of being right?"
+    yield ""
+    yield (
+        "The temperature with the largest share of redraws, and how often it is truly the best of "
+        f"those tried; SmolLM2 and the early transformer, 8 and 7 temperatures, k = 1, 2, 4, "
+        f"{REPETITIONS} repetitions each. It is not: with few tasks a share is too sure of itself."
+    )
+    yield ""
+    yield "| tasks x attempts | share up to .5 | .5 to .7 | .7 to .85 | above .85 |"
+    yield "| --- | --- | --- | --- | --- |"
+    for tasks, attempts in SHARE_SIZES:
+        largest, right = [], []
+        for name, ladder in (("SmolLM2", STEPS), ("early", SEVEN)):
+            design = Design(name, ladder, tasks, attempts, (1, 2, 4))
+            rates = model(name).at(*ladder)
+            truth = np.stack([rates.pass_at_k(k) for k in design.ks]).argmax(axis=1)
+            rng = np.random.default_rng([13, tasks, *name.encode()])
+            for _ in range(REPETITIONS):
+                shares = redraw_tasks(drawn_values(rates, design, rng), draws=400).shares_best()
+                largest.append(shares.max(axis=0))
+                right.append(shares.argmax(axis=0) == truth)
+        share, hit = np.concatenate(largest), np.concatenate(right)
+        bins = np.digitize(share, [0.5, 0.7, 0.85])
+        cells = [
+            f"{own.mean():.2f} of {len(own):,}" if len(own) else "–"
+            for own in (hit[bins == b] for b in range(4))
+        ]
+        yield f"| {tasks:,} x {attempts} | {' | '.join(cells)} |"
 
 
 def main() -> None:
     options = study_parser(__doc__).parse_args()
-    text = "\n".join([*table(), *coverage_table()]) + "\n"
+    text = "\n".join([*table(), *coverage_table(), *shares_table()]) + "\n"
     publish(text, options.markdown)
 
 

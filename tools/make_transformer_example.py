@@ -14,7 +14,7 @@ import io
 import sys
 from pathlib import Path
 
-EXAMPLE = Path("src", "passhat", "examples", "transformer_multiplication.csv.gz")
+EXAMPLE = Path("src", "passhat", "examples", "transformer_multiplication.rates.csv.gz")
 SMALLEST, DIGITS = 1e-9, 3
 
 

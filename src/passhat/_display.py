@@ -16,6 +16,8 @@ __all__ = [
     "money",
     "money_range",
     "number",
+    "percent",
+    "percent_range",
     "shown",
     "some",
 ]
@@ -29,6 +31,18 @@ def shown(value: object) -> str:
 def number(value: float | None, digits: int = 3) -> str:
     """Show an estimate with the digits every form of a report uses; ``None`` is a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """``percent(0.287)`` is ``28.7%``; ``None`` is a dash."""
+    return "–" if value is None else f"{100 * value:.{digits}f}%"
+
+
+def percent_range(low: float | None, high: float | None, digits: int = 1) -> str:
+    """``percent_range(0.253, 0.323)`` is ``25.3 to 32.3%``; a dash where an end is ``None``."""
+    if low is None or high is None:
+        return "–"
+    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}%"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

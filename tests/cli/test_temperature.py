@@ -62,12 +62,30 @@ def test_toy_writes_figures_that_need_nothing_from_elsewhere(
 
 
 def test_fit(passhat: Passhat, table: Callable[[str], Path]) -> None:
-    ended = passhat("temperature", "fit", table(TABLE), "-k", "1,4")
+    ended = passhat("temperature", "fit", table(TABLE), "-k", "1,4", "--full")
     assert ended.code == 0
     assert "raise T from 0.2 to 0.8 for k >= 4: +50.0 points" in ended.out
     assert "do not carry over to token temperature" in re.sub(r"\s+", " ", ended.out)
     assert "A a   B b" in ended.out
     assert "the ranking depends on k and T" in ended.out
+
+
+@pytest.mark.parametrize("source", ["example:smollm2", "table"])
+def test_the_summary_fits_a_screen(
+    passhat: Passhat,
+    table: Callable[[str], Path],
+    source: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ended = passhat(
+        "temperature", "fit", table(TABLE) if source == "table" else source, "-k", "1,2,4"
+    )
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert len(lines) <= 15
+    assert max(map(len, lines)) <= 80
+    assert "--full" in ended.out
 
 
 def test_fit_as_json(passhat: Passhat, table: Callable[[str], Path]) -> None:
@@ -121,7 +139,8 @@ def test_fit_without_temperatures_says_what_helps(
 
 
 def test_a_curve_with_many_k_fits_a_terminal(passhat: Passhat, shared_data: Path) -> None:
-    ended = passhat("temperature", "fit", shared_data / "cruxeval_output_small.csv", "-k", "1-10")
+    source = shared_data / "cruxeval_output_small.csv"
+    ended = passhat("temperature", "fit", source, "-k", "1-10", "--full")
     assert ended.code == 0
     assert "pass@10" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 100

@@ -45,16 +45,16 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     from passhat.report.temperature_terminal import render_study
     from passhat.stats.temperature import study
 
-    found = study(family)
+    result = study(family)
     if html is not None:
         from passhat.report.html.temperature import toy_page
 
-        write_text(html, toy_page(found, command=this_command()))
+        write_text(html, toy_page(result, command=this_command()))
     if as_json_text:
-        data = {"schema": "passhat.temperature-toy/1", **found.to_dict()}
+        data = {"schema": "passhat.temperature-toy/1", **result.to_dict()}
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     elif html != "-":
-        click.echo(render_study(found, Console()), nl=False)
+        click.echo(render_study(result, Console()), nl=False)
     return ExitCode.OK
 
 
@@ -65,6 +65,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 )
 @term_options("missing", "drop_short", "level")
 @source_options
+@click.option("--full", is_flag=True, help="Print every temperature, k and note.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option(
     "--html", metavar="FILE", help="Write one page with charts and tables (- is standard output)."
@@ -74,30 +75,32 @@ def fit(
     ks: tuple[int, ...],
     how: HowToRead,
     terms: Terms,
+    full: bool,
     as_json_text: bool,
     html: str | None,
 ) -> ExitCode:
     """Fit runs of the same agent and tasks at several temperatures: which T for which k?
 
     The table needs a column for the temperature. Two temperatures are compared; three or more give
-    a curve of T* over k. Several agents are fitted one by one, and their rankings held together.
+    a curve of T* over k. Several agents are fitted one by one, and their rankings are compared.
     """
     import json
 
     from rich.console import Console
 
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.report.temperature_terminal import render_fit
+    from passhat.report.temperature_terminal import render_fit, render_summary
     from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
-    found = fit_temperatures(runs, ks, terms)
+    fitted = fit_temperatures(runs, ks, terms)
     if html is not None:
         from passhat.report.html.temperature import fit_page
 
-        write_text(html, fit_page(found, runs, missing=terms.missing, command=this_command()))
+        write_text(html, fit_page(fitted, runs, missing=terms.missing, command=this_command()))
     if as_json_text:
-        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json.dumps(fitted.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     elif html != "-":
-        click.echo(render_fit(found, Console()), nl=False)
+        render = render_fit if full else render_summary
+        click.echo(render(fitted, Console()), nl=False)
     return ExitCode.OK

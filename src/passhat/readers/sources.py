@@ -155,7 +155,8 @@ class _Beginning(io.RawIOBase):
 def examples() -> dict[str, Path]:
     """The example tables that ship with passhat, by name."""
     folder = Path(str(files("passhat.examples")))
-    return {path.stem: path for path in sorted(folder.glob("*.csv"))}
+    tables = (path for path in sorted(folder.glob("*.csv*")) if ".rates." not in path.name)
+    return {path.name.partition(".")[0]: path for path in tables}
 
 
 def expand(sources: Iterable[str], store: str = DEFAULT_PATH) -> list[Source]:

@@ -1,4 +1,4 @@
-"""Temperature, as a person reads it in a terminal: the toy's laws, and a fit of one's own runs."""
+"""Temperature fits and the toy study as text for a terminal."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent, percent_range
 from passhat.report.tables import captured, facts, plain, plain_table
 from passhat.stats.temperature import AgentFit, RankingFlip, Study, TemperatureFit
 from passhat.stats.temperature.laws import POWER_FROM_K
+from passhat.stats.temperature.peak import FEWEST
+from passhat.stats.temperature.temperature_result import BestTemperature
 
-__all__ = ["render_fit", "render_study"]
+__all__ = ["render_fit", "render_study", "render_summary"]
 
 _SHOWN_KS = (2, 4, 16, 64, 256, 1024, 4096)
 _MOST_FLIPS = 6
 _MOST_COLUMNS = 4
+_MOST_ROWS = 6
 _NAMES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 
@@ -81,80 +84,168 @@ def _misses(study: Study) -> str:
     )
 
 
-def render_fit(found: TemperatureFit, console: Console) -> str:
+def render_summary(fit: TemperatureFit, console: Console) -> str:
+    """A fit in at most 15 lines: the advice, the best temperature by k, and what to do next."""
+    return captured(console, lambda: _summary(fit))
+
+
+def _summary(fit: TemperatureFit) -> Iterator[RenderableType]:
+    if len(fit.agents) == 1:
+        yield from _agent_summary(fit.agents[0])
+    else:
+        yield from _agents_summary(fit)
+    yield plain("All temperatures, changes and method: --full. Charts: --html FILE.", "grey50")
+
+
+def _agent_summary(agent: AgentFit) -> Iterator[RenderableType]:
+    tried = ", ".join(f"{t:g}" for t in agent.temperatures)
+    if len(agent.temperatures) > _MOST_ROWS:
+        low, high = agent.temperatures[0], agent.temperatures[-1]
+        tried = f"{low:g} to {high:g} ({len(agent.temperatures)} temperatures)"
+    tasks = counted(agent.tasks, "task")
+    yield Text.assemble(plain(agent.agent, "bold"), f"   {tasks}, T = {tried}")
+    yield plain(f"{str(agent.advice)[0].upper()}{str(agent.advice)[1:]}", "italic")
+    shown = {best.k: best for best in agent.best if best.k in _some_of(agent.ks, _MOST_ROWS)}
+    rows = []
+    for k, best in shown.items():
+        cell = agent.find(k, best.tried)
+        if cell is None:  # pragma: no cover - every k has a cell at every temperature
+            continue
+        estimate = cell.estimate
+        rows.append(
+            (
+                str(k),
+                f"{best.tried:g}",
+                f"{percent(estimate.value)} ({percent_range(estimate.low, estimate.high)})",
+                f"{cell.share_best:.0%}",
+                "–" if best.between is None else f"{best.between:.2g}",
+                "–" if best.low is None else f"{best.low:.2g} to {best.high:.2g}",
+            )
+        )
+    header = ("k", "best T tried", "pass@k there", "of redraws", "T*", "interval")
+    yield plain_table(header, rows, left=())
+    yield plain(_next_step(agent))
+
+
+def _agents_summary(fit: TemperatureFit) -> Iterator[RenderableType]:
+    yield Text(f"{counted(len(fit.agents), 'agent')}, fitted one by one", style="bold")
+    rows = []
+    for agent in fit.agents[:_MOST_ROWS]:
+        first, last = agent.best[0], agent.best[-1]
+        gain = next((g for g in agent.advice.best if g.k == last.k), None)
+        rows.append(
+            (
+                agent.agent,
+                f"{agent.tasks:,}",
+                f"{first.tried:g} at k = {first.k}",
+                f"{last.tried:g} at k = {last.k}",
+                "–" if gain is None else f"{gain}",
+            )
+        )
+    yield plain_table(("agent", "tasks", "best T", "best T", "gain"), rows, left=(0,))
+    hidden = len(fit.agents) - _MOST_ROWS
+    if hidden > 0:
+        yield plain(f"and {counted(hidden, 'more agent')}")
+    yield plain(f"{_rankings(fit)[0].upper()}{_rankings(fit)[1:]}.")
+
+
+def _next_step(agent: AgentFit) -> str:
+    """What would make the answer sharper."""
+    if len(agent.temperatures) < FEWEST:
+        return "Next: try a third temperature; from three on there is a T* between them."
+    top = max(agent.temperatures)
+    edges = [best for best in agent.best if best.edge]
+    if edges:
+        side = "higher" if edges[-1].tried == top else "lower"
+        return (
+            f"Next: try {side} temperatures; at k = {edges[-1].k} the best is the "
+            f"{'highest' if side == 'higher' else 'lowest'} one tried."
+        )
+    unclear = [best for best in agent.best if _share(agent, best) < 0.5]
+    if unclear:
+        return (
+            f"Next: more tasks; at k = {unclear[-1].k} no temperature is the best in half of the "
+            "redraws."
+        )
+    return "Next: more temperatures next to the best ones narrow T*."
+
+
+def _share(agent: AgentFit, best: BestTemperature) -> float:
+    cell = agent.find(best.k, best.tried)
+    return 0.0 if cell is None else cell.share_best
+
+
+def render_fit(fit: TemperatureFit, console: Console) -> str:
     """Agent by agent: advice, pass@k by temperature, T*(k); then rankings, then the caveats."""
-    return captured(console, lambda: _fit(found))
+    return captured(console, lambda: _fit(fit))
 
 
-def _fit(found: TemperatureFit) -> Iterator[RenderableType]:
-    for agent in found.agents:
+def _fit(fit: TemperatureFit) -> Iterator[RenderableType]:
+    for agent in fit.agents:
         yield from _agent(agent)
-    for flip in found.flips[:_MOST_FLIPS]:
-        yield from _heat_map(flip)
-    entries = [("P", "the chance that this temperature is the best of those tried")]
-    if len(found.agents) > 1:
-        entries.append(("Rankings", _rankings(found)))
-    entries += [("Cannot tell", note) for note in found.notes]
-    yield facts([*entries, ("Method", found.method)])
+    for flip in fit.flips[:_MOST_FLIPS]:
+        yield from _lead_table(flip)
+    entries = [("%", "the share of redraws in which this temperature is the best of those tried")]
+    if len(fit.agents) > 1:
+        entries.append(("Rankings", _rankings(fit)))
+    entries += [("Cannot tell", note) for note in fit.notes]
+    yield facts([*entries, ("Method", fit.method)])
 
 
 def _agent(agent: AgentFit) -> Iterator[RenderableType]:
     yield Text.assemble(plain(agent.agent, "bold"), f"   {counted(agent.tasks, 'task')}")
-    yield plain(agent.advice, "italic")
-    ks = _some_ks(agent.ks)
+    yield plain(str(agent.advice), "italic")
+    ks = _some_of(agent.ks, _MOST_COLUMNS)
     yield plain_table(("T", *(f"pass@{k}" for k in ks)), _cell_rows(agent, ks), left=())
     if rows := agent.best_rows():
         yield plain_table(("k", "best tried", "T*", "interval", ""), rows, left=(4,))
     entries = [("Changes", str(change)) for change in agent.changes]
     if agent.exponent is not None:
-        entries.append(("Fingerprint", str(agent.exponent)))
+        entries.append(("Exponent", str(agent.exponent)))
     yield facts([*entries, *(("Note", note) for note in agent.notes)])
     yield Text("")
 
 
-def _some_ks(ks: Sequence[int]) -> list[int]:
-    """As many columns as a terminal has room for, the first and the last among them."""
-    step = -(-(len(ks) - 1) // (_MOST_COLUMNS - 1)) or 1
+def _some_of(ks: Sequence[int], most: int) -> list[int]:
+    """At most so many of them, the first and the last among them."""
+    step = -(-(len(ks) - 1) // (most - 1)) or 1
     return sorted({*ks[::step], ks[-1]})
 
 
 def _cell_rows(agent: AgentFit, ks: Sequence[int]) -> Iterator[Sequence[str]]:
-    """One row per temperature: the value, the chance of being the best tried, the interval."""
+    """One row per temperature: the value, the share of redraws it is best in, the interval."""
     several = len(agent.temperatures) > 1
-    for heat in agent.temperatures:
-        cells = [cell for k in ks if (cell := agent.find(k, heat)) is not None]
+    for temperature in agent.temperatures:
+        cells = [cell for k in ks if (cell := agent.find(k, temperature)) is not None]
         yield (
-            f"{heat:g}",
+            f"{temperature:g}",
             *(
                 number(cell.estimate.value)
-                + (f"  P {cell.chance_best:.2f}" if several else "")
+                + (f" {cell.share_best:4.0%}" if several else "")
                 + f"\n{cell.estimate.interval_text()}"
                 for cell in cells
             ),
         )
 
 
-def _heat_map(flip: RankingFlip) -> Iterator[RenderableType]:
-    """Who leads at each (k, T): A or B, and the chance that it does."""
+def _lead_table(flip: RankingFlip) -> Iterator[RenderableType]:
+    """The leader at each (k, T), A or B, and the share of redraws in which it leads."""
     yield Text.assemble("A ", plain(flip.a, "bold"), "   B ", plain(flip.b, "bold"))
-    heats = list(dict.fromkeys(lead.temperature for lead in flip.leads))
+    temperatures = list(dict.fromkeys(lead.temperature for lead in flip.leads))
     at = {(lead.k, lead.temperature): lead for lead in flip.leads}
     mark = {flip.a: "A", flip.b: "B", "": "="}
     rows = [
-        (
-            str(k),
-            *(f"{mark[at[k, heat].leader]} {at[k, heat].chance:.2f}" for heat in heats),
-        )
+        (str(k), *(f"{mark[at[k, t].leader]} {at[k, t].share:.0%}" for t in temperatures))
         for k in dict.fromkeys(lead.k for lead in flip.leads)
     ]
-    yield plain_table(("k", *(f"T = {heat:g}" for heat in heats)), rows, left=())
+    yield plain_table(("k", *(f"T = {t:g}" for t in temperatures)), rows, left=())
     yield plain(str(flip), "italic")
     yield Text("")
 
 
-def _rankings(found: TemperatureFit) -> str:
-    if not found.flips:
+def _rankings(fit: TemperatureFit) -> str:
+    if not fit.flips:
         return "no two agents change order over the k and T that they share"
-    hidden = len(found.flips) - _MOST_FLIPS
+    hidden = len(fit.flips) - _MOST_FLIPS
     more = f"; {counted(hidden, 'more pair')} in --json" if hidden > 0 else ""
-    return f"{counted(len(found.flips), 'pair')} of agents change order over (k, T){more}"
+    return f"{counted(len(fit.flips), 'pair')} of agents change order over (k, T){more}"

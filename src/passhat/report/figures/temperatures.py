@@ -50,7 +50,7 @@ def _over_temperature(agent: AgentFit, name: str) -> Figure:
     return Figure(
         name,
         f"{agent.agent}: pass@k over temperature",
-        agent.advice[0].upper() + agent.advice[1:],
+        f"{str(agent.advice)[0].upper()}{str(agent.advice)[1:]}",
         f"Lines of pass@k of {agent.agent} over the temperature, one for each k, with their "
         "intervals for new tasks shaded.",
         panel(Panel(rows, [f"k = {k}" for k in ks], x, _shares(agent), height=_TALL)),
@@ -105,7 +105,8 @@ def _best(fit: TemperatureFit) -> Figure | None:
     return Figure(
         "best",
         "The best temperature over k",
-        " ".join(fingerprints) or "T* is the top of a parabola in ln T around the best one tried.",
+        " ".join(fingerprints)
+        or "T* is the top of a parabola in ln T through the best temperature and its neighbors.",
         "Lines of T*, the temperature that is best for pass@k, over k, with their intervals "
         "shaded; one for each agent.",
         panel(
@@ -134,9 +135,9 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
                 "T": f"{one.temperature:g}",
                 "leader": one.leader,
                 "text": f"{'A' if one.leader == flip.a else 'B' if one.leader else '='} "
-                f"{one.chance:.2f}",
-                "tip": f"k = {one.k}, T = {one.temperature:g}: {one.leader or 'nobody'} leads by "
-                f"{100 * one.lead:.1f} points (chance {one.chance:.2f})",
+                f"{one.share:.0%}",
+                "tip": f"k = {one.k}, T = {one.temperature:g}: {one.leader or 'neither'} leads by "
+                f"{100 * one.lead:.1f} points ({one.share:.0%} of redraws)",
             }
             for one in flip.leads
         ]
@@ -160,9 +161,9 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
         "Where the ranking flips",
         " ".join(f"{str(flip)[0].upper()}{str(flip)[1:]}." for flip in flips),
         "For each pair of agents a table with k to the right and temperature upwards: who leads "
-        "there, A or B, and the chance of it.",
+        "there, A or B, and the share of redraws in which it leads.",
         stacked(panels),
-        ("A", "B", "k", "T", "leader", "lead in points", "chance"),
+        ("A", "B", "k", "T", "leader", "lead in points", "of redraws"),
         tuple(
             (
                 flip.a,
@@ -171,7 +172,7 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
                 f"{one.temperature:g}",
                 one.leader or "–",
                 f"{100 * one.lead:.1f}",
-                f"{one.chance:.2f}",
+                f"{one.share:.0%}",
             )
             for flip in flips
             for one in flip.leads
@@ -231,7 +232,7 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
         "A table of pass@k with k to the right and temperature upwards; brighter is higher. "
         + "; ".join(f"{found.agent}, {counted(found.tasks, 'task')}" for found in agents),
         stacked(panels),
-        ("agent", "T", "k", "pass@k", "interval", "chance to be the best"),
+        ("agent", "T", "k", "pass@k", "interval", "best in redraws"),
         tuple(
             (
                 found.agent,
@@ -239,7 +240,7 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
                 str(cell.k),
                 number(cell.estimate.value),
                 cell.estimate.interval_text(),
-                number(cell.chance_best, 2),
+                f"{cell.share_best:.0%}",
             )
             for found in agents
             for cell in found.cells

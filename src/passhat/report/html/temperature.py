@@ -30,15 +30,15 @@ _FORMULAS = Table(
             PassAt.formula,
         ),
         (
-            "P",
+            "share of redraws",
             "is this temperature the best of those tried?",
-            "share of bootstrap draws over tasks in which it has the highest pass@k",
+            "share of bootstrap redraws of the tasks in which it has the highest pass@k",
         ),
         (
             "T*",
             "which temperature is best for this k?",
-            "top of a parabola in ln T through the temperatures within a factor 2 of the best; "
-            "interval by the same draws",
+            "top of a parabola in ln T through the best temperature and its neighbors; interval by "
+            "the same redraws, over all smooth curves through the points near the best",
         ),
         (
             "exponent",
@@ -101,13 +101,13 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
     for heat in agent.temperatures:
         cells = [cell for k in agent.ks if (cell := agent.find(k, heat)) is not None]
         shown = [
-            f"{number(one.estimate.value)} {one.estimate.interval_text()}, P {one.chance_best:.2f}"
+            f"{number(one.estimate.value)} {one.estimate.interval_text()}, {one.share_best:.0%}"
             for one in cells
         ]
         rows.append((f"{heat:g}", *shown))
     yield Table(
-        f"{agent.agent}: pass@k by temperature, {level:.0%} intervals for new tasks; P, the chance "
-        "to be the best tried",
+        f"{agent.agent}: pass@k by temperature, {level:.0%} intervals for new tasks, and the "
+        "share of redraws in which this temperature is the best",
         ("T", *(f"pass@{k}" for k in agent.ks)),
         tuple(rows),
         (),

@@ -1,9 +1,10 @@
-"""Which temperature is best for pass@k: a toy that shows why it depends on k, and your own runs.
+"""Which temperature is best for pass@k: fits of runs, and a toy model of why it depends on k.
 
-The toy (generator, task sets, T*(k), laws) is a model of nothing but the interplay of k,
-temperature and difficulty. What a benchmark of your own says is in :func:`fit_temperatures`.
+:func:`fit_temperatures` fits runs at several temperatures. The toy (generator, task sets, T*(k),
+laws) models only how k, temperature and difficulty interact.
 """
 
+from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.known import KnownRates
 from passhat.stats.temperature.laws import (
     LogLogit,
@@ -25,6 +26,7 @@ from passhat.stats.temperature.temperature_result import AgentFit, TemperatureFi
 __all__ = [
     "FAMILIES",
     "SHAPES",
+    "Advice",
     "AgentFit",
     "KnownRates",
     "Lead",

@@ -1,8 +1,10 @@
-"""Advice in one sentence: which temperature to change to, from which k on, and what it gains."""
+"""Advice: which temperature to use at which k, and what that gains over staying with one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -14,71 +16,151 @@ from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
 
-__all__ = ["advise"]
+__all__ = ["Advice", "Gain", "advise"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Gain:
-    """What another temperature gains over the one that is best at the smallest k."""
+class Gain:
+    """What one temperature gains over the base temperature at one k, in shares of tasks."""
 
     k: int
-    rung: int
+    temperature: float
     lift: float
-    interval: Interval
+    low: float
+    high: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether the gain is above zero by its whole interval."""
+        return self.low > 0
 
     def __str__(self) -> str:
-        low, high = (points(end, signed=False) for end in (self.interval.low, self.interval.high))
+        low, high = (points(end, signed=False) for end in (self.low, self.high))
         return f"{points(self.lift)} points, {low} to {high}"
 
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "k": self.k,
+            "temperature": self.temperature,
+            "lift": self.lift,
+            "low": self.low,
+            "high": self.high,
+            "shown": self.shown,
+        }
 
-def advise(ladder: Ladder, base: int, policy: MissingPolicy, level: float) -> str:
-    """Keep the temperature that is best at the smallest k, or change it from some k on.
 
-    Every other temperature is held against it at every k, paired over tasks, with intervals that
-    hold for all of them at once: the best one is picked after looking.
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The temperature to use at every k.
+
+    Attributes
+    ----------
+    base : float
+        The best temperature tried at the smallest k.
+    ks : tuple of int
+        Every k looked at.
+    best : tuple of Gain
+        At every k the best temperature tried, where that is not ``base``. It is recommended where
+        its gain is shown; elsewhere ``base`` is kept.
+    tried : int
+        How many temperatures were tried.
     """
-    others = [rung for rung in range(len(ladder.rungs)) if rung != base]
-    start = f"T = {ladder.temperatures[base]:g}"
-    if not others:
-        return f"{start} is the only temperature tried: run others to choose between them."
-    gains = _gains(ladder, base, others, policy, level)
-    top = {k: max((g for g in gains if g.k == k), key=lambda g: g.lift) for k in ladder.ks}
-    last = top[ladder.ks[-1]]
-    if last.interval.low <= 0:
-        widest = max(top.values(), key=lambda gain: gain.lift)
-        if widest.lift <= 0:
-            return f"keep {start}: none of the others does better at any k looked at."
-        return (
-            f"keep {start}: no other is shown to be better. The largest lead is that of "
-            f"T = {ladder.temperatures[widest.rung]:g} at k = {widest.k}: {widest}."
+
+    base: float
+    ks: tuple[int, ...]
+    best: tuple[Gain, ...]
+    tried: int
+
+    @property
+    def steps(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
+        """Recommended temperatures in the order of k, each with its run of ks."""
+        shown = {gain.k: gain.temperature for gain in self.best if gain.shown}
+        chosen = [(k, shown.get(k, self.base)) for k in self.ks]
+        return tuple(
+            (temperature, tuple(k for k, _ in group))
+            for temperature, group in groupby(chosen, key=lambda entry: entry[1])
         )
-    same = {gain.k: gain for gain in gains if gain.rung == last.rung}
-    first = last
-    for k in reversed(ladder.ks):
-        if same[k].interval.low <= 0:
-            break
-        first = same[k]
-    verb = "raise" if last.rung > base else "lower"
-    target = f"{ladder.temperatures[base]:g} to {ladder.temperatures[last.rung]:g}"
-    gained = f"{last} at k = {last.k}" if first.k != last.k else str(last)
-    return f"{verb} T from {target} for k >= {first.k}: {gained}."
+
+    def __str__(self) -> str:
+        start = f"T = {self.base:g}"
+        if self.tried < 2:
+            return f"{start} is the only temperature tried: run others to choose between them."
+        if not self.best:
+            return f"keep {start}: none of the others does better at any k looked at."
+        shown = [gain for gain in self.best if gain.shown]
+        if not shown:
+            lead = max(self.best, key=lambda gain: gain.lift)
+            return (
+                f"keep {start}: no other is shown to be better. The largest lead is that of "
+                f"T = {lead.temperature:g} at k = {lead.k}: {lead}."
+            )
+        last = shown[-1]
+        if len(self.steps) == 2:
+            temperature, ks = self.steps[1]
+            verb = "raise" if temperature > self.base else "lower"
+            gained = f"{last} at k = {last.k}" if ks[0] != last.k else str(last)
+            return f"{verb} T from {self.base:g} to {temperature:g} for k >= {ks[0]}: {gained}."
+        return (
+            f"{_direction([temperature for temperature, _ in self.steps])}: "
+            + ", ".join(f"{temperature:g} at k = {_span(ks)}" for temperature, ks in self.steps)
+            + f". At k = {last.k} that gains {last} over T = {self.base:g}."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "base": self.base,
+            "steps": [
+                {"temperature": temperature, "ks": list(ks)} for temperature, ks in self.steps
+            ],
+            "best": [gain.to_dict() for gain in self.best],
+            "sentence": str(self),
+        }
+
+
+def _direction(temperatures: Sequence[float]) -> str:
+    if list(temperatures) == sorted(temperatures):
+        return "raise T with k"
+    if list(temperatures) == sorted(temperatures, reverse=True):
+        return "lower T with k"
+    return "choose T by k"
+
+
+def _span(ks: Sequence[int]) -> str:
+    return str(ks[0]) if len(ks) == 1 else f"{ks[0]} to {ks[-1]}"
+
+
+def advise(ladder: Ladder, best: Sequence[int], policy: MissingPolicy, level: float) -> Advice:
+    """Recommend the best temperature tried at each k, where its gain is shown.
+
+    ``best`` has the rung with the largest pass@k for every k. Every temperature is compared with
+    the base at every k, paired over tasks, with intervals that hold for all of them at once: the
+    best one is picked after looking.
+    """
+    base = best[0]
+    others = [rung for rung in range(len(ladder.rungs)) if rung != base]
+    wanted = {(k, rung) for k, rung in zip(ladder.ks, best, strict=True) if rung != base}
+    gains = _gains(ladder, base, others, policy, level) if wanted else {}
+    return Advice(
+        ladder.temperatures[base],
+        ladder.ks,
+        tuple(gains[entry] for entry in sorted(wanted)),
+        len(ladder.rungs),
+    )
 
 
 def _gains(
-    ladder: Ladder, base: int, others: list[int], policy: MissingPolicy, level: float
-) -> list[_Gain]:
-    found: list[tuple[int, int, Differences]] = []
+    ladder: Ladder, base: int, others: Sequence[int], policy: MissingPolicy, level: float
+) -> dict[tuple[int, int], Gain]:
+    differences: list[tuple[int, int, Differences]] = []
     for rung in others:
         pairing = pair(ladder.rungs[base], ladder.rungs[rung])
-        found += [(k, rung, pairing.differences(PassAt(k), policy)) for k in ladder.ks]
-    columns = np.stack([entry.values for _, _, entry in found], axis=1)
+        differences += [(k, rung, pairing.differences(PassAt(k), policy)) for k in ladder.ks]
+    columns = np.stack([entry.values for _, _, entry in differences], axis=1)
     tail = simultaneous_tail(columns, level, "two-sided")
-    return [
-        _Gain(
-            k,
-            rung,
-            float(entry.values.mean()),
-            hull(Spread.of(d).interval(tail) for d in (entry.values, entry.lowest, entry.highest)),
-        )
-        for k, rung, entry in found
-    ]
+    gains = {}
+    for k, rung, entry in differences:
+        sides = (entry.values, entry.lowest, entry.highest)
+        interval: Interval = hull(Spread.of(side).interval(tail) for side in sides)
+        lift = float(entry.values.mean())
+        gains[k, rung] = Gain(k, ladder.temperatures[rung], lift, interval.low, interval.high)
+    return gains

@@ -1,4 +1,4 @@
-"""An agent whose chance at every task and temperature is known, and so the truth with it."""
+"""An agent whose success rate at every task and temperature is known: the truth for studies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from passhat.protocol import Protocol
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.temperature.peak import vertices
+from passhat.stats.temperature.peak import peaks
 
 __all__ = ["KnownRates"]
 
@@ -34,31 +34,29 @@ class KnownRates:
         """The true pass@k at every temperature."""
         with np.errstate(divide="ignore"):
             failed = np.exp(k * np.log1p(-self.rates))
-        found: FloatArray = (1 - failed).mean(axis=1)
-        return found
+        values: FloatArray = (1 - failed).mean(axis=1)
+        return values
 
     def best_temperature(self, k: int) -> float:
-        """T*(k), the top of a parabola in ln T around the best temperature."""
-        # Without noise the nearest neighbours alone follow the curve best.
-        top, _ = vertices(np.log(self.temperatures), self.pass_at_k(k)[None, :], reach=1)
-        return float(np.exp(top[0]))
+        """T*(k): the top of a parabola through the best temperature and its neighbors."""
+        return float(peaks(np.array(self.temperatures), self.pass_at_k(k)).top)
 
     def draw(self, attempts: int, rng: np.random.Generator) -> list[Run]:
         """One run per temperature: so many independent attempts at every task."""
         passes = rng.binomial(attempts, self.rates)
         return [
             Run(
-                f"{self.agent} T={heat:g}",
+                f"{self.agent} T={temperature:g}",
                 self.agent,
                 Outcomes.from_counts(attempts, passed, self.tasks),
-                Protocol(attempts=attempts, decoding={"temperature": heat}),
+                Protocol(attempts=attempts, decoding={"temperature": temperature}),
             )
-            for heat, passed in zip(self.temperatures, passes, strict=True)
+            for temperature, passed in zip(self.temperatures, passes, strict=True)
         ]
 
     def at(self, *temperatures: float) -> KnownRates:
         """The same at the temperatures nearest to these only."""
         tried = np.log(self.temperatures)
         rows = sorted({int(np.abs(tried - np.log(t)).argmin()) for t in temperatures})
-        heats = tuple(self.temperatures[row] for row in rows)
-        return KnownRates(self.agent, self.tasks, heats, self.rates[rows])
+        kept = tuple(self.temperatures[row] for row in rows)
+        return KnownRates(self.agent, self.tasks, kept, self.rates[rows])

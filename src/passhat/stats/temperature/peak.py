@@ -1,56 +1,126 @@
-"""T* from a few temperatures: a parabola in ln T around the best one."""
+"""T* between the temperatures tried: where a smooth curve through the points near the best peaks.
+
+A curve over temperature is lopsided, so only the points next to the best one say where it peaks: a
+parabola through all temperatures within a factor of two was off by .1 to .15 on a real language
+model (docs/temperature-real-model.md). Between the points nothing was measured, and several curves
+fit equally well. The peak is therefore a range, from the lowest to the highest of
+
+- the best temperature tried itself (the peak of every monotone interpolation),
+- the top of the parabola through it and its two neighbors, over ln T and over T,
+- the top of the two cubics through it and three neighbors, over ln T and over T.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from passhat.stats.arrays import BoolArray, FloatArray
+from passhat.stats.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["vertices"]
+__all__ = ["FEWEST", "Peaks", "peaks"]
 
-REACH = 2.0
-"""The parabola is fitted to the temperatures within this factor of the best, three at least."""
+FEWEST = 3
+"""Temperatures that a peak needs."""
+_TIE = 1e-12
 
 
-def vertices(
-    log_t: FloatArray, values: FloatArray, *, reach: float = REACH
-) -> tuple[FloatArray, BoolArray]:
-    """ln T* for many curves at once, and whether it lies at an edge of the temperatures tried.
+@dataclass(frozen=True, slots=True, eq=False)
+class Peaks:
+    """Peaks of many curves; arrays of the curves' shape, in units of temperature.
 
-    Parameters
+    Attributes
     ----------
-    log_t : array
-        ln T, ascending; at least three.
-    values : array
-        The value at each temperature along the last axis.
-    reach : float
-        The factor up to which other temperatures take part; 1 takes the two neighbours only.
-
-    Notes
-    -----
-    Least squares over a window around the best temperature. The top of the parabola is kept
-    within that window; a parabola that opens upwards gives the best temperature itself.
+    top : array
+        The top of the parabola over ln T (over T next to T = 0).
+    low, high : array
+        The range of peaks that the points allow; it holds the best temperature tried.
+    edge : array of bool
+        Whether the best temperature tried is the lowest or the highest one, so that the curve may
+        peak beyond. T = 0 is no edge: nothing is colder.
     """
-    best = values.argmax(axis=-1)
-    found = np.empty(best.shape)
-    for rung in np.unique(best):
-        here = best == rung
-        window = _window(log_t, int(rung), reach)
-        x = log_t[window]
-        curve = np.linalg.pinv(np.vander(x - log_t[rung], 3)) @ values[here][:, window].T
-        bend, tilt = curve[0], curve[1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            top = np.where(bend < 0, -tilt / (2 * bend), 0.0)
-        found[here] = np.clip(log_t[rung] + top, x[0], x[-1])
-    edge: BoolArray = (found <= log_t[0]) | (found >= log_t[-1])
-    return found, edge
+
+    top: FloatArray
+    low: FloatArray
+    high: FloatArray
+    edge: BoolArray
 
 
-def _window(log_t: FloatArray, rung: int, reach: float) -> slice:
-    """The rungs within reach of one, and at least its neighbours; three at an end."""
-    near = np.flatnonzero(np.abs(log_t - log_t[rung]) <= np.log(reach) + 1e-9)
-    first, last = min(int(near[0]), rung - 1), max(int(near[-1]), rung + 1)
-    first, last = max(first, 0), min(last, len(log_t) - 1)
-    if last - first < 2:
-        first, last = (0, 2) if first == 0 else (last - 2, last)
-    return slice(first, last + 1)
+def peaks(temperatures: FloatArray, values: FloatArray) -> Peaks:
+    """The peak of every curve along the last axis of ``values``; at least three temperatures.
+
+    Examples
+    --------
+    >>> t = np.array([0.2, 0.4, 0.8, 1.6])
+    >>> curve = peaks(t, 1 - np.log(t / 0.5) ** 2)
+    >>> round(float(curve.top), 6), float(curve.low), round(float(curve.high), 2)
+    (0.5, 0.4, 0.52)
+    """
+    shape = values.shape[:-1]
+    curves = values.reshape(-1, values.shape[-1])
+    highest = curves.max(axis=1, keepdims=True) - _TIE
+    first: IntArray = (curves >= highest).argmax(axis=1)
+    last: IntArray = len(temperatures) - 1 - (curves[:, ::-1] >= highest).argmax(axis=1)
+    with np.errstate(divide="ignore"):
+        log_t = np.log(temperatures)  # T = 0 has none: tops over ln T are NaN beside it
+    over_log = np.exp(_parabola_top(log_t, curves, first))
+    over_t = _parabola_top(temperatures, curves, first)
+    tops = [over_log, over_t]
+    if len(temperatures) > FEWEST:
+        for before in (1, 2):
+            tops.append(np.exp(_cubic_top(log_t, curves, first, before)))
+            tops.append(_cubic_top(temperatures, curves, first, before))
+    tied = first != last
+    between = (temperatures[first] + temperatures[last]) / 2
+    top = np.where(tied, between, np.where(np.isnan(over_log), over_t, over_log))
+    top = np.clip(top, temperatures[0], temperatures[-1])  # exp(ln T) may round past an end
+    low = np.fmin.reduce([temperatures[first], *tops])
+    high = np.fmax.reduce([temperatures[last], *tops])
+    edge = (last == len(temperatures) - 1) | ((first == 0) & bool(temperatures[0] > 0))
+    return Peaks(*(each.reshape(shape) for each in (top, low, high, edge)))
+
+
+def _windows(
+    x: FloatArray, curves: FloatArray, start: IntArray, points: int
+) -> tuple[FloatArray, FloatArray]:
+    """The x and the values of ``points`` neighbors from each curve's start on."""
+    columns = start[:, None] + np.arange(points)
+    return x[columns], np.take_along_axis(curves, columns, axis=1)
+
+
+def _between_neighbors(x: FloatArray, best: IntArray, top: FloatArray) -> FloatArray:
+    """The tops that lie between the neighbors of the best point; NaN for others."""
+    low, high = x[np.maximum(best - 1, 0)], x[np.minimum(best + 1, len(x) - 1)]
+    return np.where((low <= top) & (top <= high), top, np.nan)
+
+
+def _parabola_top(x: FloatArray, curves: FloatArray, best: IntArray) -> FloatArray:
+    """The top of the parabola through the best point and its neighbors, by divided differences."""
+    at, y = _windows(x, curves, np.clip(best - 1, 0, len(x) - 3), 3)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = np.diff(y, axis=1) / np.diff(at, axis=1)
+        bend = (rise[:, 1] - rise[:, 0]) / (at[:, 2] - at[:, 0])
+        top = (at[:, 0] + at[:, 1]) / 2 - rise[:, 0] / (2 * bend)
+    # At an end of the temperatures the parabola may peak beyond what was tried: the end, then.
+    inside = np.clip(top, x[np.maximum(best - 1, 0)], x[np.minimum(best + 1, len(x) - 1)])
+    flat = np.where(np.isfinite(at).all(axis=1), x[best], np.nan)
+    return np.where(bend < 0, inside, flat)
+
+
+def _cubic_top(x: FloatArray, curves: FloatArray, best: IntArray, before: int) -> FloatArray:
+    """The top of the cubic through four points that start ``before`` points before the best."""
+    at, y = _windows(x, curves, np.clip(best - before, 0, len(x) - 4), 4)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.diff(y, axis=1) / np.diff(at, axis=1)
+        second = np.diff(first, axis=1) / (at[:, 2:] - at[:, :-2])
+        third = (second[:, 1] - second[:, 0]) / (at[:, 3] - at[:, 0])
+        # Newton's form, differentiated: a (x - x1)^2 + b (x - x1) + c with x1 the second point.
+        left, right = at[:, 1] - at[:, 0], at[:, 2] - at[:, 1]
+        a = 3 * third
+        b = 2 * second[:, 0] + 2 * third * (left - right)
+        c = first[:, 0] + second[:, 0] * left - third * left * right
+        root = np.sqrt(b * b - 4 * a * c)
+        # Of the two stationary points the maximum is the one with falling slope; this form of it
+        # stays exact where the cubic term vanishes.
+        top = at[:, 1] + 2 * c / (-b + root)
+    return _between_neighbors(x, best, top)

@@ -11,22 +11,22 @@ import numpy as np
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
-from passhat.stats.temperature.redraws import SEED, resample
+from passhat.stats.temperature.redraws import SEED, redraw_tasks
 
 __all__ = ["Lead", "RankingFlip", "ranking_flips"]
 
-_LEVEL = 1e-12
+_TIE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Who leads at one k and temperature, by how much, and the chance that it does."""
+    """The leading agent at one k and temperature, and the share of redraws in which it leads."""
 
     k: int
     temperature: float
     leader: str
     lead: float
-    chance: float
+    share: float
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -34,7 +34,7 @@ class Lead:
             "temperature": self.temperature,
             "leader": self.leader,
             "lead": self.lead,
-            "chance": self.chance,
+            "share_of_redraws": self.share,
         }
 
 
@@ -48,18 +48,18 @@ class RankingFlip:
 
     def surest(self, leader: str) -> Lead:
         """Where this agent leads most surely."""
-        return max((x for x in self.leads if x.leader == leader), key=lambda x: x.chance)
+        return max((x for x in self.leads if x.leader == leader), key=lambda x: x.share)
 
     @property
     def shown(self) -> float:
-        """The smaller of the two chances: how sure it is that the order flips at all."""
-        return min(self.surest(self.a).chance, self.surest(self.b).chance)
+        """The share of redraws at the surest lead of each agent, the smaller of the two."""
+        return min(self.surest(self.a).share, self.surest(self.b).share)
 
     def __str__(self) -> str:
         parts = [
-            f"{name} leads at T = {found.temperature:g}, k = {found.k} ({found.chance:.2f})"
+            f"{name} leads at T = {lead.temperature:g}, k = {lead.k} ({lead.share:.0%} of redraws)"
             for name in (self.a, self.b)
-            for found in (self.surest(name),)
+            for lead in (self.surest(name),)
         ]
         return "the ranking depends on k and T: " + "; ".join(parts)
 
@@ -77,49 +77,50 @@ def ranking_flips(
     ladders: Sequence[Ladder], policy: MissingPolicy, *, seed: int = SEED
 ) -> tuple[RankingFlip, ...]:
     """All pairs whose order flips over the (k, T) that both have, the surest first."""
-    found = []
+    flips = []
     for a, b in combinations(ladders, 2):
         leads = _leads(a, b, policy, seed)
         if {lead.leader for lead in leads} >= {a.agent, b.agent}:
-            found.append(RankingFlip(a.agent, b.agent, leads))
-    return tuple(sorted(found, key=lambda flip: -flip.shown))
+            flips.append(RankingFlip(a.agent, b.agent, leads))
+    return tuple(sorted(flips, key=lambda flip: -flip.shown))
 
 
 def _leads(a: Ladder, b: Ladder, policy: MissingPolicy, seed: int) -> tuple[Lead, ...]:
-    heats = [t for t in a.temperatures if t in b.temperatures]
+    temperatures = [t for t in a.temperatures if t in b.temperatures]
     ks = [k for k in a.ks if k in b.ks]
     tasks = set(a.tasks) & set(b.tasks)
-    if not heats or not ks or not tasks:
+    if not temperatures or not ks or not tasks:
         return ()
-    difference = _chosen(a, heats, ks, tasks, policy) - _chosen(b, heats, ks, tasks, policy)
-    drawn = resample(difference, seed=seed)
-    chance = (drawn.drawn > _LEVEL).mean(axis=0) + 0.5 * (np.abs(drawn.drawn) <= _LEVEL).mean(
-        axis=0
+    difference = _chosen(a, temperatures, ks, tasks, policy) - _chosen(
+        b, temperatures, ks, tasks, policy
     )
+    redraws = redraw_tasks(difference, seed=seed)
+    tied = np.abs(redraws.drawn) <= _TIE
+    share = (redraws.drawn > _TIE).mean(axis=0) + 0.5 * tied.mean(axis=0)
     return tuple(
         Lead(
             k,
-            heat,
-            a.agent if lead > _LEVEL else b.agent if lead < -_LEVEL else "",
+            temperature,
+            a.agent if lead > _TIE else b.agent if lead < -_TIE else "",
             abs(lead),
-            float(max(chance[i, j], 1 - chance[i, j])),
+            float(max(share[i, j], 1 - share[i, j])),
         )
-        for i, heat in enumerate(heats)
+        for i, temperature in enumerate(temperatures)
         for j, k in enumerate(ks)
-        for lead in (float(drawn.seen[i, j]),)
+        for lead in (float(redraws.seen[i, j]),)
     )
 
 
 def _chosen(
     ladder: Ladder,
-    heats: Sequence[float],
+    temperatures: Sequence[float],
     ks: Sequence[int],
     tasks: set[str],
     policy: MissingPolicy,
 ) -> FloatArray:
     """The values at these temperatures and k, of these tasks in the order of their names."""
     place = {task: at for at, task in enumerate(ladder.tasks)}
-    rows = [ladder.temperatures.index(t) for t in heats]
+    rows = [ladder.temperatures.index(t) for t in temperatures]
     columns = [ladder.ks.index(k) for k in ks]
     return ladder.values(policy.completion)[
         np.ix_(rows, columns, [place[task] for task in sorted(tasks)])

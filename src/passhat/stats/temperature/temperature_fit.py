@@ -1,4 +1,4 @@
-"""Your own benchmark: runs at several temperatures, and which one is best for which k."""
+"""Fit runs at several temperatures: pass@k at each, and the best temperature for every k."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from passhat.stats.estimate import estimate_all
 from passhat.stats.outcomes import Run
 from passhat.stats.temperature.advice import advise
 from passhat.stats.temperature.ladders import Ladder, ladders_of
+from passhat.stats.temperature.peak import FEWEST, peaks
 from passhat.stats.temperature.rankings import ranking_flips
-from passhat.stats.temperature.redraws import DRAWS, SEED, Resampled, resample
+from passhat.stats.temperature.redraws import DRAWS, SEED, Redraws, redraw_tasks
 from passhat.stats.temperature.temperature_result import (
     AgentFit,
     BestTemperature,
@@ -32,13 +33,14 @@ __all__ = ["CANNOT_TELL", "fit_temperatures"]
 _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short")
 
 CANNOT_TELL = (
+    "a share of redraws is not the chance of being right: with 30 tasks x 5 attempts the best "
+    "temperature by a share above 0.85 was truly the best in 76% of cases",
     "the exponent of T* over k is no proof of a shape of difficulties: telling Gaussian (0.73) "
     "from exponential (1.05) by it takes about 1,000 tasks x 64 samples at 14 temperatures, "
     "even in the toy",
     "the toy's exponents do not carry over to token temperature: there T is the spread of whole "
     "answers, and a real model's T* levels off near 1",
 )
-_FEWEST_FOR_CURVE = 3
 
 
 def fit_temperatures(
@@ -92,52 +94,53 @@ def fit_temperatures(
         tuple(_fit(ladder, terms, seed) for ladder in usable),
         ranking_flips(usable, terms.missing, seed=seed),
         terms.level,
-        f"unbiased pass@k; intervals for new tasks; chances and T* by a bootstrap over tasks "
-        f"({DRAWS:,} draws, seed {seed}); T* is the top of a parabola in ln T around the best "
-        "temperature; advice by paired lifts, simultaneous over k and temperatures",
+        f"unbiased pass@k; intervals for new tasks; shares and T* by a bootstrap over tasks "
+        f"({DRAWS:,} redraws, seed {seed}); T* is the top of a parabola in ln T through the best "
+        "temperature and its neighbors, its interval reaches over all smooth curves through the "
+        "points near it; advice by paired lifts, simultaneous over k and temperatures",
         CANNOT_TELL,
     )
 
 
 def _fit(ladder: Ladder, terms: Terms, seed: int) -> AgentFit:
     policy, level = terms.missing, terms.level
-    drawn = resample(ladder.values(policy.completion), seed=seed)
-    best = drawn.seen.argmax(axis=0)
-    tops, exponent = _curve(ladder, drawn, level)
+    redraws = redraw_tasks(ladder.values(policy.completion), seed=seed)
+    best = redraws.seen.argmax(axis=0).tolist()
+    tops, exponent = _best_temperatures(ladder, redraws, best, level)
     notes = list(ladder.notes)
     if ladder.missing:
         notes.append(
             f"{counted(ladder.missing, 'attempt')} without a verdict; policy {policy}, and the "
             "bootstrap counts them as failed unless they are left out"
         )
-    if 2 <= len(ladder.temperatures) < _FEWEST_FOR_CURVE:
+    if 2 <= len(ladder.temperatures) < FEWEST:
         notes.append("two temperatures are compared; three or more would give a curve of T*")
     return AgentFit(
         ladder.agent,
         len(ladder),
         ladder.temperatures,
         ladder.ks,
-        _cells(ladder, drawn.chance_best(), terms),
+        _cells(ladder, redraws.shares_best(), terms),
         tops,
-        tuple(_changes(ladder, drawn, best.tolist())),
+        tuple(_changes(ladder, redraws, best)),
         exponent,
-        advise(ladder, int(best[0]), policy, level),
+        advise(ladder, best, policy, level),
         tuple(notes),
     )
 
 
-def _cells(ladder: Ladder, chance: FloatArray, terms: Terms) -> tuple[Cell, ...]:
+def _cells(ladder: Ladder, shares: FloatArray, terms: Terms) -> tuple[Cell, ...]:
     words = [f"pass@{k}" for k in ladder.ks]
     return tuple(
-        Cell(k, heat, found, float(chance[i, j]))
-        for i, (heat, rung) in enumerate(zip(ladder.temperatures, ladder.rungs, strict=True))
-        for j, (k, found) in enumerate(
+        Cell(k, temperature, estimate, float(shares[i, j]))
+        for i, (temperature, rung) in enumerate(zip(ladder.temperatures, ladder.rungs, strict=True))
+        for j, (k, estimate) in enumerate(
             zip(ladder.ks, estimate_all(rung, words, terms), strict=True)
         )
     )
 
 
-def _changes(ladder: Ladder, drawn: Resampled, best: list[int]) -> list[Change]:
+def _changes(ladder: Ladder, redraws: Redraws, best: Sequence[int]) -> list[Change]:
     """Every step from one k to the next at which another temperature becomes the best."""
     return [
         Change(
@@ -145,48 +148,47 @@ def _changes(ladder: Ladder, drawn: Resampled, best: list[int]) -> list[Change]:
             ladder.ks[j + 1],
             ladder.temperatures[before],
             ladder.temperatures[after],
-            drawn.chance_of_change(j, j + 1, (before, after)),
+            redraws.share_of_change(j, j + 1, (before, after)),
         )
         for j, (before, after) in enumerate(pairwise(best))
         if before != after
     ]
 
 
-def _curve(
-    ladder: Ladder, drawn: Resampled, level: float
+def _best_temperatures(
+    ladder: Ladder, redraws: Redraws, best: Sequence[int], level: float
 ) -> tuple[tuple[BestTemperature, ...], Exponent | None]:
-    """T*(k) with intervals and its exponent, where there are enough temperatures above 0."""
-    tried = [ladder.temperatures[i] for i in drawn.seen.argmax(axis=0)]
-    first = int(ladder.temperatures[0] == 0)
-    if len(ladder.temperatures) - first < _FEWEST_FOR_CURVE:
-        rows = (
-            BestTemperature(k, t, None, None, None, False)
-            for k, t in zip(ladder.ks, tried, strict=True)
+    """T*(k) with intervals and its exponent, where there are enough temperatures."""
+    tried = [ladder.temperatures[rung] for rung in best]
+    if len(ladder.temperatures) < FEWEST:
+        rows = zip(ladder.ks, tried, strict=True)
+        return tuple(BestTemperature(k, t, None, None, None, False) for k, t in rows), None
+    temperatures = np.array(ladder.temperatures)
+    seen = peaks(temperatures, redraws.seen.T)
+    redrawn = peaks(temperatures, redraws.drawn.transpose(0, 2, 1))
+    # What the points allow in each redraw, so that the interval holds the best temperature tried
+    # whenever it is the best in more than a 40th of the redraws.
+    low = np.minimum(np.quantile(redrawn.low, (1 - level) / 2, axis=0), seen.top)
+    high = np.maximum(np.quantile(redrawn.high, (1 + level) / 2, axis=0), seen.top)
+    tops = tuple(
+        BestTemperature(
+            k, tried[j], float(seen.top[j]), float(low[j]), float(high[j]), bool(seen.edge[j])
         )
-        return tuple(rows), None
-    log_t = np.log(ladder.temperatures[first:])
-    seen, edge, redrawn = drawn.tops(log_t, first)
-    low, high = np.quantile(redrawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    found = tuple(
-        BestTemperature(k, tried[j], *_exp(seen[j], low[j], high[j]), edge=bool(edge[j]))
         for j, k in enumerate(ladder.ks)
     )
-    inside = np.flatnonzero(~edge)
-    if len(inside) < _FEWEST_FOR_CURVE:
-        return found, None
+    # Where a redraw peaks at T = 0 there is no logarithm, and no slope.
+    inside = np.flatnonzero(~seen.edge & (seen.top > 0) & (redrawn.top > 0).all(axis=0))
+    if len(inside) < FEWEST:
+        return tops, None
     log_k = np.log(np.array(ladder.ks)[inside])
-    slopes = _slope(log_k, redrawn[:, inside])
+    slopes = _slope(log_k, np.log(redrawn.top[:, inside]))
     below, above = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    value = float(_slope(log_k, seen[inside]))
-    return found, Exponent(value, below, above, ladder.ks[inside[0]], ladder.ks[inside[-1]])
-
-
-def _exp(value: float, low: float, high: float) -> tuple[float, float, float]:
-    return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
+    value = float(_slope(log_k, np.log(seen.top[inside])))
+    return tops, Exponent(value, below, above, ladder.ks[inside[0]], ladder.ks[inside[-1]])
 
 
 def _slope(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Least squares along the last axis."""
-    centred = x - x.mean()
-    found: FloatArray = y @ centred / (centred @ centred)
-    return found
+    """The slope of a least-squares line along the last axis."""
+    centered = x - x.mean()
+    slope: FloatArray = y @ centered / (centered @ centered)
+    return slope

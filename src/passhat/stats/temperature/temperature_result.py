@@ -1,4 +1,4 @@
-"""What a fit of temperatures found, in objects that show themselves."""
+"""The result of a temperature fit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from passhat._display import counted, html_table, number
 from passhat.stats.estimate import Estimate
+from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.rankings import RankingFlip
 
 __all__ = [
@@ -23,12 +24,12 @@ SCHEMA = "passhat.temperature/1"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """pass@k at one temperature, and the chance that this temperature is the best tried."""
+    """pass@k at one temperature, and the share of redraws in which this temperature is the best."""
 
     k: int
     temperature: float
     estimate: Estimate
-    chance_best: float
+    share_best: float
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -38,7 +39,7 @@ class Cell:
             "low": self.estimate.low,
             "high": self.estimate.high,
             "level": self.estimate.level,
-            "chance_best": self.chance_best,
+            "share_of_redraws": self.share_best,
         }
 
 
@@ -46,9 +47,9 @@ class Cell:
 class BestTemperature:
     """The best temperature for one k.
 
-    ``tried`` is the best of those tried. ``between`` is the top of the parabola with its interval,
-    where there are three temperatures or more; ``edge`` says that it lies at the lowest or highest
-    one tried, so that the true one may lie beyond.
+    ``tried`` is the best of those tried. ``between`` is T*, which may lie between them, with its
+    interval, where there are three temperatures or more; ``edge`` says that the best one tried is
+    the lowest or the highest, so that T* may lie beyond.
     """
 
     k: int
@@ -71,19 +72,19 @@ class BestTemperature:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From one k to another, another temperature is better; with the chance that both hold."""
+    """Another temperature is the best from one k to the next."""
 
     k_before: int
     k_after: int
     temperature_before: float
     temperature_after: float
-    probability: float
+    share: float
 
     def __str__(self) -> str:
         return (
             f"T = {self.temperature_before:g} is best at k = {self.k_before}, "
             f"T = {self.temperature_after:g} at k = {self.k_after} "
-            f"(probability of both {self.probability:.2f})"
+            f"(both in {self.share:.0%} of redraws)"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -92,14 +93,14 @@ class Change:
             "k_after": self.k_after,
             "temperature_before": self.temperature_before,
             "temperature_after": self.temperature_after,
-            "probability": self.probability,
+            "share_of_redraws": self.share,
             "sentence": str(self),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """The slope of ln T* over ln k between two k: the fingerprint of the difficulties."""
+    """The slope of ln T* over ln k."""
 
     value: float
     low: float
@@ -126,7 +127,7 @@ class Exponent:
 
 @dataclass(frozen=True, slots=True)
 class AgentFit:
-    """Everything about one agent."""
+    """The fit of one agent."""
 
     agent: str
     tasks: int
@@ -136,19 +137,16 @@ class AgentFit:
     best: tuple[BestTemperature, ...]
     changes: tuple[Change, ...]
     exponent: Exponent | None
-    advice: str
+    advice: Advice
     notes: tuple[str, ...] = ()
 
     def find(self, k: int, temperature: float) -> Cell | None:
-        """The cell of a k and a temperature, if both were looked at."""
+        """The cell of a k and a temperature, if both were fitted."""
         wanted = (k, temperature)
         return next((cell for cell in self.cells if (cell.k, cell.temperature) == wanted), None)
 
     def best_rows(self) -> list[tuple[str, str, str, str, str]]:
-        """k, the best tried, T*, its interval, and a word where it lies at the edge.
-
-        As every table shows them; a k without a T* has no row.
-        """
+        """Rows for tables: k, the best tried, T*, its interval, and a note at an edge."""
         return [
             (
                 str(best.k),
@@ -174,9 +172,10 @@ class AgentFit:
             "tasks": self.tasks,
             "temperatures": list(self.temperatures),
             "ks": list(self.ks),
-            "advice": self.advice,
+            "advice": str(self.advice),
+            "advice_by_k": self.advice.to_dict(),
             "cells": [cell.to_dict() for cell in self.cells],
-            "best": [found.to_dict() for found in self.best],
+            "best": [best.to_dict() for best in self.best],
             "changes": [change.to_dict() for change in self.changes],
             "exponent": None if self.exponent is None else self.exponent.to_dict(),
             "notes": list(self.notes),
@@ -185,7 +184,7 @@ class AgentFit:
 
 @dataclass(frozen=True, slots=True)
 class TemperatureFit:
-    """Every agent, where their ranking depends on k and T, and what none of it can tell."""
+    """The fits of all agents, and the pairs whose ranking depends on k and T."""
 
     agents: tuple[AgentFit, ...]
     flips: tuple[RankingFlip, ...]
@@ -195,7 +194,7 @@ class TemperatureFit:
 
     def find(self, agent: str) -> AgentFit | None:
         """The fit of an agent, by name."""
-        return next((found for found in self.agents if found.agent == agent), None)
+        return next((fit for fit in self.agents if fit.agent == agent), None)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.agents), *map(str, self.flips), *self.notes])
@@ -203,24 +202,24 @@ class TemperatureFit:
     def _repr_html_(self) -> str:
         rows = [
             (
-                found.agent,
+                fit.agent,
                 f"{cell.temperature:g}",
                 str(cell.k),
                 number(cell.estimate.value),
                 cell.estimate.interval_text(),
-                number(cell.chance_best, 2),
+                f"{cell.share_best:.0%}",
             )
-            for found in self.agents
-            for cell in found.cells
+            for fit in self.agents
+            for cell in fit.cells
         ]
-        header = ("agent", "T", "k", "pass@k", "interval", "P(best)")
+        header = ("agent", "T", "k", "pass@k", "interval", "best in redraws")
         return html_table("pass@k by temperature", header, rows, " ".join(self.notes))
 
     def to_dict(self) -> dict[str, object]:
         return {
             "schema": SCHEMA,
             "level": self.level,
-            "agents": [found.to_dict() for found in self.agents],
+            "agents": [fit.to_dict() for fit in self.agents],
             "ranking_flips": [flip.to_dict() for flip in self.flips],
             "method": self.method,
             "notes": list(self.notes),
