@@ -16,6 +16,8 @@ _LINEAR_UP_TO = 16
 _MOST_TICKS = 9
 _GAP = 15
 """Pixels between two labels at least."""
+_MARGIN = 7
+"""Pixels beyond the first and the last point, so that neither is cut off."""
 _DECADE_MARGIN = 1.25
 _STYLES = {"solid": (1, 0), "dashed": (6, 4)}
 
@@ -88,9 +90,9 @@ def k_scale(ks: Sequence[int]) -> Scale:
         return Scale("k", low - 0.15, high + 0.15, ticks=ticks, form="d")
     powers = [1 << i for i in range(high.bit_length()) if low <= 1 << i <= high]
     every = -(-len(powers) // _MOST_TICKS)
-    return Scale(
-        "k", low * 0.93, high * 1.03, log=True, ticks=tuple(map(float, powers[::every])), form=",d"
-    )
+    margin = (high / low) ** (_MARGIN / WIDTH)
+    ticks = tuple(map(float, powers[::every]))
+    return Scale("k", low / margin, high * margin, log=True, ticks=ticks, form=",d")
 
 
 def decade_scale(title: str, numbers: Sequence[float]) -> Scale:

@@ -13,6 +13,7 @@ from passhat.report.figures import agents, article, over_k, spread, temperatures
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison
+from passhat.stats.temperature import TemperatureFit
 from passhat.stats.terms import Terms
 
 __all__ = ["DETAILED", "FIGURES", "Material", "make_figure", "needs"]
@@ -41,6 +42,11 @@ class Material:
     def word(self) -> str:
         """The metric that changes are about."""
         return self.comparison.results[0].metric if self.comparison else ""
+
+    def from_fit(self, draw: Callable[[TemperatureFit], Figure | None]) -> Figure | None:
+        """A figure of the temperature fit, where the runs have one."""
+        fit = temperatures.fit_of([run.run for run in self.runs], self.terms)
+        return None if fit is None else draw(fit)
 
 
 Drawn = Callable[[Material], Figure | None]
@@ -99,9 +105,19 @@ _DRAWN: dict[str, tuple[str, Drawn, str]] = {
         lambda given: spread.distributions(given.runs),
         "a source that records seconds, steps, tokens or cost",
     ),
+    "temperature": (
+        "pass@k over temperature",
+        lambda given: given.from_fit(temperatures.curve_figure),
+        "runs of one agent and the same tasks at two temperatures or more",
+    ),
+    "best-temperature": (
+        "T* over k with its interval",
+        lambda given: given.from_fit(temperatures.best_figure),
+        "runs of one agent and the same tasks at three temperatures or more",
+    ),
     "heatmap": (
-        "pass@k over k and temperature",
-        lambda given: temperatures.heatmap([run.run for run in given.runs], given.terms),
+        "pass@k over k and temperature, as a table",
+        lambda given: given.from_fit(temperatures.heat_figure),
         "runs of one agent and the same tasks at two temperatures or more",
     ),
 }

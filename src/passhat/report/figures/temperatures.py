@@ -1,4 +1,4 @@
-"""Figures of a fit of temperatures: pass@k over T, the best T over k, and who leads where."""
+"""Figures of a temperature fit: pass@k over T, the best T over k, and the leader at each (k, T)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from passhat.report.figures.base import MOST_RUNS, Figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
 from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, stacked
 from passhat.stats.outcomes import Run
-from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit
+from passhat.stats.temperature import AgentFit, RankingFlip, TemperatureFit, fit_temperatures
 from passhat.stats.terms import Terms
 
-__all__ = ["fit_figures", "heat_figure", "heatmap"]
+__all__ = ["best_figure", "curve_figure", "fit_figures", "fit_of", "heat_figure"]
 
 _MOST_FLIPS = 6
 _TALL = 200
@@ -22,11 +22,17 @@ _TALL = 200
 
 def fit_figures(fit: TemperatureFit) -> Iterator[Figure]:
     """Every figure that the fit has numbers for."""
-    for number_of, agent in enumerate(fit.agents[:MOST_RUNS], 1):
+    for place, agent in enumerate(fit.agents[:MOST_RUNS], 1):
         if len(agent.temperatures) > 1:
-            yield _over_temperature(agent, f"temperature-{number_of}")
-    drawn = [_best(fit), heat_figure(fit), _leads(fit.flips[:_MOST_FLIPS])]
+            yield _over_temperature(agent, f"temperature-{place}")
+    drawn = [best_figure(fit), heat_figure(fit), _leads(fit.flips[:_MOST_FLIPS])]
     yield from (figure for figure in drawn if figure is not None)
+
+
+def curve_figure(fit: TemperatureFit) -> Figure | None:
+    """pass@k over temperature of the first agent that has several."""
+    agent = next((agent for agent in fit.agents if len(agent.temperatures) > 1), None)
+    return None if agent is None else _over_temperature(agent, "temperature")
 
 
 def _over_temperature(agent: AgentFit, name: str) -> Figure:
@@ -69,7 +75,7 @@ def _over_temperature(agent: AgentFit, name: str) -> Figure:
 
 def _shares(agent: AgentFit) -> Scale:
     """Tenths just around the intervals: a temperature moves pass@k by a few points."""
-    ends = [(found.low or 0.0, found.high or 1.0) for found in (c.estimate for c in agent.cells)]
+    ends = [(e.low or 0.0, e.high or 1.0) for e in (cell.estimate for cell in agent.cells)]
     low = floor(10 * min(end for end, _ in ends)) / 10
     high = ceil(10 * max(end for _, end in ends)) / 10
     return Scale("share of tasks", low, high + 0.005, form=".0%")
@@ -81,26 +87,28 @@ def _some(ks: Sequence[int]) -> list[int]:
     return sorted({*ks[::step], ks[-1]})
 
 
-def _best(fit: TemperatureFit) -> Figure | None:
+def best_figure(fit: TemperatureFit) -> Figure | None:
     """T* over k with its interval, for agents with three temperatures or more."""
-    curves = [agent for agent in fit.agents if any(one.between for one in agent.best)][:MOST_RUNS]
+    curves = [
+        agent for agent in fit.agents if any(best.between is not None for best in agent.best)
+    ][:MOST_RUNS]
     if not curves:
         return None
     rows: list[Row] = [
         {
-            "x": one.k,
+            "x": best.k,
             "series": agent.agent,
-            "value": one.between,
-            "low": one.low,
-            "high": one.high,
-            "tip": f"{agent.agent}, k = {one.k}: T* = {one.between:.3g}, "
-            f"{one.low:.3g} to {one.high:.3g}",
+            "value": best.between,
+            "low": best.low,
+            "high": best.high,
+            "tip": f"{agent.agent}, k = {best.k}: T* = {best.between:.3g}, "
+            f"{best.low:.3g} to {best.high:.3g}",
         }
         for agent in curves
-        for one in agent.best
-        if one.between is not None
+        for best in agent.best
+        if best.between is not None
     ]
-    top = max(one.high or 0.0 for agent in curves for one in agent.best)
+    top = max(best.high or 0.0 for agent in curves for best in agent.best)
     fingerprints = [f"{agent.agent}: {agent.exponent}." for agent in curves if agent.exponent]
     return Figure(
         "best",
@@ -113,7 +121,7 @@ def _best(fit: TemperatureFit) -> Figure | None:
             Panel(
                 rows,
                 [agent.agent for agent in curves],
-                k_scale([one.k for agent in curves for one in agent.best]),
+                k_scale([best.k for agent in curves for best in agent.best]),
                 Scale("best temperature T*", 0, 1.05 * top, form="~g"),
                 height=_TALL,
             )
@@ -124,26 +132,28 @@ def _best(fit: TemperatureFit) -> Figure | None:
 
 
 def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
-    """Who leads at each (k, T), for pairs whose order flips."""
+    """The leader at each (k, T), for pairs whose order flips."""
     if not flips:
         return None
     panels = []
     for flip in flips:
         rows: list[Row] = [
             {
-                "k": str(one.k),
-                "T": f"{one.temperature:g}",
-                "leader": one.leader,
-                "text": f"{'A' if one.leader == flip.a else 'B' if one.leader else '='} "
-                f"{one.share:.0%}",
-                "tip": f"k = {one.k}, T = {one.temperature:g}: {one.leader or 'neither'} leads by "
-                f"{100 * one.lead:.1f} points ({one.share:.0%} of redraws)",
+                "k": str(lead.k),
+                "T": f"{lead.temperature:g}",
+                "leader": lead.leader,
+                "text": f"{'A' if lead.leader == flip.a else 'B' if lead.leader else '='} "
+                f"{lead.share:.0%}",
+                "tip": f"k = {lead.k}, T = {lead.temperature:g}: {lead.leader or 'neither'} "
+                f"leads by {100 * lead.lead:.1f} points ({lead.share:.0%} of redraws)",
             }
-            for one in flip.leads
+            for lead in flip.leads
         ]
-        heats = [f"{t:g}" for t in sorted({one.temperature for one in flip.leads}, reverse=True)]
+        temperatures = [
+            f"{t:g}" for t in sorted({lead.temperature for lead in flip.leads}, reverse=True)
+        ]
         x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
-        y = field("T:N", sort=heats, title="temperature")
+        y = field("T:N", sort=temperatures, title="temperature")
         colors = ["var(--c1)", "var(--c2)", "var(--line)"]
         scale = {"domain": [flip.a, flip.b, ""], "range": colors}
         color = field("leader:N", scale=scale, legend=None)
@@ -154,7 +164,7 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
             marks(rows, "text", words, x=x, y=y, text="text:N"),
         ]
         title = f"A {flip.a}   B {flip.b}"
-        width, height = max(120, 56 * len({one.k for one in flip.leads})), 34 * len(heats)
+        width, height = max(120, 56 * len({lead.k for lead in flip.leads})), 34 * len(temperatures)
         panels.append(layered(layers, title=title, width=width, height=height))
     return Figure(
         "leads",
@@ -168,39 +178,36 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
             (
                 flip.a,
                 flip.b,
-                str(one.k),
-                f"{one.temperature:g}",
-                one.leader or "–",
-                f"{100 * one.lead:.1f}",
-                f"{one.share:.0%}",
+                str(lead.k),
+                f"{lead.temperature:g}",
+                lead.leader or "–",
+                f"{100 * lead.lead:.1f}",
+                f"{lead.share:.0%}",
             )
             for flip in flips
-            for one in flip.leads
+            for lead in flip.leads
         ),
     )
 
 
-def heatmap(runs: Sequence[Run], terms: Terms) -> Figure | None:
-    """pass@k over k and temperature, where runs of one agent differ in temperature."""
-    heats = {run.protocol.decoding.get("temperature") for run in runs}
-    if len(heats - {None}) < 2:
+def fit_of(runs: Sequence[Run], terms: Terms) -> TemperatureFit | None:
+    """The fit of runs that differ in temperature; ``None`` where they do not line up."""
+    temperatures = {run.protocol.decoding.get("temperature") for run in runs}
+    if len(temperatures - {None}) < 2:
         return None
-    from passhat.stats.temperature import fit_temperatures
-
     try:
-        fit = fit_temperatures(runs, terms=terms)
-    except PasshatError:  # the runs do not line up, and passhat temperature fit says why
+        return fit_temperatures(runs, terms=terms)
+    except PasshatError:  # passhat temperature fit says why
         return None
-    return heat_figure(fit)
 
 
 def heat_figure(fit: TemperatureFit) -> Figure | None:
-    """The same from a fit."""
-    agents = [found for found in fit.agents if len(found.temperatures) > 1]
+    """pass@k over k and temperature."""
+    agents = [agent for agent in fit.agents if len(agent.temperatures) > 1]
     if not agents:
         return None
     panels = []
-    for found in agents[:MOST_RUNS]:
+    for agent in agents[:MOST_RUNS]:
         rows: list[Row] = [
             {
                 "k": str(cell.k),
@@ -210,11 +217,11 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
                 "tip": f"k = {cell.k}, T = {cell.temperature:g}: {cell.estimate.metric} = "
                 f"{number(cell.estimate.value)} {cell.estimate.interval_text()}",
             }
-            for cell in found.cells
+            for cell in agent.cells
         ]
         x = field("k:N", sort=None, title="k", axis={"labelAngle": 0})
-        heats_down = [f"{heat:g}" for heat in reversed(found.temperatures)]
-        y = field("T:N", sort=heats_down, title="temperature")
+        downwards = [f"{t:g}" for t in reversed(agent.temperatures)]
+        y = field("T:N", sort=downwards, title="temperature")
         color = field("value:Q", scale={"scheme": "cividis", "domain": [0, 1]}, legend=None)
         cell: Spec = {"stroke": "var(--paper)", "strokeWidth": 2}
         ink = {"condition": {"test": "datum.value > 0.55", "value": "#111"}, "value": "#fff"}
@@ -223,26 +230,26 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
             marks(rows, "rect", cell, x=x, y=y, color=color, description="tip:N"),
             marks(rows, "text", words, x=x, y=y, text="text:N", color=ink),
         ]
-        width, height = max(120, 46 * len(found.ks)), 34 * len(found.temperatures)
-        panels.append(layered(layers, title=found.agent, width=width, height=height))
+        width, height = max(120, 46 * len(agent.ks)), 34 * len(agent.temperatures)
+        panels.append(layered(layers, title=agent.agent, width=width, height=height))
     return Figure(
         "heatmap",
         "pass@k by temperature",
-        " ".join(f"{found.agent}: {found.advice}" for found in agents[:MOST_RUNS]),
+        " ".join(f"{agent.agent}: {agent.advice}" for agent in agents[:MOST_RUNS]),
         "A table of pass@k with k to the right and temperature upwards; brighter is higher. "
-        + "; ".join(f"{found.agent}, {counted(found.tasks, 'task')}" for found in agents),
+        + "; ".join(f"{agent.agent}, {counted(agent.tasks, 'task')}" for agent in agents),
         stacked(panels),
         ("agent", "T", "k", "pass@k", "interval", "best in redraws"),
         tuple(
             (
-                found.agent,
+                agent.agent,
                 f"{cell.temperature:g}",
                 str(cell.k),
                 number(cell.estimate.value),
                 cell.estimate.interval_text(),
                 f"{cell.share_best:.0%}",
             )
-            for found in agents
-            for cell in found.cells
+            for agent in agents
+            for cell in agent.cells
         ),
     )
