@@ -23,6 +23,13 @@ points: the bound is the last point that is refuted.
 With a fixed suite of N tasks drawn without replacement, m is replaced before each task by what the
 mean of the tasks *not yet seen* would have to be, (N m - sum so far) / (N - tasks so far). The game
 stays fair, the last tasks become predictable, and the interval shrinks to the exact mean.
+
+Where every value is 0 or 1 and the suite is fixed, the number of passes K in the suite says
+everything, and the likelihood of what was seen is known exactly. Against each candidate K the
+capital is then a likelihood ratio: a mixture over all K' > K, weighted by a Beta-binomial prior,
+over the probability under K. It is a fair game under K, too (Robbins 1970; for drawing without
+replacement Waudby-Smith and Ramdas 2020, arXiv:2006.04347), and needs 11 to 25% fewer tasks than the
+fixed stakes (docs/benchmarks/sequential.md).
 """
 
 from __future__ import annotations
@@ -35,7 +42,7 @@ from typing import Literal
 import numpy as np
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, IntArray
 
 __all__ = ["Bounds", "ConfidenceSequence", "Decision", "consumption_order"]
 
@@ -45,6 +52,10 @@ Decision = Literal["shown", "refuted", "open"]
 _FRACTIONS = np.array([0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.3, 0.42, 0.56, 0.72, 0.9])
 """What the player stakes: small ones for differences of a point or two in thousands of tasks,
 large ones for a suite that passes or fails almost everywhere."""
+
+_PRIOR = 1.0
+"""Beta(1, 1): every number of passes above the candidate is as likely as any other. Beta(.5, .5)
+needs as many tasks on average, and more where the truth is in the middle."""
 
 _RICH = 1e200
 """Capital is cut off here. Cutting off only makes the player poorer, so the bounds stay right."""
@@ -112,6 +123,9 @@ class ConfidenceSequence:
         is as sharp as it can be.
     points : int
         How many equal steps the grid of candidate means has.
+    binary : bool
+        Whether every value is 0 or 1, which must be known beforehand. With ``total`` this gives
+        the sharper bound for a number of passes; without it nothing changes.
 
     Notes
     -----
@@ -136,6 +150,7 @@ class ConfidenceSequence:
         total: int | None = None,
         thresholds: Iterable[float] = (),
         points: int = 400,
+        binary: bool = False,
     ) -> None:
         if not 0 < level < 1:
             raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
@@ -147,9 +162,14 @@ class ConfidenceSequence:
         self.sides = sides
         self.total = total
         self._grid = np.unique([*np.linspace(0, 1, points + 1), *_around(thresholds)])
+        self._binary = binary
         enough = (2 if sides == "two-sided" else 1) / (1 - level)
-        self._above = None if sides == "upper" else _Game(self._grid, enough)
-        self._below = None if sides == "lower" else _Game(1 - self._grid, enough)
+
+        def player(candidates: FloatArray) -> _Game | _Urn:
+            return _Urn(total, enough) if binary and total else _Game(candidates, enough)
+
+        self._above = None if sides == "upper" else player(self._grid)
+        self._below = None if sides == "lower" else player(1 - self._grid)
         self._count = 0
         self._sum = 0.0
         self._low, self._high = 0.0, 1.0
@@ -190,6 +210,11 @@ class ConfidenceSequence:
             raise InvalidValue(
                 f"value {self._count + 1} is {value:g}; a task's value lies between 0 and 1.",
                 hint="Scale a difference d of two agents to (d + 1) / 2.",
+            )
+        if self._binary and value not in (0, 1):
+            raise InvalidValue(
+                f"value {self._count + 1} is {value:g}; a binary sequence takes 0 and 1.",
+                hint="Leave binary=True out where a task can be solved in part.",
             )
         if self._count == self.total:
             raise InvalidValue(
@@ -255,6 +280,71 @@ class _Game:
         np.minimum(self._capital, _RICH, out=self._capital)
         refuted = self._capital.sum(axis=0) >= self._enough
         return float(self._candidates[refuted].max(initial=0.0))
+
+
+class _Urn:
+    """The player who bets that a suite of N tasks holds more than K passes, for every K.
+
+    Only for values 0 and 1. The bound is the smallest K that is not refuted, as a share of N.
+    """
+
+    def __init__(self, total: int, enough: float) -> None:
+        from scipy.special import betaln
+
+        self._total = total
+        self._enough = float(np.log(enough))
+        self._candidates = np.arange(total)  # a suite of N passes has none above it to bet on
+        every = np.arange(total + 1)
+        self._prior_start = float(betaln(_PRIOR, _PRIOR))
+        self._prior_tail = _log_tail(_log_beta_binomial(every, total, _PRIOR, _PRIOR))[1:]
+        self._seen = self._passed = 0
+        self._refuted = 0
+
+    def play(self, value: float, _mean: FloatArray) -> float:
+        """Take one value and return the smallest share of passes that is not refuted."""
+        from scipy.special import betaln, gammaln
+
+        self._seen += 1
+        self._passed += int(value)
+        seen, passed, total = self._seen, self._passed, self._total
+        failed = seen - passed
+        # Probability of what was seen, in its order, under K passes in the suite.
+        k = np.arange(max(self._refuted, passed), min(total, total - failed + 1))
+        if len(k) == 0 or seen == total:
+            return passed / total if seen == total else self._refuted / total
+        under = (
+            gammaln(k + 1) - gammaln(k - passed + 1)
+            + gammaln(total - k + 1) - gammaln(total - k - failed + 1)
+            - gammaln(total + 1) + gammaln(total - seen + 1)
+        )
+        # Under the prior given K' > K: its share of the mixture, before and after.
+        rest = np.arange(total - seen + 1)
+        a, b = _PRIOR + passed, _PRIOR + failed
+        after = _log_tail(_log_beta_binomial(rest, total - seen, a, b))
+        mixture = float(betaln(a, b)) - self._prior_start
+        above = np.full(len(k), -np.inf)
+        inside = k - passed + 1 < len(after)
+        above[inside] = after[k[inside] - passed + 1]
+        wealth = mixture + above - self._prior_tail[k] - under
+        kept = np.flatnonzero(wealth < self._enough)
+        first = int(k[kept[0]]) if len(kept) else int(k[-1]) + 1
+        # Fewer passes than were seen are impossible; that is not a bet.
+        self._refuted = max(self._refuted, first if first > passed else 0)
+        return self._refuted / total
+
+
+def _log_beta_binomial(k: IntArray, n: int, a: float, b: float) -> FloatArray:
+    """Log chance of k passes in n tasks whose common rate follows Beta(a, b)."""
+    from scipy.special import betaln, gammaln
+
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(ways + betaln(k + a, n - k + b) - betaln(a, b), np.float64)
+
+
+def _log_tail(log_chances: FloatArray) -> FloatArray:
+    """Log of the sums from each entry to the last."""
+    tail: FloatArray = np.logaddexp.accumulate(log_chances[::-1])[::-1]
+    return tail
 
 
 def _around(thresholds: Iterable[float]) -> list[float]:

@@ -14,24 +14,24 @@ from passhat._display import counted, html_table, number
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, Looked
-from passhat.stats.compare.comparison import Result, Setting, judge
+from passhat.stats.compare.comparison import MEAN_SHARE, Result, Setting, judge
 from passhat.stats.compare.deployment import deployment
 from passhat.stats.compare.guard import Agreement
+from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.paired_comparison import (
     TAKES,
     Comparison,
     Words,
     agreed,
     as_run,
+    cluster_notes,
     parsed,
 )
 from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restricted
 from passhat.stats.compare.significance import holm, max_t
-from passhat.stats.compare.simultaneous import METHOD as TOGETHER
-from passhat.stats.compare.simultaneous import simultaneous_tail
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.terms import TermOptions, Terms
+from passhat.stats.terms import Population, TermOptions, Terms
 
 __all__ = ["SCHEMA", "Comparisons", "RankSet", "compare_all"]
 
@@ -133,7 +133,7 @@ def compare_all(
     _check(sides)
     kept = _kept(sides, metrics, terms)
     pairings = {
-        (i, j): pair(kept[i], kept[j], (sides[i].name, sides[j].name))
+        (i, j): pair(kept[i], kept[j], (sides[i].name, sides[j].name)).clustered_by(terms.cluster)
         for i, j in combinations(range(len(sides)), 2)
     }
     agreements = {
@@ -149,6 +149,7 @@ def compare_all(
             agreement=agreements[i, j],
             results=results[i, j],
             deployment=deployment(sides[i], sides[j], pairing.a.tasks),
+            notes=cluster_notes(pairing, terms),
         )
         for (i, j), pairing in pairings.items()
     )
@@ -197,43 +198,58 @@ def _results(
     agreements: Mapping[Pair, Agreement],
 ) -> dict[Pair, tuple[Result, ...]]:
     """Every metric of every pair, each interval and p-value corrected for all of them."""
-    found = [
-        (key, word, pairing.differences(word, terms.missing))
-        for key, pairing in pairings.items()
-        for word in metrics
-    ]
-    columns = np.stack([entry.values for _, _, entry in found], axis=1)
-    tail = simultaneous_tail(columns, terms.level, terms.alternative)
+    asked = [(key, word) for key in pairings for word in metrics]
+    population = terms.about()
     what = "pairs" if len(metrics) == 1 else "results over pairs and metrics"
-    widened = f"simultaneous over {len(found)} {what} by {TOGETHER}"
+    differences = [pairings[key].differences(word, terms.missing) for key, word in asked]
+    columns = np.stack([entry.values for entry in differences], axis=1)
+    if population is Population.NEW_TASKS:
+        rows = cluster_rows(columns, next(iter(pairings.values())).clusters)
+        tail = simultaneous_tail(rows, terms.level, terms.alternative)
+        adjusted = f"simultaneous over {len(asked)} {what} by {TOGETHER}"
+    else:
+        tail = MEAN_SHARE * tail_of(terms.level, terms.alternative) / len(asked)
+        adjusted = f"Bonferroni over {len(asked)} {what}, half of the error"
     judged = [
         judge(
-            word.name,
-            entry,
+            word,
+            pairings[key],
             terms,
-            Setting(pairings[key].names, str(agreements[key]), Looked(len(found), what)),
-            tail=tail,
-            widened_by=widened,
+            Setting(
+                pairings[key].names, agreements[key], Looked(len(asked), what), tail, adjusted
+            ),
+            population,
         )
-        for key, word, entry in found
+        for key, word in asked
     ]
-    alone = np.array([result.p_value for result in judged])
-    by_max_t = np.maximum(alone, _max_t([entry for _, _, entry in found], columns))
+    p_values = [result.p_value for result in judged]
+    if any(p is None for p in p_values):
+        corrected = [(None, None)] * len(judged)
+    else:
+        alone = np.array(p_values, np.float64)
+        by_max_t = np.maximum(alone, _max_t(differences, columns))
+        corrected = list(zip(holm(alone).tolist(), by_max_t.tolist(), strict=True))
     results: dict[Pair, tuple[Result, ...]] = {}
-    for (key, _, _), result, p, q in zip(
-        found, judged, holm(alone).tolist(), by_max_t.tolist(), strict=True
-    ):
+    for (key, _), result, (p, q) in zip(asked, judged, corrected, strict=True):
         results[key] = (*results.get(key, ()), replace(result, p_holm=p, p_max_t=q))
     return results
 
 
-def _max_t(found: Sequence[Differences], columns: FloatArray) -> FloatArray:
-    """max-T, at the worst of the extremes where attempts are missing."""
-    p = max_t(columns)
-    if any(entry.open for entry in found):
+def _max_t(differences: Sequence[Differences], columns: FloatArray) -> FloatArray:
+    """max-T, at the worst of the extremes where attempts are missing; clusters flip together."""
+    clusters = differences[0].clusters
+
+    def p_values(rows: FloatArray) -> FloatArray:
+        if clusters is None:
+            return max_t(rows)
+        _, member = np.unique(np.asarray(clusters), return_inverse=True)
+        return max_t(np.stack([np.bincount(member, weights=row) for row in rows.T], axis=1))
+
+    p = p_values(columns)
+    if any(entry.open for entry in differences):
         for extreme in ("lowest", "highest"):
-            moved = np.stack([getattr(entry, extreme) for entry in found], axis=1)
-            p = np.maximum(p, max_t(moved))
+            moved = np.stack([getattr(entry, extreme) for entry in differences], axis=1)
+            p = np.maximum(p, p_values(moved))
     return p
 
 

@@ -1,35 +1,68 @@
-"""One metric compared: lift, interval, test, claim, sentence."""
+"""One metric compared: lift, interval, test, claim; the same within each slice.
+
+The claim is about new tasks (tasks like these) or about these tasks (the same suite again). Among
+many slices the best one looks good by chance alone, so none is shown without the others and every
+interval pays for all of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat._display import html_table, number
+from passhat._display import counted, html_table, number
 from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.claims import Claim, Evidence, Looked, decide, points, sentence
-from passhat.stats.compare.lift import METHOD as INTERVAL_METHOD
-from passhat.stats.compare.lift import Spread, hull, tail_of, tasks_needed
-from passhat.stats.compare.pairing import Differences
-from passhat.stats.compare.significance import Tested, sign_flip_test, sign_test
-from passhat.stats.outcomes import MissingPolicy
-from passhat.stats.terms import Terms
+from passhat.stats.clusters import shared_labels
+from passhat.stats.compare.claims import (
+    Claim,
+    Evidence,
+    Looked,
+    Method,
+    decide,
+    headline,
+    points,
+    remarks,
+    sentence,
+)
+from passhat.stats.compare.guard import Agreement
+from passhat.stats.compare.lift import METHOD as NEW_TASKS_METHOD
+from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of, tasks_needed
+from passhat.stats.compare.pairing import Differences, Pairing
+from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
+from passhat.stats.compare.task_changes import TaskChange
+from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
+from passhat.stats.compare.these_tasks import paired_lift
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.outcomes import Completion, MissingPolicy
+from passhat.stats.terms import Population, Terms
 
-__all__ = ["Result", "Setting", "judge"]
+__all__ = ["Result", "Setting", "SliceResult", "judge", "slice_results"]
 
 _LEVEL = 1e-12
 """A difference closer to zero than rounding can tell is a tie."""
 
+MEAN_SHARE = 0.5
+"""The share of the error that a claim about these tasks spends on the mean; the rest is spent on
+single tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Between whom, under which protocol, and beside how many other comparisons."""
+    """The runs, their protocols, and how many comparisons are made together.
+
+    ``tail`` is what each end of an interval may miss; ``adjusted`` names how it was chosen where
+    it is smaller than that of a single interval.
+    """
 
     names: tuple[str, str]
-    protocols: str
+    agreement: Agreement
     looked: Looked
+    tail: float
+    adjusted: str = ""
+    changes: tuple[TaskChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +76,18 @@ class Result:
     low, high : float
         The interval that decides the claim; where several comparisons are looked at together it is
         widened to hold for all of them. ``low_alone`` and ``high_alone`` are not widened.
-    p_value : float
-        Of the exact sign test or the sign-flip test, not corrected. ``p_holm`` and ``p_max_t`` are,
-        where there are several slices or pairs.
+    p_value : float or None
+        Of the exact sign test or the sign-flip test, not corrected; ``None`` where the two sides
+        have different numbers of attempts, since then no sign-flip test holds. ``p_holm`` and
+        ``p_max_t`` are corrected, where there are several slices or pairs.
     wins, losses, ties : int
         Tasks on which B is better, worse, the same.
     lift_lowest, lift_highest : float
         The lift had the missing attempts gone the worst and the best way for B.
-    tasks_needed : int or None
-        Paired tasks that would settle an inconclusive result if the lift stays as it is.
+    evidence : Evidence
+        The facts of the claim, which :mod:`passhat.stats.compare.claims` puts into words.
+    method : Method
+        How interval and p-value were made.
     """
 
     metric: str
@@ -59,21 +95,19 @@ class Result:
     low: float
     high: float
     level: float
-    p_value: float
+    p_value: float | None
     alternative: Alternative
     wins: int
     losses: int
     ties: int
-    claim: Claim
-    sentence: str
-    method: str
+    evidence: Evidence
+    method: Method
     value_a: float
     value_b: float
     low_alone: float
     high_alone: float
     lift_lowest: float
     lift_highest: float
-    tasks_needed: int | None
     looked_at: int = 1
     p_holm: float | None = None
     p_max_t: float | None = None
@@ -81,6 +115,40 @@ class Result:
     @property
     def tasks(self) -> int:
         return self.wins + self.losses + self.ties
+
+    @property
+    def population(self) -> Population:
+        """The tasks that the claim is about."""
+        return self.evidence.population
+
+    @property
+    def claim(self) -> Claim:
+        return self.evidence.claim
+
+    @property
+    def tasks_needed(self) -> int | None:
+        """Paired tasks that would settle an inconclusive result about new tasks."""
+        return self.evidence.needed if self.population is Population.NEW_TASKS else None
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        return headline(self.evidence)
+
+    @property
+    def claim_sentence(self) -> str:
+        """The claim with its size, interval, tasks and protocol."""
+        return sentence(self.evidence)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences that belong beside the claim."""
+        return remarks(self.evidence)
+
+    @property
+    def sentence(self) -> str:
+        """The claim and what belongs beside it."""
+        return " ".join((self.claim_sentence, *self.remarks))
 
     def interval_text(self) -> str:
         """The interval in points; an end that was not asked for is left out."""
@@ -99,6 +167,7 @@ class Result:
     def to_dict(self) -> dict[str, object]:
         data: dict[str, object] = {
             "metric": self.metric,
+            "about": str(self.population),
             "lift": self.lift,
             "low": self.low,
             "high": self.high,
@@ -109,8 +178,9 @@ class Result:
             "losses": self.losses,
             "ties": self.ties,
             "claim": str(self.claim),
+            "headline": self.headline,
             "sentence": self.sentence,
-            "method": self.method,
+            "method": str(self.method),
             "value_a": self.value_a,
             "value_b": self.value_b,
             "tasks": self.tasks,
@@ -137,79 +207,104 @@ class Result:
 
 
 def judge(
-    metric: str,
-    found: Differences,
+    metric: Metric,
+    pairing: Pairing,
     terms: Terms,
     setting: Setting,
-    *,
-    tail: float | None = None,
-    widened_by: str = "",
+    population: Population = Population.NEW_TASKS,
 ) -> Result:
-    """Judge the differences of one metric.
-
-    ``tail`` is what the interval leaves beyond each end when it is one of several; ``widened_by``
-    names how that was found.
-    """
-    alone = tail_of(terms.level, terms.alternative)
-    tail = alone if tail is None else tail
-    spreads = [Spread.of(d) for d in (found.values, found.lowest, found.highest)]
-    interval = hull(spread.interval(tail, terms.alternative) for spread in spreads)
-    by_itself = hull(spread.interval(alone, terms.alternative) for spread in spreads)
-    lift, lowest, highest = (spread.mean for spread in spreads)
-    undecided = found.open > 0 and lowest <= 0 <= highest
-    claim = decide(interval)
-    needed = None
-    if claim is Claim.INCONCLUSIVE and not undecided:
-        nearest = min(spreads, key=lambda spread: abs(spread.mean))
-        needed = tasks_needed(nearest, tail, terms.alternative)
-    tested = _tested(found, terms.alternative)
-    wins, losses = int((found.values > _LEVEL).sum()), int((found.values < -_LEVEL).sum())
-    method = "; ".join(
-        part
-        for part in (
-            f"interval: {INTERVAL_METHOD}{', ' + widened_by if widened_by else ''}",
-            f"p-value: {tested.method}",
-            _missing_text(terms.missing, found.open),
-        )
-        if part
+    """Judge one metric on the paired tasks."""
+    differences = pairing.differences(metric, terms.missing)
+    lift, lowest, highest = (
+        float(d.mean()) for d in (differences.values, differences.lowest, differences.highest)
     )
+    undecided = differences.open > 0 and lowest <= 0 <= highest
+    alone = tail_of(terms.level, terms.alternative)
+    if population is Population.NEW_TASKS:
+        samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
+        interval = hull(sample.interval(setting.tail, terms.alternative) for sample in samples)
+        by_itself = interval
+        if setting.tail != alone:
+            by_itself = hull(sample.interval(alone, terms.alternative) for sample in samples)
+        needed = None
+        if decide(interval) is Claim.INCONCLUSIVE and not undecided:
+            nearest = min(samples, key=lambda sample: abs(sample.mean))
+            needed = tasks_needed(nearest, setting.tail, terms.alternative)
+    else:
+        interval = paired_lift(pairing, metric, terms, setting.tail)
+        by_itself = paired_lift(pairing, metric, terms, alone)
+        needed = None if undecided else _attempts_needed(pairing, lift, interval)
+    tested = _tested(differences, terms.alternative)
+    wins = int((differences.values > _LEVEL).sum())
+    losses = int((differences.values < -_LEVEL).sum())
+    method = NEW_TASKS_METHOD if population is Population.NEW_TASKS else THESE_TASKS_METHOD
+    if population is Population.NEW_TASKS and terms.cluster is not None:
+        method += f", weights per {terms.cluster}"
     evidence = Evidence(
-        metric,
+        metric.name,
         *setting.names,
+        value_a=differences.value_a,
+        value_b=differences.value_b,
         lift=lift,
         interval=interval,
         level=terms.level,
         alternative=terms.alternative,
-        tasks=len(found.values),
-        protocols=setting.protocols,
+        tasks=len(differences.values),
+        population=population,
+        agreement=setting.agreement,
         looked=setting.looked,
-        missing=found.open,
+        missing=differences.open,
         needed=needed,
         undecided=undecided,
+        attempts=_attempts(pairing),
+        broken=tuple(change.task for change in setting.changes if change.change == "broke"),
+        fixed=tuple(change.task for change in setting.changes if change.change == "improved"),
     )
     return Result(
-        metric=metric,
+        metric=metric.name,
         lift=lift,
         low=interval.low,
         high=interval.high,
         level=terms.level,
-        p_value=tested.p_value,
+        p_value=None if tested is None else tested.p_value,
         alternative=terms.alternative,
         wins=wins,
         losses=losses,
-        ties=len(found.values) - wins - losses,
-        claim=claim,
-        sentence=sentence(evidence),
-        method=method,
-        value_a=found.value_a,
-        value_b=found.value_b,
+        ties=len(differences.values) - wins - losses,
+        evidence=evidence,
+        method=Method(
+            method,
+            setting.adjusted,
+            "not computed, the sides have different numbers of attempts"
+            if tested is None
+            else tested.method,
+            _missing_text(terms.missing, differences.open),
+        ),
+        value_a=differences.value_a,
+        value_b=differences.value_b,
         low_alone=by_itself.low,
         high_alone=by_itself.high,
         lift_lowest=lowest,
         lift_highest=highest,
-        tasks_needed=needed,
         looked_at=setting.looked.count,
     )
+
+
+def _attempts(pairing: Pairing) -> int:
+    """Attempts per task: the median over the tasks of both sides."""
+    both = [side.counts(Completion.AS_FAILED)[0] for side in (pairing.a, pairing.b)]
+    return int(np.median(np.concatenate(both)))
+
+
+def _attempts_needed(pairing: Pairing, lift: float, interval: Interval) -> int | None:
+    """Attempts per task at which the interval would exclude zero, if the lift stays the same.
+
+    The noise of attempts falls with their number; that of tasks plays no part.
+    """
+    if abs(lift) < _LEVEL:
+        return None
+    reach = lift - interval.low if lift > 0 else interval.high - lift
+    return int(np.ceil(_attempts(pairing) * max(reach / abs(lift), 1.0) ** 2))
 
 
 def _p(value: float | None) -> str:
@@ -219,18 +314,29 @@ def _p(value: float | None) -> str:
     return "<0.001" if value < 0.001 else number(value)
 
 
-def _tested(found: Differences, alternative: Alternative) -> Tested:
-    """The test at the extreme that is worst for the alternative."""
-    if not found.open:
-        return _test(found.values, alternative)
-    worst = "at the unfavourable extreme of the missing attempts"
+def _tested(differences: Differences, alternative: Alternative) -> Tested | None:
+    """The test at the extreme that is worst for the alternative; none for unequal attempts."""
+    if not differences.equal_n:
+        return None
+
+    def test(d: FloatArray) -> Tested:
+        if differences.clusters is None:
+            return _test(d, alternative)
+        _, member = np.unique(np.asarray(differences.clusters), return_inverse=True)
+        sums = np.bincount(member, weights=d) / len(d)
+        result = sign_flip_test(np.where(np.abs(sums) > _LEVEL, sums, 0.0), alternative)
+        return Tested(result.p_value, f"{result.method} over clusters")
+
+    if not differences.open:
+        return test(differences.values)
+    worst = "at the unfavorable extreme of the missing attempts"
     if alternative != "two-sided":
-        extreme = found.lowest if alternative == "greater" else found.highest
-        tested = _test(extreme, alternative)
+        extreme = differences.lowest if alternative == "greater" else differences.highest
+        tested = test(extreme)
         return Tested(tested.p_value, f"{tested.method} {worst}")
-    ways = [_test(d, alternative) for d in (found.values, found.lowest, found.highest)]
+    ways = [test(d) for d in differences.fills]
     # Extremes on both sides of zero may each look extreme; somewhere between them nothing does.
-    undecided = found.lowest.mean() <= 0 <= found.highest.mean()
+    undecided = differences.lowest.mean() <= 0 <= differences.highest.mean()
     p_value = 1.0 if undecided else max(way.p_value for way in ways)
     return Tested(p_value, f"{ways[0].method} {worst}")
 
@@ -245,3 +351,63 @@ def _missing_text(policy: MissingPolicy, missing: int) -> str:
     if policy is MissingPolicy.BOUND:
         return "missing attempts both ways, outer ends" if missing else ""
     return "missing as failed" if policy is MissingPolicy.FAIL else "missing left out"
+
+
+# -- slices ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SliceResult:
+    """One metric within one slice."""
+
+    label: str
+    value: str
+    result: Result
+
+    def __str__(self) -> str:
+        found = self.result
+        return (
+            f"{self.label} = {self.value}: {found.claim}, {found.metric} {points(found.lift)} "
+            f"points ({found.interval_text()}; {counted(found.tasks, 'paired task')}; "
+            f"adjusted for {found.looked_at})"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        return {"label": self.label, "value": self.value, **self.result.to_dict()}
+
+
+def slice_results(
+    pairing: Pairing,
+    metrics: Sequence[Metric],
+    label: str,
+    terms: Terms,
+    agreement: Agreement,
+    population: Population,
+) -> tuple[SliceResult, ...]:
+    """Every metric in every slice: Bonferroni for the intervals, Holm for the p-values."""
+    column = np.array(shared_labels((pairing.a, pairing.b), label), dtype=object)
+    values = sorted(set(column.tolist()))
+    count = len(values) * len(metrics)
+    what = f"slices of {label!r}" if len(metrics) == 1 else f"results over slices of {label!r}"
+    setting = Setting(
+        pairing.names,
+        agreement,
+        Looked(count, what),
+        tail_of(terms.level, terms.alternative) / count,
+        f"Bonferroni over {count} {what}" if count > 1 else "",
+    )
+    parts = [
+        SliceResult(label, value, judge(word, part, terms, setting, population))
+        for value in values
+        for part in [pairing.take(np.flatnonzero(column == value))]
+        for word in metrics
+    ]
+    p_values = [part.result.p_value for part in parts]
+    known = [p for p in p_values if p is not None]
+    corrected = iter(holm(known).tolist()) if known else iter(())
+    return tuple(
+        part
+        if part.result.p_value is None
+        else replace(part, result=replace(part.result, p_holm=next(corrected)))
+        for part in parts
+    )

@@ -11,9 +11,17 @@ import numpy as np
 
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, decide, points
-from passhat.stats.compare.lift import Interval, Spread, hull
+from passhat.stats.compare.lift import (
+    METHOD,
+    ROWS,
+    TOGETHER,
+    Interval,
+    LiftSample,
+    cluster_rows,
+    hull,
+    simultaneous_tail,
+)
 from passhat.stats.compare.pairing import Differences, Pairing
-from passhat.stats.compare.simultaneous import ROWS, simultaneous_tail
 from passhat.stats.estimate.metrics import Metric, PassHat, Rate
 from passhat.stats.outcomes import MissingPolicy
 
@@ -121,32 +129,37 @@ def lift_curve(
     members = [replace(start, k=k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
     tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
-    drawn = tuple(_point(one.k, pairing.differences(one, policy), tail) for one in members)
+    drawn = tuple(
+        _point(member.k, pairing.differences(member, policy), tail) for member in members
+    )
     name = family(metric)
     return LiftCurve(
         name,
         level,
         drawn,
         _flips(name, drawn, pairing.names),
-        f"pseudo-tasks, simultaneous over {len(ks)} values of k by max-|t| with Gaussian "
-        "multipliers",
+        f"{METHOD}, simultaneous over {len(ks)} values of k by {TOGETHER}",
     )
 
 
 def _rows(
     pairing: Pairing, metrics: Sequence[Metric], policy: MissingPolicy
 ) -> Iterator[FloatArray]:
-    """The differences of some tasks after the other, one column for each metric."""
+    """The differences block by block, one column for each metric."""
+    if pairing.clusters is not None:
+        columns = [pairing.differences(metric, policy).values for metric in metrics]
+        yield cluster_rows(np.stack(columns, axis=1), pairing.clusters)
+        return
     for start in range(0, len(pairing), ROWS):
-        some = pairing.take(np.arange(start, min(start + ROWS, len(pairing))))
-        yield np.stack([some.differences(one, policy).values for one in metrics], axis=1)
+        block = pairing.take(np.arange(start, min(start + ROWS, len(pairing))))
+        yield np.stack([block.differences(metric, policy).values for metric in metrics], axis=1)
 
 
-def _point(k: int, found: Differences, tail: float) -> CurvePoint:
-    ends: Interval = hull(
-        Spread.of(d).interval(tail) for d in (found.values, found.lowest, found.highest)
+def _point(k: int, differences: Differences, tail: float) -> CurvePoint:
+    ends = hull(
+        LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills
     )
-    return CurvePoint(k, float(found.values.mean()), ends.low, ends.high)
+    return CurvePoint(k, float(differences.values.mean()), ends.low, ends.high)
 
 
 def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> tuple[Flip, ...]:

@@ -1,4 +1,4 @@
-"""Are these two numbers comparable at all? Asked before anything is computed."""
+"""Whether two numbers are comparable at all: protocols and metrics, checked before computing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Agreement", "agree", "same_metric"]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """In what two protocols are known to differ, and in what nobody can tell.
+    """The fields in which two protocols are known to differ, and those not recorded on both sides.
 
     ``differences`` is empty unless they were allowed.
     """
@@ -27,7 +27,7 @@ class Agreement:
     unverified: tuple[Difference, ...]
 
     def __str__(self) -> str:
-        """The protocol digest or digests, what differs, and how much nobody recorded."""
+        """The protocol digest or digests, what differs, and how many fields are unverified."""
         parts = [f"protocol {self.a}" if self.a == self.b else f"protocols {self.a} and {self.b}"]
         if self.differences:
             parts.append(f"which differ in {', '.join(e.field for e in self.differences)}")
@@ -38,13 +38,13 @@ class Agreement:
 
 def agree(a: Protocol, b: Protocol, pairing: Pairing, *, allow: bool) -> Agreement:
     """List what differs; refuse when something is known to, unless that is allowed."""
-    found = [
+    entries = [
         entry
         for entry in a.differences(b)
-        if entry.field != "attempts" or not _same_attempts(pairing)
+        if entry.field != "attempts" or not pairing.equal_attempts()
     ]
-    found = [_attempts_seen(entry, pairing) for entry in found]
-    known = tuple(entry for entry in found if entry.known)
+    entries = [_attempts_seen(entry, pairing) for entry in entries]
+    known = tuple(entry for entry in entries if entry.known)
     if known and not allow:
         name_a, name_b = pairing.names
         listed = "; ".join(map(str, known))
@@ -52,15 +52,9 @@ def agree(a: Protocol, b: Protocol, pairing: Pairing, *, allow: bool) -> Agreeme
             f"{name_a} and {name_b} were not run under the same protocol: {listed}.",
             differences=[entry.field for entry in known],
             hint="A lift would mix the agents with these. Run both alike, or compare them all the "
-            "same with --allow (allow=True); every difference then stands beside the result.",
+            "same with --allow (allow=True); the result then lists every difference.",
         )
-    return Agreement(a.digest, b.digest, known, tuple(e for e in found if not e.known))
-
-
-def _same_attempts(pairing: Pairing) -> bool:
-    """Whether both sides made the same number of attempts at every paired task."""
-    a, b = (side.counts(Completion.AS_FAILED)[0] for side in (pairing.a, pairing.b))
-    return bool((a == b).all())
+    return Agreement(a.digest, b.digest, known, tuple(e for e in entries if not e.known))
 
 
 def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:
@@ -71,7 +65,9 @@ def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:
 
 
 def _per_task(outcomes: Outcomes) -> str:
-    return outcomes.attempts_text().removesuffix(" attempts").removesuffix(" attempt")
+    per_task, _ = outcomes.counts(Completion.AS_FAILED)
+    low, high = int(per_task.min()), int(per_task.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def same_metric(a: Metric, b: Metric) -> None:

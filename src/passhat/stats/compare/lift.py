@@ -1,21 +1,28 @@
-"""The interval of the lift: how much better B is than A, averaged over tasks.
+"""The interval of the lift on new tasks: how much better B is than A over tasks like these.
 
-With d_i the difference of task i (B minus A) over T tasks, **pseudo-tasks** are added: h of them
-with d = +1 and h with d = -1, flips that nobody has seen yet but that new tasks may hold.
+What a lift on new tasks has to fear is a kind of task that was not seen: "slightly better
+everywhere, broken on a few". With no break among T tasks, up to 3/T of all tasks may break, and an
+interval made of the spread that was seen leaves no room for them. **Gaffke's bound on [-1, 1]**
+does: every task gets a Gamma weight, one unseen task at the worst end of the range gets another,
+and the bound is a quantile of the weighted mean. It is the interval that estimates use
+(:mod:`passhat.stats.estimate.intervals.new_tasks`), moves continuously with the data, has width
+even when no task differs, needs no random numbers, and takes clusters of tasks with their sizes.
 
-    h = 1 and q the normal quantile, when every d is -1, 0 or 1   (Bonett and Price 2012)
-    h = 1/2 and q the t quantile with T - 1 degrees of freedom, otherwise
-    N = T + 2h,   m = sum d / N,   v = (sum d^2 + 2h) / N - m^2
-    interval = m ± q sqrt(v / N), clipped to [-1, 1]
+Several metrics, several k or several pairs of agents are looked at together. Each interval then
+gets a smaller tail (:func:`simultaneous_tail`), so that with the wanted confidence *all* of them
+hold. How much smaller depends on the correlation: pass^3 and pass^4 tell almost the same story, two
+slices tell two.
 
-The point that is shown is mean(d), not m. The interval has width even when no task disagrees, is
-the same for any order of the tasks, and draws no random numbers.
+Measured (docs/benchmarks/lift.md): one bound misses at most .03 at 2.5%, with up to half of the
+tasks broken. Adding 1.66 pseudo-tasks on either side is 9% narrower and misses up to .05 where
+breaks are seen; the paired t interval misses far more often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -23,12 +30,32 @@ from passhat._display import number
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
-__all__ = ["METHOD", "Interval", "Spread", "hull", "tail_of", "tasks_needed"]
+__all__ = [
+    "METHOD",
+    "ROWS",
+    "TOGETHER",
+    "Interval",
+    "LiftSample",
+    "cluster_rows",
+    "hull",
+    "simultaneous_tail",
+    "tail_of",
+    "tasks_needed",
+]
 
-METHOD = "pseudo-tasks"
+METHOD = "Gaffke's bound on [-1, 1]"
+TOGETHER = "max-|t| with Gaussian multipliers"
+ROWS = 65_536
+"""Tasks of a large suite that are held in memory at once."""
+
+_SEED = 20240712
+_DRAWS = 20_000
+_BLOCK = 2_000
 _MOST_TASKS = 10**9
 """Beyond this, "more tasks" is no advice."""
+_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,73 +69,67 @@ class Interval:
         return f"[{number(self.low)}, {number(self.high)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """All that the interval needs to know of the differences.
+@dataclass(frozen=True, slots=True, eq=False)
+class LiftSample:
+    """The differences per task, or per cluster of tasks, as the interval needs them.
 
     Attributes
     ----------
-    tasks : int
-        How many there are.
-    mean, square : float
-        The mean of d, which is the lift, and the mean of d squared.
-    graded : bool
-        Whether some d is neither -1, 0 nor 1.
+    values : array
+        The different differences; of a cluster the mean of its tasks.
+    counts : array
+        How many tasks (or clusters) have each.
+    sizes : array
+        Tasks in a cluster; 1 for tasks that are independent.
     """
 
-    tasks: int
-    mean: float
-    square: float
-    graded: bool
+    values: FloatArray
+    counts: FloatArray
+    sizes: FloatArray
 
     @classmethod
-    def of(cls, differences: FloatArray) -> Spread:
-        """Summarise differences that lie in [-1, 1]; at least one is needed."""
+    def of(cls, differences: FloatArray, clusters: Sequence[str] | None = None) -> LiftSample:
+        """Summarize differences that lie in [-1, 1]; at least one is needed."""
         d = np.asarray(differences, np.float64)
         if d.ndim != 1 or len(d) == 0:
             raise InvalidValue("one difference per task is needed, and at least one task.")
         if not bool((np.abs(d) <= 1).all()):
             raise InvalidValue("a difference of two shares lies between -1 and 1.")
-        graded = bool(((d != 0) & (np.abs(d) != 1)).any())
-        return cls(len(d), float(d.mean()), float(d @ d) / len(d), graded)
+        if clusters is None:
+            values, counts = np.unique(np.round(d, _DIGITS), return_counts=True)
+            return cls(values, counts.astype(np.float64), np.ones(len(values)))
+        _, member, sizes = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
+        means = np.round(np.bincount(member, weights=d) / sizes, _DIGITS)
+        cells, counts = np.unique(np.stack([means, sizes]), axis=1, return_counts=True)
+        return cls(cells[0], counts.astype(np.float64), cells[1])
 
     @property
-    def pseudo(self) -> float:
-        """h, the pseudo-tasks on either side."""
-        return 0.5 if self.graded else 1.0
+    def tasks(self) -> float:
+        return float(self.counts @ self.sizes)
 
     @property
-    def centre(self) -> float:
-        """m, the lift drawn a little towards zero."""
-        return self.tasks * self.mean / (self.tasks + 2 * self.pseudo)
-
-    @property
-    def error(self) -> float:
-        """sqrt(v / N), the standard error that goes with the centre."""
-        size = self.tasks + 2 * self.pseudo
-        variance = (self.tasks * self.square + 2 * self.pseudo) / size - self.centre**2
-        return float(np.sqrt(variance / size))
-
-    def quantile(self, tail: float) -> float:
-        """q, leaving ``tail`` beyond it; infinite where one graded task is all there is."""
-        from scipy.special import ndtri, stdtrit
-
-        if not self.graded:
-            return float(-ndtri(tail))
-        return float(-stdtrit(self.tasks - 1, tail)) if self.tasks > 1 else np.inf
+    def mean(self) -> float:
+        """The lift."""
+        return float((self.counts * self.sizes) @ self.values) / self.tasks
 
     def interval(self, tail: float, alternative: Alternative = "two-sided") -> Interval:
         """The interval that leaves ``tail`` beyond each end it has.
 
         A one-sided alternative has one bound; the other end is that of the range.
         """
-        reach = self.quantile(tail) * self.error
-        # At the usual levels the point lies inside anyway; at a level near 0 it must, too.
-        low = min(max(-1.0, self.centre - reach), self.mean)
-        high = max(min(1.0, self.centre + reach), self.mean)
-        return Interval(
-            -1.0 if alternative == "less" else low, 1.0 if alternative == "greater" else high
+        low = -1.0 if alternative == "less" else self._bound(tail, 1.0)
+        high = 1.0 if alternative == "greater" else -self._bound(tail, -1.0)
+        return Interval(min(low, self.mean), max(high, self.mean))
+
+    def _bound(self, tail: float, sign: float) -> float:
+        """The lower bound of the mean of ``sign`` times the differences."""
+        share = (1 + sign * self.values[None]) / 2
+        # The unseen cluster has the size that a task finds its cluster to have on average.
+        typical = float(self.counts @ self.sizes**2) / self.tasks
+        quantile = lower_quantile(
+            share, self.counts[None], min(tail, 0.5), sizes=self.sizes[None], unseen_size=typical
         )
+        return 2 * float(quantile[0]) - 1
 
 
 def tail_of(level: float, alternative: Alternative) -> float:
@@ -124,23 +145,113 @@ def hull(intervals: Iterable[Interval]) -> Interval:
     return Interval(min(part.low for part in parts), max(part.high for part in parts))
 
 
-def tasks_needed(spread: Spread, tail: float, alternative: Alternative) -> int | None:
+def tasks_needed(sample: LiftSample, tail: float, alternative: Alternative) -> int | None:
     """How many paired tasks make the interval exclude zero, if mean and spread stay as they are.
 
     ``None`` when no number does: the lift is zero, or points away from the alternative.
     """
+    now = sample.tasks
 
-    def enough(tasks: int) -> bool:
-        found = replace(spread, tasks=tasks).interval(tail, alternative)
-        return found.low > 0 or found.high < 0
+    def enough(tasks: float) -> bool:
+        scaled = replace(sample, counts=sample.counts * (tasks / now))
+        interval = scaled.interval(tail, alternative)
+        return interval.low > 0 or interval.high < 0
 
-    wrong_way = {"greater": spread.mean < 0, "less": spread.mean > 0, "two-sided": False}
-    if spread.mean == 0 or wrong_way[alternative] or not enough(_MOST_TASKS):
+    mean = sample.mean
+    wrong_way = {"greater": mean < 0, "less": mean > 0, "two-sided": False}
+    if abs(mean) < 10**-_DIGITS or wrong_way[alternative] or not enough(_MOST_TASKS):
         return None
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high
-    while high - low > 1:
+    # A hundredth is close enough for advice, and each look costs a quantile.
+    while high - low > max(1, high // 100):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def cluster_rows(columns: FloatArray, clusters: Sequence[str] | None) -> FloatArray:
+    """Differences per task, or their deviations summed per cluster: what is independent."""
+    if clusters is None:
+        return columns
+    _, member = np.unique(np.asarray(clusters), return_inverse=True)
+    centered = columns - columns.mean(axis=0)
+    return np.stack([np.bincount(member, weights=column) for column in centered.T], axis=1)
+
+
+def simultaneous_tail(
+    differences: FloatArray | Iterable[FloatArray],
+    level: float,
+    alternative: Alternative,
+    *,
+    seed: int = _SEED,
+) -> float:
+    """The tail for each interval with which all of them hold together at ``level``.
+
+    Parameters
+    ----------
+    differences : array, tasks x intervals
+        One column for each interval; a task that it does not look at has difference 0. An iterable
+        of such arrays keeps a suite of millions of tasks out of memory. With clusters, one row per
+        cluster (see :func:`cluster_rows`).
+
+    Notes
+    -----
+    The Gaussian multiplier bootstrap of the largest t-value: normal vectors with the correlation
+    of the columns are drawn, and the tail is that of the quantile of their largest entry. The
+    unseen tasks of different columns are taken to be unrelated, which can only widen the
+    intervals. The result lies between the tail of one interval and that of Bonferroni.
+    """
+    alone = tail_of(level, alternative)
+    blocks = _blocks(differences) if isinstance(differences, np.ndarray) else differences
+    correlation = _correlation(blocks)
+    if len(correlation) == 1:
+        return alone
+    largest = _largest(_root(correlation), alternative, seed)
+    from scipy.special import ndtr
+
+    together = float(ndtr(-np.quantile(largest, level)))
+    return float(np.clip(together, alone / len(correlation), alone))
+
+
+def _blocks(differences: FloatArray) -> Iterator[FloatArray]:
+    for start in range(0, len(differences), ROWS):
+        yield differences[start : start + ROWS]
+
+
+def _correlation(blocks: Iterable[FloatArray]) -> FloatArray:
+    """How the columns go together, the unseen task included."""
+    rest = iter(blocks)
+    first = next(rest)
+    near = first.mean(axis=0)  # centered there, squares stay small, and one pass is enough
+    sums, products = np.zeros(len(near)), np.zeros((len(near), len(near)))
+    tasks = 0
+    for block in chain([first], rest):
+        centered = block - near
+        sums += centered.sum(axis=0)
+        products += centered.T @ centered
+        tasks += len(block)
+    mean = sums / tasks
+    unseen = np.eye(len(mean)) / tasks
+    covariance = products / tasks - np.outer(mean, mean) + unseen
+    spread = np.sqrt(np.diag(covariance))
+    correlation: FloatArray = covariance / np.outer(spread, spread)
+    return correlation
+
+
+def _root(correlation: FloatArray) -> FloatArray:
+    """A matrix whose product with its transpose is the correlation."""
+    values, vectors = np.linalg.eigh(correlation)
+    root: FloatArray = vectors * np.sqrt(np.clip(values, 0.0, None))
+    return root
+
+
+def _largest(root: FloatArray, alternative: Alternative, seed: int) -> FloatArray:
+    """The largest entry of each drawn vector; in absolute value when both sides count."""
+    rng = np.random.default_rng(seed)
+    largest = []
+    for _ in range(_DRAWS // _BLOCK):
+        drawn = rng.standard_normal((_BLOCK, len(root))) @ root.T
+        largest.append((np.abs(drawn) if alternative == "two-sided" else drawn).max(axis=1))
+    return np.concatenate(largest)

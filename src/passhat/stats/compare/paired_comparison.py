@@ -11,24 +11,42 @@ import numpy as np
 from passhat._display import counted, html_table, number, some
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
+from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.claims import Claim, Looked, points
-from passhat.stats.compare.comparison import Result, Setting, judge
+from passhat.stats.compare.comparison import (
+    MEAN_SHARE,
+    Result,
+    Setting,
+    SliceResult,
+    judge,
+    slice_results,
+)
 from passhat.stats.compare.curves import Flip, LiftCurve, family, lift_curve
 from passhat.stats.compare.deployment import Value, deployment, deployment_line
 from passhat.stats.compare.guard import Agreement, agree, same_metric
+from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.pairing import Pairing, pair
-from passhat.stats.compare.simultaneous import METHOD as TOGETHER
-from passhat.stats.compare.simultaneous import simultaneous_tail
-from passhat.stats.compare.slices import SliceResult, slice_results
+from passhat.stats.compare.task_changes import TaskChange, changed_tasks
+from passhat.stats.compare.these_tasks import unordered_twin
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.terms import OptionName, TermOptions, Terms
+from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
-__all__ = ["SCHEMA", "TAKES", "Comparison", "Words", "agreed", "as_run", "compare", "parsed"]
+__all__ = [
+    "SCHEMA",
+    "TAKES",
+    "Comparison",
+    "Words",
+    "agreed",
+    "as_run",
+    "cluster_notes",
+    "compare",
+    "parsed",
+]
 
-TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short")
+TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short", "about", "cluster")
 """The options that comparisons use; any other one is refused."""
 
 SCHEMA = "passhat.comparison/1"
@@ -47,9 +65,13 @@ class Comparison:
     paired : int
         Tasks in both; ``only_a`` and ``only_b`` list those in one.
     agreement : Agreement
-        What is known to differ between the protocols (allowed), and what nobody recorded.
+        What is known to differ between the protocols (allowed), and what is not recorded.
     results : tuple of Result
-        One for each metric that was asked for.
+        One for each metric that was asked for, about new tasks unless these tasks were asked for.
+    these_tasks : tuple of Result
+        The same about these tasks, where no population was asked for; empty otherwise.
+    task_changes : tuple of TaskChange
+        Tasks that are shown, each by itself, to pass less or more often under B.
     curves : tuple of LiftCurve
         The lift over k with a simultaneous band, for each family of metrics asked for.
     slices : tuple of SliceResult
@@ -72,6 +94,17 @@ class Comparison:
     sliced_by: str | None = None
     deployment: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
+    these_tasks: tuple[Result, ...] = ()
+    task_changes: tuple[TaskChange, ...] = ()
+
+    @property
+    def differing(self) -> tuple[Result, ...]:
+        """Results about these tasks whose claim is not the one about new tasks."""
+        return tuple(
+            these
+            for new, these in zip(self.results, self.these_tasks, strict=False)
+            if new.claim is not these.claim or these.evidence.broken or these.evidence.fixed
+        )
 
     @property
     def flips(self) -> tuple[Flip, ...]:
@@ -80,11 +113,11 @@ class Comparison:
 
     def find(self, metric: str) -> Result | None:
         """The result of a metric, if it was asked for."""
-        return next((found for found in self.results if found.metric == metric), None)
+        return next((result for result in self.results if result.metric == metric), None)
 
     @property
     def pairing_text(self) -> str:
-        """How many tasks are paired, and how many stand alone."""
+        """How many tasks are paired, and how many are in one run only."""
         text = counted(self.paired, "paired task")
         alone = [
             f"{counted(len(tasks), 'task')} only in {name} ({some(tasks, 3)})"
@@ -99,7 +132,7 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = [f"{self.b} against {self.a}: {self.pairing_text}"]
-        lines += [f"  {result.sentence}" for result in self.results]
+        lines += [f"  {result.sentence}" for result in (*self.results, *self.differing)]
         lines += [f"  differs: {entry}" for entry in self.agreement.differences]
         lines += [f"  {flip}" for flip in self.flips]
         lines += [f"  {part}" for part in self.slices]
@@ -136,6 +169,8 @@ class Comparison:
             },
             "protocol_differences": [entry.to_dict() for entry in self.agreement.differences],
             "results": [found.to_dict() for found in self.results],
+            "these_tasks": [found.to_dict() for found in self.these_tasks],
+            "task_changes": [change.to_dict() for change in self.task_changes],
             "unverified": [entry.to_dict() for entry in self.agreement.unverified],
             "protocols": {"a": self.agreement.a, "b": self.agreement.b},
             "tasks_only_a": list(self.only_a),
@@ -171,7 +206,7 @@ def compare(
     terms : Terms, optional
         All options in one object; keywords change single ones.
     metric_b : str, optional
-        The metric of B, if it is said apart; anything but the same quantity is refused.
+        The metric of B, if it is named apart; anything but the same quantity is refused.
     alternative : {"two-sided", "greater", "less"}
         Chosen before looking: B differs from A, is better, is worse.
     level : float
@@ -182,6 +217,11 @@ def compare(
         Compare although the protocols are known to differ; the differences are listed.
     drop_short : bool
         Leave out tasks with fewer than k attempts on either side rather than refuse.
+    about : {"new tasks", "these tasks"}, optional
+        The tasks that the claim is about. Without it the results are about new tasks, and those
+        about these tasks are given beside them.
+    cluster : str, optional
+        A label of the tasks; those that share its value are not independent of each other.
     by : str, optional
         A slice: compare each of its values too, corrected for how many there are.
 
@@ -192,11 +232,12 @@ def compare(
     >>> b = Outcomes.from_counts(1, [1] * 17 + [0] * 10 + [1] * 8 + [0] * 5)
     >>> found = compare(a, b).results[0]
     >>> round(found.lift, 3), round(found.low, 3), round(found.high, 3), str(found.claim)
-    (0.075, -0.108, 0.251, 'inconclusive')
+    (0.075, -0.133, 0.279, 'inconclusive')
     """
     terms = Terms.from_options(options, terms, takes=TAKES)
     if alternative is not None:
         terms = replace(terms, alternative=alternative)
+    _refuse_useless_cluster(terms)
     metrics = parsed(metric)
     if metric_b is not None:
         for word in metrics:
@@ -204,9 +245,18 @@ def compare(
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
     whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
     agreement = agreed(run_a, run_b, whole, terms)
-    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short)
-    results = _results(pairing, metrics, terms, str(agreement))
-    slices = () if by is None else slice_results(pairing, metrics, by, terms, str(agreement))
+    pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).clustered_by(
+        terms.cluster
+    )
+    population = terms.about()
+    changes = _changed(pairing, terms)
+    results = _results(pairing, metrics, terms, agreement, population, changes)
+    beside: tuple[Result, ...] = ()
+    if terms.population is None and all(unordered_twin(word) for word in metrics):
+        beside = _results(pairing, metrics, terms, agreement, Population.THESE_TASKS, changes)
+    slices: tuple[SliceResult, ...] = ()
+    if by is not None:
+        slices = slice_results(pairing, metrics, by, terms, agreement, population)
     return Comparison(
         *whole.names,
         paired=len(pairing),
@@ -218,8 +268,36 @@ def compare(
         slices=slices,
         sliced_by=by,
         deployment=deployment(run_a, run_b, pairing.a.tasks),
-        notes=(*_notes(whole, pairing, metrics, terms), *_disagreements(results)),
+        notes=(
+            *_notes(whole, pairing, metrics, terms),
+            *cluster_notes(pairing, terms),
+            *_disagreements(results),
+        ),
+        these_tasks=beside,
+        task_changes=changes,
     )
+
+
+def _refuse_useless_cluster(terms: Terms) -> None:
+    if terms.cluster is not None and terms.population is Population.THESE_TASKS:
+        raise InvalidValue(
+            "clusters matter for new tasks only: about these tasks nothing is drawn again but the "
+            "attempts.",
+            hint="Leave out --cluster, or ask --about new-tasks.",
+        )
+
+
+def cluster_notes(pairing: Pairing, terms: Terms) -> tuple[str, ...]:
+    """What is not safe with the clusters of the paired tasks."""
+    if pairing.clusters is None or terms.cluster is None:
+        return ()
+    return TaskClusters(terms.cluster, pairing.clusters).warnings()
+
+
+def _changed(pairing: Pairing, terms: Terms) -> tuple[TaskChange, ...]:
+    """Single tasks, at the share of the error that the mean on these tasks leaves."""
+    alpha = (1 - MEAN_SHARE) * (1 - terms.level)
+    return changed_tasks(pairing, terms.missing, alpha, terms.alternative)
 
 
 def as_run(side: Run | Outcomes, name: str) -> Run:
@@ -252,25 +330,41 @@ def agreed(a: Run, b: Run, pairing: Pairing, terms: Terms) -> Agreement:
 
 
 def _results(
-    pairing: Pairing, metrics: Sequence[Metric], terms: Terms, protocols: str
+    pairing: Pairing,
+    metrics: Sequence[Metric],
+    terms: Terms,
+    agreement: Agreement,
+    population: Population,
+    changes: tuple[TaskChange, ...],
 ) -> tuple[Result, ...]:
-    found = [pairing.differences(word, terms.missing) for word in metrics]
-    columns = np.stack([entry.values for entry in found], axis=1)
-    tail = simultaneous_tail(columns, terms.level, terms.alternative)
-    setting = Setting(pairing.names, protocols, Looked(len(metrics), "metrics"))
-    widened = f"simultaneous over {len(metrics)} metrics by {TOGETHER}" if len(metrics) > 1 else ""
-    return tuple(
-        judge(word.name, entry, terms, setting, tail=tail, widened_by=widened)
-        for word, entry in zip(metrics, found, strict=True)
+    alone = tail_of(terms.level, terms.alternative)
+    count = len(metrics)
+    if population is Population.NEW_TASKS:
+        columns = [pairing.differences(word, terms.missing).values for word in metrics]
+        rows = cluster_rows(np.stack(columns, axis=1), pairing.clusters)
+        tail = simultaneous_tail(rows, terms.level, terms.alternative)
+        adjusted = f"simultaneous over {count} metrics by {TOGETHER}" if count > 1 else ""
+    else:
+        tail = MEAN_SHARE * alone / count
+        adjusted = "half of the error is left for single tasks"
+        adjusted += f", Bonferroni over {count} metrics" if count > 1 else ""
+    setting = Setting(
+        pairing.names,
+        agreement,
+        Looked(count, "metrics"),
+        tail,
+        adjusted,
+        changes if population is Population.THESE_TASKS else (),
     )
+    return tuple(judge(word, pairing, terms, setting, population) for word in metrics)
 
 
 def _curves(pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> tuple[LiftCurve, ...]:
     families = {family(word): word for word in metrics}
-    found = (
+    curves = (
         lift_curve(pairing, word, terms.missing, level=terms.level) for word in families.values()
     )
-    return tuple(curve for curve in found if curve is not None)
+    return tuple(curve for curve in curves if curve is not None)
 
 
 def _notes(
@@ -296,10 +390,11 @@ def _notes(
 
 
 def _disagreements(results: Sequence[Result]) -> Iterator[str]:
-    """Where a small p-value and the interval do not say the same, a reader would wonder."""
-    for found in results:
-        if found.claim is Claim.INCONCLUSIVE and found.p_value <= 1 - found.level:
+    """Results whose small p-value and interval seem to disagree, explained."""
+    for result in results:
+        small = result.p_value is not None and result.p_value <= 1 - result.level
+        if result.claim is Claim.INCONCLUSIVE and small:
             yield (
-                f"{found.metric}: the p-value is small and yet the interval includes zero, since "
-                "it allows for flips that new tasks may hold; the interval decides"
+                f"{result.metric}: the p-value is small and yet the interval includes zero, since "
+                "it leaves room for breaks that were not seen; the interval decides"
             )

@@ -10,6 +10,7 @@ import numpy as np
 from passhat._display import some
 from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
 from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.clusters import shared_labels
 from passhat.stats.estimate.metrics import Metric, OrderedMetric
 from passhat.stats.estimate.task_values import Completed, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
@@ -33,6 +34,11 @@ class Differences:
         The metric of each side over the paired tasks.
     open : int
         Missing attempts on both sides that the extremes differ by.
+    equal_n : bool
+        Whether both sides have the same number of attempts at every task. If not, a difference is
+        as likely to be +d as -d under no rate at all, and no sign-flip test holds.
+    clusters : tuple of str or None
+        The cluster of every task, where tasks are not independent.
     """
 
     values: FloatArray
@@ -41,6 +47,13 @@ class Differences:
     value_a: float
     value_b: float
     open: int
+    equal_n: bool = True
+    clusters: tuple[str, ...] | None = None
+
+    @property
+    def fills(self) -> tuple[FloatArray, ...]:
+        """The differences for every way to fill in missing attempts that matters."""
+        return (self.values, self.lowest, self.highest) if self.open else (self.values,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,13 +65,23 @@ class Pairing:
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     names: tuple[str, str] = ("A", "B")
+    clusters: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.a)
 
     def take(self, keep: IntArray) -> Pairing:
         """Some of the paired tasks."""
-        return replace(self, a=self.a.take(keep), b=self.b.take(keep))
+        kept = None
+        if self.clusters is not None:
+            kept = tuple(np.array(self.clusters, dtype=object)[keep].tolist())
+        return replace(self, a=self.a.take(keep), b=self.b.take(keep), clusters=kept)
+
+    def clustered_by(self, column: str | None) -> Pairing:
+        """The same pairs, with the clusters that a label names."""
+        if column is None:
+            return self
+        return replace(self, clusters=shared_labels((self.a, self.b), column))
 
     def supporting(
         self, metrics: Sequence[Metric], policy: MissingPolicy, *, drop_short: bool
@@ -99,7 +122,14 @@ class Pairing:
             float(a.mean()),
             float(b.mean()),
             missing if policy is MissingPolicy.BOUND else 0,
+            self.equal_attempts(policy.completion),
+            self.clusters,
         )
+
+    def equal_attempts(self, completion: Completion = Completion.AS_FAILED) -> bool:
+        """Whether both sides made the same number of attempts at every paired task."""
+        a, b = (side.counts(completion)[0] for side in (self.a, self.b))
+        return bool((a == b).all())
 
 
 def pair(a: Outcomes, b: Outcomes, names: tuple[str, str] = ("A", "B")) -> Pairing:
