@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import betainc, betaincinv, ndtr, ndtri, stdtrit
 
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.lift import Spread
+from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
 
 LEVEL = 0.95
@@ -140,7 +140,7 @@ Ends = tuple[FloatArray, FloatArray]
 
 
 def pseudo_tasks(d: FloatArray, _rng: np.random.Generator) -> Ends:
-    found = [Spread.of(row).interval(TAIL) for row in d]
+    found = [LiftSample.of(row).interval(TAIL) for row in d]
     return np.array([i.low for i in found]), np.array([i.high for i in found])
 
 

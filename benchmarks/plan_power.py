@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from measuring import publish, study_parser
-from passhat.stats.compare.lift import Spread
+from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes
@@ -72,7 +72,7 @@ def power(
     a, b = rates(rng, (repetitions, tasks))
     d = value[rng.binomial(n, b)] - value[rng.binomial(n, a)]
     skew = float(np.mean((d - d.mean()) ** 3) / d.std() ** 3)
-    return float(np.mean([Spread.of(one).interval(0.025).low > 0 for one in d])), skew
+    return float(np.mean([LiftSample.of(one).interval(0.025).low > 0 for one in d])), skew
 
 
 def _metric(word: str) -> CountMetric:

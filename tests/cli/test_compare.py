@@ -39,7 +39,7 @@ def test_two_runs_in_one_file(table: Path, capsys: pytest.CaptureFixture[str]) -
     for text in (
         "A old B new",
         "30 paired tasks",
-        "Evidence of improvement: pass^1 of new is 50.0 points above that of old",
+        "Evidence of improvement on new tasks: pass^1 of new is 50.0 points above that of old",
         "cost per attempt 0.01 against 0.03",
         "unverified",
         "Lifts are B minus A",

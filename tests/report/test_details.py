@@ -108,6 +108,9 @@ def test_the_interval_of_the_ratio_covers() -> None:
     assert inside >= 0.93 * 400
 
 
+FLIPS = ((0.4, 0.5), (0.5, 0.4), (0.5, 0.9), (0, 0.4))
+
+
 def test_changes_are_the_lift_task_by_task() -> None:
     a, b = read("example:helpdesk")
     changes = task_changes(a, b, "pass^1")
@@ -115,7 +118,7 @@ def test_changes_are_the_lift_task_by_task() -> None:
     assert np.mean([one.change for one in changes]) == pytest.approx(lift.lift)
     assert sum(one.change > 1e-12 for one in changes) == lift.wins
     assert [one.change for one in changes] == sorted((o.change for o in changes), reverse=True)
-    flips = [TaskChange("t", *pair).flip for pair in ((0.4, 0.5), (0.5, 0.4), (0.5, 0.9), (0, 0.4))]
+    flips = [TaskChange("t", 0, 0, *pair).flip for pair in FLIPS]
     assert flips == ["won", "lost", "", ""]
 
 

@@ -198,3 +198,76 @@ def test_a_look_keeps_nothing_of_the_values_before_it() -> None:
         if count in (10, 2_000):
             sizes.append(len(pickle.dumps(sequence)))
     assert sizes[1] - sizes[0] < 100  # a larger number may need another byte
+
+
+# -- suites of 0 and 1 ------------------------------------------------------------------------
+
+
+def _chance_of_error(total: int, passes: int, level: float) -> float:
+    """The exact chance that a random order of this suite ever shows more passes than it has.
+
+    Every path of (tasks seen, passes seen) is followed with its chance. A bound depends on the path
+    only through what was refuted before, so paths that have erred are taken out as they go.
+    """
+    chances = {0: 1.0}
+    erred = 0.0
+    for seen in range(total - 1):
+        after: dict[int, float] = {}
+        for passed, chance in chances.items():
+            left = (passes - passed) / (total - seen)
+            for step, share in ((1, left), (0, 1 - left)):
+                if share > 0:
+                    after[passed + step] = after.get(passed + step, 0.0) + chance * share
+        chances = {}
+        for passed, chance in after.items():
+            # A fresh sequence with these counts, failures first: only its last look matters here,
+            # because earlier errors have been taken out along every path.
+            if _shows_more(total, passes, passed, seen + 1 - passed, level):
+                erred += chance
+            else:
+                chances[passed] = chance
+    return erred
+
+
+def _shows_more(total: int, passes: int, passed: int, failed: int, level: float) -> bool:
+    urn = ConfidenceSequence(level, sides="lower", total=total, binary=True, points=2)
+    values = [0.0] * failed + [1.0] * passed
+    return urn.update_many(values).low > passes / total + 1e-9
+
+
+@pytest.mark.parametrize(("total", "passes"), [(12, 6), (12, 10), (16, 4), (16, 15)])
+def test_a_binary_suite_errs_at_most_as_often_as_it_says(total: int, passes: int) -> None:
+    """Exact, over all orders, with a look after every task."""
+    assert _chance_of_error(total, passes, 0.95) <= 0.05
+
+
+def test_a_binary_suite_is_settled_with_fewer_tasks() -> None:
+    rng = np.random.default_rng(3)
+    used = {True: 0, False: 0}
+    suite = np.array([1.0] * 58 + [0.0] * 2)
+    for _ in range(25):
+        rng.shuffle(suite)
+        for binary in (True, False):
+            sequence = ConfidenceSequence(0.9, total=60, thresholds=[0.9], points=2, binary=binary)
+            for value in suite.tolist():
+                used[binary] += sequence.decide(0.9) == "open"
+                sequence.update(value)
+    assert used[True] <= 0.85 * used[False]
+
+
+def test_a_binary_sequence_refuses_what_lies_between() -> None:
+    with pytest.raises(InvalidValue, match="takes 0 and 1"):
+        ConfidenceSequence(total=5, binary=True).update(0.5)
+
+
+@given(st.lists(st.sampled_from((0.0, 1.0)), min_size=1, max_size=40))
+@settings(max_examples=40, deadline=None)
+def test_a_binary_sequence_narrows_to_the_mean(values: list[float]) -> None:
+    sequence = ConfidenceSequence(total=len(values), binary=True, points=2)
+    low, high = 0.0, 1.0
+    for value in values:
+        bounds = sequence.update(value)
+        assert bounds.low >= low - 1e-12
+        assert bounds.high <= high + 1e-12
+        low, high = bounds.low, bounds.high
+    assert low == pytest.approx(high) == pytest.approx(np.mean(values))

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 @click.option("--by", metavar="SLICE", help="Compare each value of a slice too, corrected.")
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
-@term_options("missing", "drop_short", "level", "allow")
+@term_options("missing", "drop_short", "level", "allow", "about", "cluster")
 @source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
@@ -74,6 +74,9 @@ def command(
 
     The first run is A, the second is B, and every lift is B minus A. A source that holds several
     runs brings all of them. Three or more runs are compared pair by pair and ranked.
+
+    Without --about the claim is about new tasks; what holds on exactly these tasks is printed
+    beside it where the two differ.
     """
     import json
 
@@ -88,7 +91,7 @@ def command(
     needs = Needs(attempts=look_at_order(words), answers=False)
     if html is not None:
         needs = needs_of_page(words, page=True, transcripts=transcripts)
-    runs = _chosen(how.read(sources, labels=(by,), needs=needs), names)
+    runs = _chosen(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
     found: Comparison | Comparisons
     if len(runs) == 2:
         found = compare(
@@ -115,10 +118,10 @@ def command(
         from passhat.report.html import HtmlOptions, html_report
 
         options = ReportOptions(terms=terms, with_details=True)
-        told = HtmlOptions(this_command(), transcripts, terms)
-        write_text(html, html_report(build_report(runs, options), told, found, changes))
+        page = HtmlOptions(this_command(), transcripts, terms)
+        write_text(html, html_report(build_report(runs, options), page, found, changes))
     if as_json_text:
-        data = found.to_dict() | {"changes": [one.to_dict() for one in changes]}
+        data = found.to_dict() | {"changes": [change.to_dict() for change in changes]}
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     elif "-" not in (md, html):
         click.echo(render_comparison(found, Console()), nl=False)

@@ -124,14 +124,19 @@ class HowToRead:
         return found | {"store": store} if store else found
 
     def one(
-        self, source: str, name: str | None, option: str = "--run", needs: Needs | None = None
+        self,
+        source: str,
+        name: str | None,
+        option: str = "--run",
+        needs: Needs | None = None,
+        labels: Iterable[str | None] = (),
     ) -> Run:
         """The run called ``name``, or the only one there is, where a command is about one."""
         from passhat._display import some
         from passhat.errors import InvalidValue
         from passhat.store import without_password
 
-        runs = self.read(source, needs=needs)
+        runs = self.read(source, labels, needs=needs)
         chosen = [found for found in runs if name in (None, found.name)]
         if len(chosen) == 1:
             return chosen[0]

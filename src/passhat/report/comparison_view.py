@@ -152,11 +152,13 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """A metric of one task under both agents."""
+    """A metric of one task under both agents, and the share of its attempts that passed."""
 
     task: str
     a: float
     b: float
+    rate_a: float
+    rate_b: float
 
     @property
     def change(self) -> float:
@@ -164,8 +166,11 @@ class TaskChange:
 
     @property
     def flip(self) -> str:
-        """Won: from less than half to half or more. Lost: the other way round. Else empty."""
-        before, after = self.a >= _HALF, self.b >= _HALF
+        """Won: at least half of the attempts pass where less did. Lost: the other way. Else empty.
+
+        Attempts, not the metric: pass^8 of a task that passes 7 times in 8 is 0.
+        """
+        before, after = self.rate_a >= _HALF, self.rate_b >= _HALF
         return "" if before == after else "won" if after else "lost"
 
     def to_dict(self) -> dict[str, object]:
@@ -174,6 +179,8 @@ class TaskChange:
             "a": self.a,
             "b": self.b,
             "change": self.change,
+            "rate_a": self.rate_a,
+            "rate_b": self.rate_b,
             "flip": self.flip or None,
         }
 
@@ -185,8 +192,11 @@ def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tup
     pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
         [chosen], policy, drop_short=terms.drop_short
     )
-    mine, theirs = (
-        values_by_task(side, chosen, policy.completion) for side in (pairing.a, pairing.b)
+    sides = (pairing.a, pairing.b)
+    a_values, b_values = (values_by_task(side, chosen, policy.completion) for side in sides)
+    a_rates, b_rates = (c / n for n, c in (side.counts(policy.completion) for side in sides))
+    order: Sequence[int] = np.argsort(a_values - b_values, kind="stable").tolist()
+    columns = (a_values, b_values, a_rates, b_rates)
+    return tuple(
+        TaskChange(pairing.a.tasks[i], *(float(column[i]) for column in columns)) for i in order
     )
-    order: Sequence[int] = np.argsort(mine - theirs, kind="stable").tolist()
-    return tuple(TaskChange(pairing.a.tasks[i], float(mine[i]), float(theirs[i])) for i in order)

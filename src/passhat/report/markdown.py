@@ -99,7 +99,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield escape(comparison.pairing_text)
     yield ""
-    for found in comparison.results:
+    for found in (*comparison.results, *comparison.differing):
         yield f"**{escape(found.sentence)}**"
         yield ""
     yield from table(view.RESULT_HEADER, view.result_rows(comparison.results))
@@ -112,7 +112,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield ""
         yield from table(view.CURVE_HEADER, view.curve_rows(curve))
     yield from (f"- **flips**: {escape(str(flip))}" for flip in comparison.flips)
-    yield from (f"- **evidence**: {escape(found.method)}" for found in comparison.results[:1])
+    yield from (f"- **evidence**: {escape(str(found.method))}" for found in comparison.results[:1])
     yield f"- **deployment value**: {escape(comparison.deployment_text)}"
     yield from (f"- **protocol**: {escape(line)}" for line in view.protocol_lines(comparison))
     yield from (f"- {escape(note)}" for note in comparison.notes)

@@ -258,7 +258,7 @@ def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield Text.assemble("A ", plain(comparison.a, "bold"), "   B ", plain(comparison.b, "bold"))
     yield plain(comparison.pairing_text)
     yield Text("")
-    for found in comparison.results:
+    for found in (*comparison.results, *comparison.differing):
         yield plain(found.sentence, "italic")
     yield Text("")
     yield plain_table(view.RESULT_HEADER, view.result_rows(comparison.results))
@@ -270,7 +270,7 @@ def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
             yield Text(f"{curve.family}: lift over k, all k at once", style="bold")
             yield plain_table(view.CURVE_HEADER, view.curve_rows(curve))
     entries = [("Flips", str(flip)) for flip in comparison.flips]
-    entries += [("Evidence", found.method) for found in comparison.results[:1]]
+    entries += [("Evidence", str(found.method)) for found in comparison.results[:1]]
     entries += [("Deployment", comparison.deployment_text)]
     entries += [("Protocol", line) for line in view.protocol_lines(comparison)]
     entries += [("Note", note) for note in comparison.notes]

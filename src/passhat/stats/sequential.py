@@ -28,8 +28,8 @@ Where every value is 0 or 1 and the suite is fixed, the number of passes K in th
 everything, and the likelihood of what was seen is known exactly. Against each candidate K the
 capital is then a likelihood ratio: a mixture over all K' > K, weighted by a Beta-binomial prior,
 over the probability under K. It is a fair game under K, too (Robbins 1970; for drawing without
-replacement Waudby-Smith and Ramdas 2020, arXiv:2006.04347), and needs 11 to 25% fewer tasks than the
-fixed stakes (docs/benchmarks/sequential.md).
+replacement Waudby-Smith and Ramdas 2020, arXiv:2006.04347), and needs 11 to 25% fewer tasks than
+the fixed stakes (docs/benchmarks/sequential.md).
 """
 
 from __future__ import annotations
@@ -313,9 +313,12 @@ class _Urn:
         if len(k) == 0 or seen == total:
             return passed / total if seen == total else self._refuted / total
         under = (
-            gammaln(k + 1) - gammaln(k - passed + 1)
-            + gammaln(total - k + 1) - gammaln(total - k - failed + 1)
-            - gammaln(total + 1) + gammaln(total - seen + 1)
+            gammaln(k + 1)
+            - gammaln(k - passed + 1)
+            + gammaln(total - k + 1)
+            - gammaln(total - k - failed + 1)
+            - gammaln(total + 1)
+            + gammaln(total - seen + 1)
         )
         # Under the prior given K' > K: its share of the mixture, before and after.
         rest = np.arange(total - seen + 1)

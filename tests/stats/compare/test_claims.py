@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat import Outcomes, compare
+from passhat import Outcomes, Run, compare
 from passhat.protocol import Alternative
 from passhat.stats.compare import Claim, Interval
 from passhat.stats.compare.claims import decide, points
@@ -49,11 +49,10 @@ def test_six_tasks_with_one_win_show_nothing() -> None:
 def test_an_inconclusive_sentence_says_size_interval_tasks_and_what_next() -> None:
     text = compare(*_six()).results[0].sentence
     for part in (
-        "Inconclusive: pass^1 of B is 16.7 points above that of A",
-        "95% interval of the lift, -29.0 to +54.0 points, includes zero",
+        "Inconclusive on new tasks: pass^1 of B is 16.7 points above that of A",
+        "95% interval of the lift, -39.3 to +64.1 points, includes zero",
         "6 paired tasks, protocol ",
-        "the only comparison looked at",
-        "about 29 paired tasks like these would settle it (6 now)",
+        "about 32 paired tasks like these would settle it (6 now)",
     ):
         assert part in text
 
@@ -62,7 +61,9 @@ def test_clear_differences_are_claimed_either_way() -> None:
     low, high = Outcomes.from_counts(1, [0] * 30), Outcomes.from_counts(1, [1] * 30)
     up, down = compare(low, high).results[0], compare(high, low).results[0]
     assert up.claim is Claim.IMPROVEMENT
-    assert up.sentence.startswith("Evidence of improvement: pass^1 of B is 100.0 points above")
+    assert up.sentence.startswith(
+        "Evidence of improvement on new tasks: pass^1 of B is 100.0 points above"
+    )
     assert down.claim is Claim.REGRESSION
     assert "100.0 points below that of A" in down.sentence
     assert "lies below zero" in down.sentence
@@ -87,6 +88,7 @@ def test_equal_results_are_level_and_no_number_of_tasks_is_promised() -> None:
     assert found.p_value == 1.0
 
 
+@settings(max_examples=12)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30),
     st.sampled_from(["two-sided", "greater", "less"]),
@@ -100,4 +102,25 @@ def test_claim_and_interval_always_agree(
         assert found.claim is decide(Interval(found.low, found.high))
         assert found.low <= found.low_alone <= found.lift <= found.high_alone <= found.high
         assert found.lift == pytest.approx(found.value_b - found.value_a)
+        assert found.p_value is not None
         assert 0 < found.p_value <= 1
+
+
+def test_a_name_with_a_period_stays_whole_in_every_part() -> None:
+    """The page of version 0.1.0 split the sentence after ``base (v1). ``."""
+    name = "base (v1). old"
+    a = Run(name, name, Outcomes.from_counts(1, [0] * 30))
+    b = Run("new", "new", Outcomes.from_counts(1, [1] * 30))
+    result = compare(a, b, ["pass^1"]).results[0]
+    assert name in result.claim_sentence
+    assert result.claim_sentence.endswith(").")
+    assert result.remarks == ()
+    assert result.headline == (
+        f"new beats {name}: pass^1 100% against 0%, +100 points (77 to 100), 30 tasks."
+    )
+
+
+def test_the_headline_names_who_is_worse_and_what_is_not_shown() -> None:
+    low, high = Outcomes.from_counts(1, [0] * 30), Outcomes.from_counts(1, [1] * 30)
+    assert compare(high, low).results[0].headline.startswith("B is worse than A: pass^1 0% against")
+    assert compare(*_six()).results[0].headline.startswith("No difference shown between B and A")

@@ -23,7 +23,7 @@ FORTY = (
 def test_the_forty_task_example() -> None:
     found = compare(*FORTY).results[0]
     assert found.lift == pytest.approx(0.075)
-    assert (found.low, found.high) == pytest.approx((-0.108, 0.251), abs=5e-4)
+    assert (found.low, found.high) == pytest.approx((-0.128, 0.273), abs=5e-4)
     assert (found.wins, found.losses, found.ties) == (8, 5, 27)
     assert found.p_value == pytest.approx(0.5811, abs=5e-5)
     assert found.claim is Claim.INCONCLUSIVE
@@ -41,8 +41,8 @@ def test_json_has_exactly_the_promised_shape() -> None:
     assert (again["a"], again["b"]) == ("A", "B")
     assert again["tasks"] == {"paired": 40, "only_a": 0, "only_b": 0}
     assert again["protocol_differences"] == []
-    wanted = ["metric", "lift", "low", "high", "level", "p_value", "alternative", "wins", "losses"]
-    wanted += ["ties", "claim", "sentence", "method"]
+    wanted = ["metric", "about", "lift", "low", "high", "level", "p_value", "alternative", "wins"]
+    wanted += ["losses", "ties", "claim", "headline", "sentence", "method"]
     assert [list(result)[: len(wanted)] for result in again["results"]] == [wanted] * 2
 
 
@@ -56,8 +56,8 @@ def test_several_metrics_are_widened_together_and_say_so() -> None:
     assert both is not None
     assert both.low < alone.low
     assert (both.low_alone, both.high_alone) == (alone.low, alone.high)
-    assert "one of 2 metrics looked at" in both.sentence
-    assert "simultaneous over 2 metrics" in both.method
+    assert "Adjusted for 2 metrics." in both.sentence
+    assert "simultaneous over 2 metrics" in str(both.method)
     assert several.find("pass^8") is None
 
 
@@ -90,7 +90,8 @@ def test_missing_attempts_that_could_turn_the_lift_are_to_be_settled_first() -> 
     assert found.lift_lowest < 0 < found.lift_highest
     assert "Judge or repeat those first" in found.sentence
     one_sided = compare(a, b, alternative="greater").results[0]
-    assert "unfavourable extreme" in one_sided.method
+    assert "unfavorable extreme" in str(one_sided.method)
+    assert one_sided.p_value is not None
     assert one_sided.p_value > 0.5
 
 
@@ -99,7 +100,7 @@ def test_missing_left_out_needs_the_attempts_that_are_left() -> None:
     b = Outcomes.from_counts([2, 2], [2, 2])
     found = compare(a, b, missing="exclude")
     assert found.results[0].lift == pytest.approx(0.25)
-    assert "missing left out" in found.results[0].method
+    assert "missing left out" in str(found.results[0].method)
     dropped = compare(a, b, "pass^2", missing="exclude", drop_short=True)
     assert dropped.paired == 1
     assert any("left out" in note for note in dropped.notes)
@@ -145,7 +146,7 @@ def test_a_small_p_value_beside_an_open_interval_is_explained() -> None:
     a = Outcomes.from_counts(8, [4] * 20)
     b = Outcomes.from_counts(8, [5] * 12 + [4] * 8)
     found = compare(a, b)
-    assert found.results[0].p_value < 0.05
+    assert (found.results[0].p_value or 1) < 0.05
     assert found.results[0].claim is Claim.INCONCLUSIVE
     assert any("the interval decides" in note for note in found.notes)
 

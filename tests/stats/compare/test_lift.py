@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
-from passhat.stats.compare import Interval, Spread
-from passhat.stats.compare.lift import hull, tail_of, tasks_needed
-from passhat.stats.estimate import pass_hat_k
+from passhat.stats.compare import Interval, LiftSample
+from passhat.stats.compare.lift import expected_bound, hull, tail_of, tasks_needed
+from passhat.stats.estimate.intervals.new_tasks import gaffke, gaffke_clusters
 
 FORTY = np.array([0.0] * 27 + [1.0] * 8 + [-1.0] * 5)
 
@@ -23,27 +24,60 @@ sides = st.sampled_from(("two-sided", "greater", "less"))
 
 
 def test_the_forty_task_example() -> None:
-    spread = Spread.of(FORTY)
-    found = spread.interval(0.025)
-    assert spread.mean == pytest.approx(0.075)
-    assert (found.low, found.high) == pytest.approx((-0.108, 0.251), abs=5e-4)
+    sample = LiftSample.of(FORTY)
+    found = sample.interval(0.025)
+    assert sample.mean == pytest.approx(0.075)
+    assert (found.low, found.high) == pytest.approx((-0.128, 0.273), abs=5e-4)
 
 
-def test_graded_differences_take_half_a_pseudo_task_and_t() -> None:
+def test_with_no_break_seen_the_bound_leaves_room_for_three_in_m() -> None:
+    """The rule of three: one-sided 95% and no failure in m tasks."""
+    low = LiftSample.of(np.zeros(100)).interval(0.05, "greater").low
+    assert low == pytest.approx(-(1 - 0.05 ** (1 / 100)), abs=1e-6)
+
+
+@given(st.lists(st.integers(-8, 8), min_size=3, max_size=40), st.integers(0, 2))
+def test_the_interval_moves_continuously(d: list[int], place: int) -> None:
+    """Version 0.1.0 jumped to a narrower interval as soon as one difference was fractional."""
+    before = np.array(d) / 8
+    after = before.copy()
+    after[place] += 1e-6 if after[place] < 1 else -1e-6
+    one, other = (LiftSample.of(x).interval(0.025) for x in (before, after))
+    assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-5)
+
+
+def test_it_is_the_bound_that_estimates_use() -> None:
     d = np.array([0.5, 0.25, -0.25, 0.0, 0.5])
-    m, v = d.sum() / 6, (float(d @ d) + 1) / 6 - (d.sum() / 6) ** 2
-    reach = 2.7764451 * np.sqrt(v / 6)
-    found = Spread.of(d).interval(0.025)
-    assert (found.low, found.high) == pytest.approx((m - reach, m + reach), abs=1e-6)
+    values, counts = np.unique(d, return_counts=True)
+    wanted = gaffke(values, counts, lowest=-1, highest=1)
+    interval = LiftSample.of(d).interval(0.025)
+    assert (interval.low, interval.high) == pytest.approx((wanted.lows[0], wanted.highs[0]))
+
+
+def test_clusters_are_drawn_with_their_sizes() -> None:
+    d = np.array([1.0, 1.0, 1.0, 0.0, 0.0, -0.5, 0.5, 0.25])
+    clusters = ["a", "a", "a", "b", "b", "c", "d", "d"]
+    wanted = gaffke_clusters(d, np.array(clusters), lowest=-1, highest=1)
+    interval = LiftSample.of(d, clusters).interval(0.025)
+    assert (interval.low, interval.high) == pytest.approx((wanted.lows[0], wanted.highs[0]))
+    alone = LiftSample.of(d).interval(0.025)
+    assert interval.high - interval.low > alone.high - alone.low
+
+
+def test_the_expected_bound_is_near_the_one_that_data_give() -> None:
+    rng = np.random.default_rng(4)
+    d = (rng.binomial(8, 0.7, 120) - rng.binomial(8, 0.6, 120)) / 8
+    low = LiftSample.of(d).interval(0.025).low
+    assert expected_bound(120, d.mean(), d.var(), 0.025) == pytest.approx(low, abs=0.003)
 
 
 @given(st.one_of(fractions, flips), sides, st.floats(0.01, 0.999))
 def test_the_interval_holds_its_point_stays_in_range_and_has_width(
     d: list[float], alternative: Alternative, level: float
 ) -> None:
-    spread = Spread.of(np.array(d))
-    found = spread.interval(tail_of(level, alternative), alternative)
-    assert -1 <= found.low <= spread.mean <= found.high <= 1
+    sample = LiftSample.of(np.array(d))
+    found = sample.interval(tail_of(level, alternative), alternative)
+    assert -1 <= found.low <= sample.mean <= found.high <= 1
     if level > 0.5:
         assert found.high > found.low
 
@@ -54,30 +88,32 @@ def test_order_does_not_matter_and_swapping_sides_mirrors(
 ) -> None:
     mirror: dict[Alternative, Alternative] = {"greater": "less", "less": "greater"}
     tail = tail_of(0.95, alternative)
-    found = Spread.of(np.array(d)).interval(tail, alternative)
+    found = LiftSample.of(np.array(d)).interval(tail, alternative)
     shuffled = list(d)
     random.shuffle(shuffled)
-    again = Spread.of(np.array(shuffled)).interval(tail, alternative)
-    turned = Spread.of(-np.array(d)).interval(tail, mirror.get(alternative, "two-sided"))
+    again = LiftSample.of(np.array(shuffled)).interval(tail, alternative)
+    turned = LiftSample.of(-np.array(d)).interval(tail, mirror.get(alternative, "two-sided"))
     assert (again.low, again.high) == pytest.approx((found.low, found.high))
     assert (-turned.high, -turned.low) == pytest.approx((found.low, found.high))
 
 
 def test_a_one_sided_bound_is_tighter_than_the_two_sided_one() -> None:
-    spread = Spread.of(FORTY)
-    assert spread.interval(0.05, "greater").low > spread.interval(0.025).low
-    assert spread.interval(0.05, "greater").high == 1.0
-    assert spread.interval(0.05, "less").low == -1.0
+    sample = LiftSample.of(FORTY)
+    assert sample.interval(0.05, "greater").low > sample.interval(0.025).low
+    assert sample.interval(0.05, "greater").high == 1.0
+    assert sample.interval(0.05, "less").low == -1.0
 
 
-def test_one_graded_task_says_nothing() -> None:
-    assert Spread.of(np.array([0.5])).interval(0.025) == Interval(-1.0, 1.0)
+def test_one_task_says_almost_nothing() -> None:
+    interval = LiftSample.of(np.array([0.5])).interval(0.025)
+    assert interval.low < -0.9
+    assert interval.high > 0.9
 
 
 @pytest.mark.parametrize("bad", [[], [[0.1]], [1.5], [float("nan")]])
 def test_what_are_no_differences_is_refused(bad: list[float]) -> None:
     with pytest.raises(InvalidValue):
-        Spread.of(np.array(bad))
+        LiftSample.of(np.array(bad))
 
 
 def test_level_outside_its_range_is_refused() -> None:
@@ -85,45 +121,47 @@ def test_level_outside_its_range_is_refused() -> None:
         tail_of(95, "two-sided")
 
 
-def test_tasks_needed_is_the_first_number_that_excludes_zero() -> None:
-    spread = Spread.of(FORTY)
-    needed = tasks_needed(spread, 0.025, "two-sided")
+def test_tasks_needed_exclude_zero_and_much_fewer_do_not() -> None:
+    sample = LiftSample.of(FORTY)
+    needed = tasks_needed(sample, 0.025, "two-sided")
     assert needed is not None
-    assert needed == 225
 
-    def low(tasks: int) -> float:
-        return Spread(tasks, spread.mean, spread.square, graded=False).interval(0.025).low
+    def low(tasks: float) -> float:
+        return replace(sample, counts=sample.counts * tasks / 40).interval(0.025).low
 
-    assert low(needed) > 0 >= low(needed - 1)
+    assert low(needed) > 0 >= low(0.98 * needed)
 
 
 def test_tasks_needed_knows_when_none_would_do() -> None:
-    assert tasks_needed(Spread.of(np.zeros(5)), 0.025, "two-sided") is None
-    assert tasks_needed(Spread.of(-FORTY), 0.05, "greater") is None
-    assert tasks_needed(Spread.of(FORTY), 0.05, "less") is None
-    assert tasks_needed(Spread.of(-FORTY), 0.05, "less") == 160
+    assert tasks_needed(LiftSample.of(np.zeros(5)), 0.025, "two-sided") is None
+    assert tasks_needed(LiftSample.of(-FORTY), 0.05, "greater") is None
+    assert tasks_needed(LiftSample.of(FORTY), 0.05, "less") is None
+    up = tasks_needed(LiftSample.of(FORTY), 0.05, "greater")
+    assert tasks_needed(LiftSample.of(-FORTY), 0.05, "less") == up
 
 
 def test_hull_and_text() -> None:
     assert str(hull([Interval(-0.1, 0.2), Interval(0.0, 0.3)])) == "[-0.100, 0.300]"
 
 
-REPETITIONS = 600
+REPETITIONS = 150
 
 
-@pytest.mark.parametrize("tasks", [20, 50, 164])
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 1), (8, 4)])
-@pytest.mark.parametrize("exchanged", [False, True])
-def test_equal_agents_are_seldom_called_an_improvement(
-    tasks: int, n: int, k: int, exchanged: bool
-) -> None:
-    """At most 2.5%, plus three Monte Carlo standard errors."""
-    rng = np.random.default_rng((tasks, n, k, exchanged))
-    a = rng.beta(0.5, 0.5, (REPETITIONS, tasks))
-    b = rng.beta(0.5, 0.5, (REPETITIONS, tasks)) if exchanged else a
-    values = np.asarray(pass_hat_k(n, np.arange(n + 1), k))
-    d = values[rng.binomial(n, b)] - values[rng.binomial(n, a)]
-    found = [Spread.of(row).interval(0.025) for row in d]
-    allowance = 3 * np.sqrt(0.025 * 0.975 / REPETITIONS)
-    assert np.mean([interval.low > 0 for interval in found]) <= 0.025 + allowance
-    assert np.mean([interval.high < 0 for interval in found]) <= 0.025 + allowance
+@pytest.mark.parametrize(
+    ("tasks", "n", "broken"), [(20, 8, 0.5), (60, 8, 2 / 60), (60, 1, 5 / 60), (164, 4, 0.0)]
+)
+def test_breakage_is_seldom_missed(tasks: int, n: int, broken: float) -> None:
+    """One side misses at most 3%, plus three Monte Carlo errors; benchmarks/lift.py has the study.
+
+    The pseudo-tasks of version 0.1.0 missed 8% of the broken suites.
+    """
+    rng = np.random.default_rng((tasks, n))
+    missed = 0
+    for _ in range(REPETITIONS):
+        a = rng.beta(0.5, 0.5, tasks)
+        hit = rng.random(tasks) < broken
+        a = np.where(hit, 1.0, a)
+        b = np.where(hit, 0.0, a)
+        d = (rng.binomial(n, b) - rng.binomial(n, a)) / n
+        missed += LiftSample.of(d).interval(0.025, "greater").low > -broken
+    assert missed / REPETITIONS <= 0.03 + 3 * np.sqrt(0.03 * 0.97 / REPETITIONS)

@@ -29,9 +29,10 @@ def test_every_slice_is_reported_and_pays_for_the_others() -> None:
         assert part.result.tasks == 20
         assert part.result.low < part.result.low_alone
         assert part.result.p_holm is not None
+        assert part.result.p_value is not None
         assert part.result.p_holm >= part.result.p_value
-        assert "one of 3 slices of 'domain' looked at" in part.result.sentence
-        assert "Bonferroni over 3" in part.result.method
+        assert "Adjusted for 3 slices of 'domain'." in part.result.remarks
+        assert "Bonferroni over 3" in str(part.result.method)
     assert found.to_dict()["sliced_by"] == "domain"
     assert "domain = air" in str(found)
     mean = np.mean([part.result.lift for part in found.slices])

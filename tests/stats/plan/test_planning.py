@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import passhat
 from passhat.errors import InvalidValue
-from passhat.stats.compare.lift import Spread
+from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Attempts, Outcomes, Run
@@ -38,13 +38,13 @@ def test_the_planned_power_is_reached(word: str, n: int) -> None:
     pilots = [Outcomes.from_counts(8, rng.binomial(8, rates)) for rates in (a, b)]
     made = plan(pilots[0], against=pilots[1], metric=word, detect=lift, power=0.8, attempts=n)
     tasks = next(row.tasks for row in made.rows if row.attempts == n)
-    repetitions = 1000
+    repetitions = 150
     a, b = two_agents(rng, (repetitions, tasks))
     value = chosen.values(np.full(n + 1, n), np.arange(n + 1))
     d = value[rng.binomial(n, b)] - value[rng.binomial(n, a)]
-    power = float(np.mean([Spread.of(one).interval(0.025).low > 0 for one in d]))
+    power = float(np.mean([LiftSample.of(one).interval(0.025).low > 0 for one in d]))
     # The pilot is large, so this checks the formula and not a pilot's luck.
-    assert 0.77 <= power <= 0.85
+    assert 0.7 <= power <= 0.9
 
 
 def test_the_planned_half_width_is_reached() -> None:

@@ -140,8 +140,8 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         "flips",
         f"The change on every task, {word}",
         f"{names[1]} is better on {counted(up, 'task')} and worse on {down:,}; "
-        f"{len(changes) - up - down:,} are the same. {won:,} flipped from mostly failing to mostly "
-        f"passing, {lost:,} the other way.",
+        f"{len(changes) - up - down:,} are the same. On {won:,} at least half of the attempts pass "
+        f"where less than half did, on {lost:,} the other way round.",
         f"Bars of the change in {word} from {names[0]} to {names[1]}, one for each task, sorted "
         "from the largest gain to the largest loss. Triangles mark tasks that flipped.",
         layered(_flip_layers(rows), width=WIDTH + 60, height=230),

@@ -82,7 +82,16 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
         return Lead(
             f"{labels[1]} against {labels[0]}",
             str(first.claim),
-            (*_parted(first.sentence), *(one.sentence for one in found.results[1:])),
+            tuple(
+                filter(
+                    None,
+                    (
+                        first.claim_sentence,
+                        " ".join(first.remarks),
+                        *(result.sentence for result in (*found.results[1:], *found.differing)),
+                    ),
+                )
+            ),
             (found.pairing_text, *facts),
         )
     if isinstance(found, Comparisons):
@@ -108,12 +117,6 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
         many = f"{tasks[0]:,}" if len(tasks) == 1 else f"{tasks[0]:,} to {tasks[-1]:,}"
         sentences = [f"{len(labels)} runs on {many} tasks each, side by side."]
     return Lead(f"{len(report.runs)} runs", "", tuple(sentences), facts[:MOST_ON_CARDS])
-
-
-def _parted(sentence: str) -> list[str]:
-    """The claim itself, and what is said about it."""
-    first, _, rest = sentence.partition("). ")
-    return [f"{first}).", rest] if rest else [sentence]
 
 
 def cards(report: Report) -> Iterator[Card]:

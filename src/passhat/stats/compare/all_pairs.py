@@ -215,9 +215,7 @@ def _results(
             word,
             pairings[key],
             terms,
-            Setting(
-                pairings[key].names, agreements[key], Looked(len(asked), what), tail, adjusted
-            ),
+            Setting(pairings[key].names, agreements[key], Looked(len(asked), what), tail, adjusted),
             population,
         )
         for key, word in asked

@@ -129,9 +129,7 @@ def lift_curve(
     members = [replace(start, k=k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
     tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
-    drawn = tuple(
-        _point(member.k, pairing.differences(member, policy), tail) for member in members
-    )
+    drawn = tuple(_point(member.k, pairing.differences(member, policy), tail) for member in members)
     name = family(metric)
     return LiftCurve(
         name,
@@ -156,9 +154,7 @@ def _rows(
 
 
 def _point(k: int, differences: Differences, tail: float) -> CurvePoint:
-    ends = hull(
-        LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills
-    )
+    ends = hull(LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills)
     return CurvePoint(k, float(differences.values.mean()), ends.low, ends.high)
 
 

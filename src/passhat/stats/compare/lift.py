@@ -39,6 +39,7 @@ __all__ = [
     "Interval",
     "LiftSample",
     "cluster_rows",
+    "expected_bound",
     "hull",
     "simultaneous_tail",
     "tail_of",
@@ -130,6 +131,23 @@ class LiftSample:
             share, self.counts[None], min(tail, 0.5), sizes=self.sizes[None], unseen_size=typical
         )
         return 2 * float(quantile[0]) - 1
+
+
+def expected_bound(tasks: float, lift: float, variance: float, tail: float) -> float:
+    """The lower bound that tasks with this lift and variance give on average.
+
+    Mean, variance and skewness of the weighted mean, the unseen task included, put into the
+    Cornish-Fisher expansion of its quantile; for planning, where there are no data yet.
+    """
+    from scipy.special import ndtri
+
+    size = tasks + 1
+    mean = (tasks * lift - 1) / size
+    unseen = 1 + mean
+    square = tasks * (variance + (lift - mean) ** 2) + unseen**2
+    cube = -(unseen**3)
+    q = -float(ndtri(tail))
+    return float(mean - q * np.sqrt(square) / size + (q**2 - 1) / 3 * cube / square / size)
 
 
 def tail_of(level: float, alternative: Alternative) -> float:

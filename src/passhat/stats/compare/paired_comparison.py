@@ -232,7 +232,7 @@ def compare(
     >>> b = Outcomes.from_counts(1, [1] * 17 + [0] * 10 + [1] * 8 + [0] * 5)
     >>> found = compare(a, b).results[0]
     >>> round(found.lift, 3), round(found.low, 3), round(found.high, 3), str(found.claim)
-    (0.075, -0.133, 0.279, 'inconclusive')
+    (0.075, -0.128, 0.273, 'inconclusive')
     """
     terms = Terms.from_options(options, terms, takes=TAKES)
     if alternative is not None:

@@ -118,7 +118,7 @@ def _end(
 
     room = float(ndtri(tail)) ** 2 / 2 / tasks
     half_step = max(side.step for side in sides) / 2 / tasks
-    rows = [-np.concatenate(parts) for parts in zip(*(side.cumulants for side in sides), strict=True)]
+    rows = list(-np.hstack([side.cumulants for side in sides]))
     limits = list(room - steepness * lift + np.abs(steepness) * half_step)
     zeros = [np.zeros(len(side.value)) for side in sides]
     equal_rows, equal_values = [], []
@@ -139,7 +139,7 @@ def _end(
         method="highs",
     )
     # No weights fit when the data are odd under every rate; then nothing narrower is known.
-    return float(result.fun) if result.status == 0 else -1.0
+    return -1.0 if result.fun is None or result.status != 0 else float(result.fun)
 
 
 def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: float) -> _Side:
@@ -226,13 +226,14 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     plain = terms.missing.completion
     passed = Completion.AS_PASSED if open_ways else plain
     sign = {"two-sided": 0, "greater": 1, "less": -1}[terms.alternative]
-    a, b = pairing.a, pairing.b
-    if not open_ways:
-        ends = lift_on_these_tasks(a.histogram(plain), b.histogram(plain), twin, tail, sign=sign)
+    a, a_passed = (pairing.a.histogram(way) for way in (plain, passed))
+    b, b_passed = (pairing.b.histogram(way) for way in (plain, passed))
+    if open_ways:
+        low = lift_on_these_tasks(a_passed, b, twin, tail, sign=1).low if sign >= 0 else -1.0
+        high = lift_on_these_tasks(a, b_passed, twin, tail, sign=-1).high if sign <= 0 else 1.0
+        ends = Interval(low, high)
     else:
-        low = lift_on_these_tasks(a.histogram(passed), b.histogram(plain), twin, tail, sign=1).low
-        high = lift_on_these_tasks(a.histogram(plain), b.histogram(passed), twin, tail, sign=-1).high
-        ends = Interval(low if sign >= 0 else -1.0, high if sign <= 0 else 1.0)
+        ends = lift_on_these_tasks(a, b, twin, tail, sign=sign)
     lifts = [float(d.mean()) for d in differences.fills]
     return Interval(min(ends.low, *lifts), max(ends.high, *lifts))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from passhat._display import counted
 from passhat.stats.compare.guard import agree
-from passhat.stats.compare.lift import Spread, hull
+from passhat.stats.compare.lift import LiftSample, hull
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Run
@@ -37,8 +37,8 @@ def lift_over_base(run: Run, base: Run, metric: Metric, terms: Terms) -> Lift:
     agreement = agree(base.protocol, run.protocol, whole, allow=terms.allow)
     pairing = whole.supporting([metric], terms.missing, drop_short=terms.drop_short)
     found = pairing.differences(metric, terms.missing)
-    spreads = [Spread.of(d) for d in (found.values, found.lowest, found.highest)]
-    ends = hull(spread.interval(1 - terms.level) for spread in spreads)
+    samples = [LiftSample.of(d) for d in found.fills]
+    ends = hull(sample.interval(1 - terms.level) for sample in samples)
     notes = []
     if agreement.differences:
         listed = "; ".join(map(str, agreement.differences))
@@ -49,4 +49,4 @@ def lift_over_base(run: Run, base: Run, metric: Metric, terms: Terms) -> Lift:
             f"the run, {len(whole.only_a):,} only in base"
         )
     attempts = pairing.a.attempts + pairing.b.attempts
-    return Lift(spreads[0].mean, ends.low, ends.high, len(pairing), attempts, tuple(notes))
+    return Lift(samples[0].mean, ends.low, ends.high, len(pairing), attempts, tuple(notes))

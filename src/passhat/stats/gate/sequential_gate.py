@@ -15,7 +15,7 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.metrics import Metric
+from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.gate.decision import GateOptions
 from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult
@@ -26,6 +26,8 @@ from passhat.stats.sequential import ConfidenceSequence, consumption_order
 __all__ = ["About", "Look", "Watcher"]
 
 About = Literal["this suite", "new tasks"]
+
+_SIDES: tuple[Literal["lower"], Literal["upper"]] = ("lower", "upper")
 
 _WAYS = {
     MissingPolicy.BOUND: (Completion.AS_FAILED, Completion.AS_PASSED),
@@ -120,7 +122,13 @@ class Watcher:
         _refuse_unwatchable(self._rules, self._tasks, attempts, against)
         total = self._tasks if about == "this suite" else None
         self._tracks = [
-            _Track(rule, rule.subject, self._options.terms.level, total)
+            _Track(
+                rule,
+                rule.subject,
+                self._options.terms.level,
+                total,
+                binary=_is_binary(rule, attempts, self._options.terms.missing),
+            )
             for rule in self._rules
             if isinstance(rule.subject, Metric)
         ]
@@ -236,13 +244,17 @@ class _Track:
     A lift d lies between -1 and 1; it is followed as (d + 1) / 2.
     """
 
-    def __init__(self, rule: Rule, metric: Metric, level: float, total: int | None) -> None:
+    def __init__(
+        self, rule: Rule, metric: Metric, level: float, total: int | None, *, binary: bool
+    ) -> None:
         self.rule = rule
         self._metric = metric
         self._limit = (rule.limit + 1) / 2 if rule.relative else rule.limit
         limits = [self._limit]
-        self._lower = ConfidenceSequence(level, sides="lower", total=total, thresholds=limits)
-        self._upper = ConfidenceSequence(level, sides="upper", total=total, thresholds=limits)
+        self._lower, self._upper = (
+            ConfidenceSequence(level, sides=side, total=total, thresholds=limits, binary=binary)
+            for side in _SIDES
+        )
 
     def values(
         self, chosen: Outcomes, base: Outcomes | None, policy: MissingPolicy
@@ -282,6 +294,16 @@ class _Track:
         if above:
             return GateVerdict.SHOWN
         return GateVerdict.REFUTED if below else GateVerdict.NOT_SETTLED
+
+
+def _is_binary(rule: Rule, attempts: int, policy: MissingPolicy) -> bool:
+    """Whether a task can only be worth 0 or 1: one attempt each, or k as large as n."""
+    if rule.relative or not isinstance(rule.subject, CountMetric) or attempts < rule.subject.k:
+        return False
+    if policy is MissingPolicy.EXCLUDE:
+        return False  # what is left of a task's attempts differs from task to task
+    values = rule.subject.values(np.full(attempts + 1, attempts), np.arange(attempts + 1))
+    return bool(np.isin(values, (0.0, 1.0)).all())
 
 
 def _clipped(values: FloatArray) -> list[float]:

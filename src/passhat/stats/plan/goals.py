@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from passhat.stats.compare.lift import Spread
+from passhat.stats.compare.lift import expected_bound
 
 __all__ = ["Detect", "Goal", "HalfWidth"]
 
@@ -49,8 +49,8 @@ class HalfWidth:
 class Detect:
     """To see a lift of ``target`` between two agents on the same tasks.
 
-    Seen means what ``passhat compare`` calls an improvement: the interval of the lift, with its
-    pseudo-tasks, lies above zero. The mean of the differences is taken to be normal, their spread
+    Seen means what ``passhat compare`` calls an improvement: the interval of the lift on new tasks
+    lies above zero. The mean of the differences is taken to be normal, their spread
     to be what the pilot says.
     """
 
@@ -64,28 +64,24 @@ class Detect:
         "differences is taken to be normal"
     )
 
-    def tasks(self, variance: float, attempts: int) -> int:
+    def tasks(self, variance: float, _attempts: int) -> int:
         """The fewest tasks with the wanted power."""
-        return _smallest(
-            lambda tasks: self._power(self.target, variance, tasks, attempts) >= self.power
-        )
+        return _smallest(lambda tasks: self._power(self.target, variance, tasks) >= self.power)
 
-    def reached(self, variance: float, tasks: int, attempts: int) -> float:
+    def reached(self, variance: float, tasks: int, _attempts: int) -> float:
         """The smallest lift that this many tasks would show with the wanted power."""
         low, high = 0.0, 1.0
         for _ in range(40):
             middle = (low + high) / 2
-            enough = self._power(middle, variance, tasks, attempts) >= self.power
+            enough = self._power(middle, variance, tasks) >= self.power
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def _power(self, lift: float, variance: float, tasks: int, attempts: int) -> float:
+    def _power(self, lift: float, variance: float, tasks: int) -> float:
         from scipy.special import ndtr
 
-        # With one attempt each task is won, lost or tied; with more the differences are graded.
-        spread = Spread(tasks, lift, variance + lift**2, graded=attempts > 1)
-        margin = spread.centre - spread.quantile((1 - self.level) / 2) * spread.error
-        noise = math.sqrt(variance * tasks) / (tasks + 2 * spread.pseudo)
+        margin = expected_bound(tasks, lift, variance, (1 - self.level) / 2)
+        noise = math.sqrt(variance * tasks) / (tasks + 1)
         return float(margin > 0) if noise == 0 else float(ndtr(margin / noise))
 
 

@@ -9,9 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from passhat.stats.compare.claims import points
-from passhat.stats.compare.lift import Interval, Spread, hull
+from passhat.stats.compare.lift import Interval, LiftSample, hull, simultaneous_tail
 from passhat.stats.compare.pairing import Differences, pair
-from passhat.stats.compare.simultaneous import simultaneous_tail
 from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
@@ -160,7 +159,7 @@ def _gains(
     gains = {}
     for k, rung, entry in differences:
         sides = (entry.values, entry.lowest, entry.highest)
-        interval: Interval = hull(Spread.of(side).interval(tail) for side in sides)
+        interval: Interval = hull(LiftSample.of(side).interval(tail) for side in sides)
         lift = float(entry.values.mean())
         gains[k, rung] = Gain(k, ladder.temperatures[rung], lift, interval.low, interval.high)
     return gains

@@ -1,0 +1,157 @@
+"""The lift on exactly these tasks, and the single tasks that changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat import Outcomes, Run, compare
+from passhat.errors import InvalidValue
+from passhat.stats.compare import Claim
+from passhat.stats.compare.pairing import pair
+from passhat.stats.compare.task_changes import changed_tasks, fisher_tests
+from passhat.stats.compare.these_tasks import lift_on_these_tasks
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
+from passhat.stats.terms import Population
+
+
+def _cells(n: int | list[int], c: list[int]) -> Histogram:
+    return Outcomes.from_counts(n, c).histogram(Completion.AS_FAILED)
+
+
+def _count_metric(word: str) -> CountMetric:
+    chosen = metric(word)
+    assert isinstance(chosen, CountMetric)
+    return chosen
+
+
+rows = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=25
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows, st.sampled_from(["pass^1", "pass@2", "pass^2"]), st.sampled_from([0.0125, 0.05]))
+def test_it_holds_its_point_has_width_and_mirrors(
+    counts: list[tuple[int, int, int]], word: str, tail: float
+) -> None:
+    a = _cells([5 + e for _, _, e in counts], [x for x, _, _ in counts])
+    b = _cells([5] * len(counts), [y for _, y, _ in counts])
+    chosen = _count_metric(word)
+    up, down = lift_on_these_tasks(a, b, chosen, tail), lift_on_these_tasks(b, a, chosen, tail)
+    lift = sum(
+        sign * float(cells.tasks @ chosen.values(cells.n, cells.c)) / len(counts)
+        for sign, cells in ((1, b), (-1, a))
+    )
+    assert -1 <= up.low <= lift + 1e-12
+    assert lift - 1e-12 <= up.high <= 1
+    assert up.high > up.low
+    assert (-down.high, -down.low) == pytest.approx((up.low, up.high), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "word"),
+    [
+        ([0.3] * 10 + [1.0] * 10, [0.3] * 10 + [1.0] * 10, 8, "pass^4"),
+        ([0.95] * 24, [0.95] * 24, 4, "pass^4"),
+        ([1.0] * 43 + [1.0, 1.0], [1.0] * 43 + [0.0, 0.0], 1, "pass^1"),
+        ([0.5] * 8, [0.5] * 8, 1, "pass^1"),
+        (np.linspace(0.05, 1, 30).tolist(), np.linspace(0, 0.95, 30).tolist(), 8, "pass^1"),
+    ],
+)
+def test_fixed_rates_are_covered(a: list[float], b: list[float], n: int, word: str) -> None:
+    """At least .93, less three Monte Carlo errors; benchmarks/these_tasks_lift.py has the study."""
+    rng = np.random.default_rng(n + len(a))
+    chosen = _count_metric(word)
+    truth = float((chosen.known(np.array(b)) - chosen.known(np.array(a))).mean())
+    repetitions = 40
+    held = 0
+    for _ in range(repetitions):
+        before, after = (_cells(n, rng.binomial(n, rates).tolist()) for rates in (a, b))
+        interval = lift_on_these_tasks(before, after, chosen, 0.025)
+        held += interval.low - 1e-9 <= truth <= interval.high + 1e-9
+    assert held / repetitions >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / repetitions)
+
+
+def test_it_is_narrower_than_the_lift_on_new_tasks_and_both_are_named() -> None:
+    rng = np.random.default_rng(1)
+    rates = np.linspace(0.05, 0.9, 40)
+    a = Outcomes.from_counts(16, rng.binomial(16, rates))
+    b = Outcomes.from_counts(16, rng.binomial(16, rates + 0.06))
+    found = compare(a, b)
+    (new,), (these,) = found.results, found.these_tasks
+    assert (new.population, these.population) == (Population.NEW_TASKS, Population.THESE_TASKS)
+    assert these.high - these.low < new.high - new.low
+    assert (new.claim, these.claim) == (Claim.INCONCLUSIVE, Claim.IMPROVEMENT)
+    assert found.differing == (these,)
+    assert "Inconclusive on new tasks" in str(found)
+    assert "Evidence of improvement on these tasks" in str(found)
+    only = compare(a, b, about="these tasks")
+    assert only.results[0].claim is Claim.IMPROVEMENT
+    assert only.these_tasks == ()
+    assert compare(a, b, about="re-runs").results[0].population is Population.THESE_TASKS
+
+
+def test_one_broken_task_of_thirty_is_named() -> None:
+    a = Outcomes.from_counts(8, [8] * 30)
+    b = Outcomes.from_counts(8, [8] * 29 + [0])
+    found = compare(Run("A", "A", a), Run("B", "B", b))
+    assert [(c.task, c.change) for c in found.task_changes] == [("29", "broke")]
+    assert "1 task broke: 29." in found.these_tasks[0].remarks
+    assert found.differing  # the mean alone shows nothing, the task does
+
+
+def test_fisher_reference_values_and_symmetry() -> None:
+    less, more = fisher_tests(*(np.array(x) for x in ([8, 3, 0], [8, 4, 1], [0, 1, 1], [8, 4, 1])))
+    # R: fisher.test(matrix(c(3,1,1,3),2))$p.value is 0.4857; one-sided 0.2429
+    assert less == pytest.approx([1 / 12870, 0.242857, 1.0], abs=1e-6)
+    assert more == pytest.approx([1.0, 0.985714, 0.5], abs=1e-6)
+
+
+def test_missing_attempts_never_break_a_task() -> None:
+    a = Outcomes.from_counts([8], [8])
+    b = Outcomes.from_counts([0], [0], missing=[8])
+    pairing = pair(a, b)
+    assert changed_tasks(pairing, MissingPolicy.BOUND, 0.05) == ()
+    assert changed_tasks(pairing, MissingPolicy.FAIL, 0.05)[0].change == "broke"
+
+
+def test_false_alarms_over_tasks_stay_below_alpha() -> None:
+    rng = np.random.default_rng(6)
+    rates = rng.beta(0.8, 0.6, 30)
+    alarms = 0
+    for _ in range(200):
+        a, b = (Outcomes.from_counts(8, rng.binomial(8, rates)) for _ in range(2))
+        alarms += bool(changed_tasks(pair(a, b), MissingPolicy.BOUND, 0.05))
+    assert alarms / 200 <= 0.05
+
+
+def test_unequal_attempts_have_no_p_value() -> None:
+    a = Outcomes.from_counts(1, [1, 0, 1, 1])
+    b = Outcomes.from_counts(50, [30, 20, 40, 10])
+    result = compare(a, b, allow=True).results[0]
+    assert result.p_value is None
+    assert result.p_text() == "–"
+    assert "different numbers of attempts" in str(result.method)
+
+
+def test_clusters_widen_the_lift_and_few_are_pointed_out() -> None:
+    rng = np.random.default_rng(2)
+    effect = np.repeat(rng.choice([-4, 4], 10), 10)
+    labels = {"repo": [f"r{i // 10}" for i in range(100)]}
+    a = Outcomes.from_counts(8, [4] * 100, labels=labels)
+    b = Outcomes.from_counts(8, (4 + effect).tolist(), labels=labels)
+    plain, clustered = compare(a, b), compare(a, b, cluster="repo")
+    assert clustered.results[0].high > plain.results[0].high
+    assert "only 10 clusters of repo" in "".join(clustered.notes)
+    assert "weights per repo" in str(clustered.results[0].method)
+    p_plain, p_clustered = plain.results[0].p_value, clustered.results[0].p_value
+    assert p_plain is not None
+    assert p_clustered is not None
+    assert p_clustered > p_plain
+    with pytest.raises(InvalidValue, match="clusters matter for new tasks only"):
+        compare(a, b, cluster="repo", about="these tasks")
