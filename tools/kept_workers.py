@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from passhat.integrations.ray.ray_worker import About, Job, Made, RayWorker
-from passhat.runner.gatekeeping import Answer, News, Question
+from passhat.integrations.ray.ray_worker import About, BatchResult, Job, RayWorker
+from passhat.runner.remote_limits import Answer, LimitRequest, LimitUpdate
 
 __all__ = ["KeptWorker", "kept_workers"]
 
@@ -36,17 +36,17 @@ class KeptWorker:
         about: About = await self._inner.about()
         return about
 
-    async def fetched(self) -> list[Question | News]:
-        said: list[Question | News] = await self._inner.fetched()
+    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
+        said: list[LimitRequest | LimitUpdate] = await self._inner.fetched()
         return said
 
-    async def hear(self, said: Sequence[Answer | News]) -> None:
+    async def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
         await self._inner.hear(said)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
-    ) -> list[tuple[int, Made]]:
-        finished: list[tuple[int, Made]] = await self._inner.exchange(batches)
+    ) -> list[tuple[int, BatchResult]]:
+        finished: list[tuple[int, BatchResult]] = await self._inner.exchange(batches)
         return finished
 
     async def close(self) -> None:

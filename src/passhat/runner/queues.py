@@ -11,7 +11,7 @@ from typing import TypeVar
 from passhat.errors import StoreUnavailable
 from passhat.store import AttemptRecord
 
-__all__ = ["Claims", "Outbox", "Patience", "Wanted"]
+__all__ = ["Claims", "Outbox", "StoreRetry", "Wanted"]
 
 T = TypeVar("T")
 Wanted = tuple[str, int]
@@ -27,7 +27,7 @@ _LARGEST_BLOCK = 500
 _PAUSE_SECONDS = 0.5
 
 
-class Patience:
+class StoreRetry:
     """Waits for a store that is locked, full or away, rather than lose what was made.
 
     Parameters
@@ -70,7 +70,7 @@ class Claims:
         Attempts at the same time: the smallest block.
     wanted : callable
         Whether anything new is still to be started.
-    patience : Patience
+    retry : StoreRetry
         For a store that is not to be had for the moment.
     """
 
@@ -80,13 +80,13 @@ class Claims:
         todo: Iterator[Wanted],
         jobs: int,
         wanted: Callable[[], bool],
-        patience: Patience,
+        retry: StoreRetry,
     ) -> None:
         self._claim = claim
         self._todo = todo
         self._jobs = self._size = jobs
         self.more_wanted = wanted
-        self._patience = patience
+        self._patience = retry
         self._claiming = asyncio.Lock()
         self._claimed: list[Wanted] = []
         self._time = asyncio.get_running_loop().time

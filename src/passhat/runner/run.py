@@ -19,7 +19,7 @@ from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, awaited, seed_of, settled
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
-from passhat.runner.queues import Claims, Outbox, Patience
+from passhat.runner.queues import Claims, Outbox, StoreRetry
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
@@ -205,8 +205,8 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
     if progress.total:
         await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
     store.wait_at_most(_LOCKED_SECONDS)
-    patience = Patience(_PATIENCE_SECONDS, plan.tell)
-    await patience(partial(store.begin, plan.record, plan.attempts))
+    retry = StoreRetry(_PATIENCE_SECONDS, plan.tell)
+    await retry(partial(store.begin, plan.record, plan.attempts))
     if plan.stop_when:
         for verdict in store.verdicts(plan.record.id):
             rule.take(*verdict)
@@ -219,11 +219,11 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
         todo,
         plan.jobs,
         lambda: not stop.asked,
-        patience,
+        retry,
     )
 
     async def note(records: list[AttemptRecord]) -> None:
-        await patience(partial(store.finish, plan.record.id, records))
+        await retry(partial(store.finish, plan.record.id, records))
         watched.wrote(records)
         for record in records:
             progress.count(record)

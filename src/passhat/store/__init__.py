@@ -5,9 +5,9 @@ from passhat.store.base import Store
 from passhat.store.opening import open_reading, open_store
 from passhat.store.rows import (
     AttemptRecord,
+    AttemptSet,
     Ended,
     JudgementSource,
-    Made,
     RunRecord,
     StoredJudgement,
     StoredRun,
@@ -17,9 +17,9 @@ from passhat.store.sqlite import DEFAULT_PATH
 __all__ = [
     "DEFAULT_PATH",
     "AttemptRecord",
+    "AttemptSet",
     "Ended",
     "JudgementSource",
-    "Made",
     "RunRecord",
     "Store",
     "StoredJudgement",

@@ -23,8 +23,8 @@ from passhat.store.listing import stored_runs
 from passhat.store.packing import packed, unpacked
 from passhat.store.rows import (
     AttemptRecord,
+    AttemptSet,
     Ended,
-    Made,
     RunRecord,
     StoredJudgement,
     StoredRun,
@@ -219,10 +219,10 @@ class Store(ABC):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def made(self, run: str) -> Made:
+    def made(self, run: str) -> AttemptSet:
         """The attempts that are finished or being made; none for a run that is not there."""
         key = self._found_key(run)
-        return Made() if key is None else counting.made(self._db, key)
+        return AttemptSet() if key is None else counting.made(self._db, key)
 
     def counts(self, run: str) -> counting.Counts:
         """n, c and missing of every task, counted by the database: no attempt is loaded."""

@@ -17,7 +17,7 @@ from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.sums import Taken
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
-from passhat.store.rows import Made
+from passhat.store.rows import AttemptSet
 
 __all__ = ["Counts", "RunUsage", "alike", "counts", "made", "measure_sums", "taken", "used"]
 
@@ -234,7 +234,7 @@ def alike(database: Database, run: int) -> tuple[int, int]:
     return int(several), int(same)
 
 
-def made(database: Database, run: int) -> Made:
+def made(database: Database, run: int) -> AttemptSet:
     """The attempts that are there; without looking at each where they stand without a gap, which
     is nearly always so.
     """
@@ -256,9 +256,9 @@ def made(database: Database, run: int) -> Made:
                 "SELECT number FROM attempts WHERE run = ? AND task = ?", (run, key)
             )
             found[task] = sum(1 << number for (number,) in rows)
-        return Made.of_bits(found)
+        return AttemptSet.of_bits(found)
     rows = database.execute(
         "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task WHERE a.run = ?",
         (run,),
     )
-    return Made(rows)
+    return AttemptSet(rows)

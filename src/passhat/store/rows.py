@@ -12,9 +12,9 @@ from passhat.suites.base import Judgement, Task, fingerprint
 
 __all__ = [
     "AttemptRecord",
+    "AttemptSet",
     "Ended",
     "JudgementSource",
-    "Made",
     "RunRecord",
     "StoredJudgement",
     "StoredRun",
@@ -43,7 +43,7 @@ class RunRecord:
         return fingerprint(parts + [self.selection] * bool(self.selection))[:10]
 
 
-class Made:
+class AttemptSet:
     """Which attempts there are; a bit for each, so that a million of them stay small."""
 
     __slots__ = ("_numbers",)
@@ -55,7 +55,7 @@ class Made:
         self._numbers = numbers
 
     @classmethod
-    def of_bits(cls, numbers: dict[str, int]) -> Made:
+    def of_bits(cls, numbers: dict[str, int]) -> AttemptSet:
         """From bits: bit i of a task's number is attempt i."""
         made = cls()
         made._numbers = numbers

@@ -14,16 +14,16 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from passhat.integrations.ray.ray_worker import Made
+from passhat.integrations.ray.ray_worker import BatchResult
 from passhat.runner.queues import Wanted
 
-__all__ = ["Post", "result_of"]
+__all__ = ["BatchChannel", "result_of"]
 
 _REFILL_SECONDS = 0.005
 """Slots that got a result hand in their next batch within this, or have none."""
 
 
-class Post:
+class BatchChannel:
     """This end of the way to one worker, which is at the other.
 
     Parameters
@@ -36,17 +36,17 @@ class Post:
         self._actor = actor
         self._tickets = itertools.count()
         self._unsent: list[tuple[int, Sequence[Wanted]]] = []
-        self._open: dict[int, asyncio.Future[Made]] = {}
+        self._open: dict[int, asyncio.Future[BatchResult]] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._lives = 0
         self._expected = 1
         self._sending: asyncio.Handle | None = None
 
-    async def made(self, batch: Sequence[Wanted]) -> Made:
+    async def made(self, batch: Sequence[Wanted]) -> BatchResult:
         """What came of a batch; raises what the call to the worker raised."""
         loop = asyncio.get_running_loop()
         ticket = next(self._tickets)
-        coming: asyncio.Future[Made] = loop.create_future()
+        coming: asyncio.Future[BatchResult] = loop.create_future()
         self._open[ticket] = coming
         self._unsent.append((ticket, batch))
         if len(self._unsent) >= self._expected:
@@ -81,7 +81,9 @@ class Post:
 
     async def _call(self, batches: Sequence[tuple[int, Sequence[Wanted]]], life: int) -> None:
         try:
-            finished: list[tuple[int, Made]] = await result_of(self._actor.exchange.remote(batches))
+            finished: list[tuple[int, BatchResult]] = await result_of(
+                self._actor.exchange.remote(batches)
+            )
         except Exception as error:
             if life == self._lives:  # or another call said it before
                 self._lose_all(error)

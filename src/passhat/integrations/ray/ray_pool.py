@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from passhat.errors import EngineUnavailable, RunStopped
-from passhat.integrations.ray.batch_channel import Post, result_of
-from passhat.integrations.ray.ray_worker import Made
+from passhat.integrations.ray.batch_channel import BatchChannel, result_of
+from passhat.integrations.ray.ray_worker import BatchResult
 from passhat.runner.attempt import seed_of
 from passhat.runner.budget import Budget
-from passhat.runner.gatekeeping import Answer, Gatekeeper, News, Question, settle
 from passhat.runner.queues import Claims, Outbox, Wanted
+from passhat.runner.remote_limits import Answer, Gatekeeper, LimitRequest, LimitUpdate, settle
 from passhat.runner.run import RunPlan
 from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement
 
-__all__ = ["RayCrew", "connection_lost", "line_of"]
+__all__ = ["RayPool", "connection_lost", "line_of"]
 
 _GONE_SECONDS = 120.0
 _HEAD_SECONDS = 10.0
@@ -46,13 +46,13 @@ class _Worker:
     busy: int = 0
     down: bool = False
     reviving: asyncio.Task[None] | None = field(default=None, repr=False)
-    post: Post = field(init=False, repr=False)
+    channel: BatchChannel = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.post = Post(self.actor)
+        self.channel = BatchChannel(self.actor)
 
 
-class RayCrew:
+class RayPool:
     """The workers of one run, while it goes on.
 
     Parameters
@@ -111,7 +111,7 @@ class RayCrew:
             for task in (*listening, *reviving, *self._answering):
                 task.cancel()
             for worker in self._workers:
-                worker.post.close()
+                worker.channel.close()
 
     # -- attempts --------------------------------------------------------------------------------
 
@@ -192,11 +192,11 @@ class RayCrew:
         seed = seed_of(self._plan.seed, task, number)
         return AttemptRecord(task, number, judgement, seed=seed, retries=_DEATHS - 1)
 
-    async def _tried(self, batch: list[Wanted]) -> Made | None:
+    async def _tried(self, batch: list[Wanted]) -> BatchResult | None:
         worker = await self._free_worker()
         worker.busy += 1
         try:
-            made: Made = await worker.post.made(batch)
+            made: BatchResult = await worker.channel.made(batch)
         except self._ray.exceptions.RayActorError:
             self._revive(worker)
             return None
@@ -269,7 +269,7 @@ class RayCrew:
 
     async def _listen(self, worker: _Worker) -> None:
         """Fetch what a worker asks and tells, as long as there is work."""
-        news: list[News] = self._gate.news()
+        news: list[LimitUpdate] = self._gate.news()
         while True:
             try:
                 if news:
@@ -285,8 +285,8 @@ class RayCrew:
             for one in said:
                 self._take(worker, one)
 
-    def _take(self, worker: _Worker, said: Question | News) -> None:
-        if isinstance(said, News):
+    def _take(self, worker: _Worker, said: LimitRequest | LimitUpdate) -> None:
+        if isinstance(said, LimitUpdate):
             self._gate.learn(said)
             for other in self._workers:
                 if other is not worker:

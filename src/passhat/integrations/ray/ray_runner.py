@@ -18,11 +18,11 @@ from typing import Any, Self
 from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
 from passhat.integrations.ray.ray_address import knock
-from passhat.integrations.ray.ray_pool import RayCrew, connection_lost, line_of
+from passhat.integrations.ray.ray_pool import RayPool, connection_lost, line_of
 from passhat.integrations.ray.ray_worker import About, Job, RayWorker
-from passhat.runner.gatekeeping import Gatekeeper
 from passhat.runner.queues import Claims, Outbox
 from passhat.runner.redaction import Redactor
+from passhat.runner.remote_limits import Gatekeeper
 from passhat.runner.run import RunPlan
 from passhat.runner.run_spec import RunSpec
 
@@ -226,8 +226,8 @@ class OnRay:
     async def work(self, plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
         """Have claimed attempts made until there are none; ``plan.jobs`` at once, cluster-wide."""
         head = "" if self._remote else str(self._ray.get_runtime_context().gcs_address)
-        crew = RayCrew(self._ray, self._actors, plan, Gatekeeper(self._models), head)
-        await crew.work(claims, outbox)
+        pool = RayPool(self._ray, self._actors, plan, Gatekeeper(self._models), head)
+        await pool.work(claims, outbox)
 
 
 def _cause(error: BaseException) -> str:

@@ -20,14 +20,21 @@ from passhat.errors import PasshatError, RunStopped
 from passhat.runner.attempt import Attempter, awaited, seed_of, settled
 from passhat.runner.budget import Account
 from passhat.runner.canaries import Canary
-from passhat.runner.gatekeeping import AccountElsewhere, Answer, Line, News, Question, Settled
 from passhat.runner.redaction import Redactor
+from passhat.runner.remote_limits import (
+    AccountElsewhere,
+    Answer,
+    LimitRequest,
+    LimitUpdate,
+    RemoteLimits,
+    Settled,
+)
 from passhat.runner.run_spec import Loaded, RunSpec
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Suite
 
-__all__ = ["About", "Job", "Made", "RayWorker"]
+__all__ = ["About", "BatchResult", "Job", "RayWorker"]
 
 _GATHER_SECONDS = 0.05
 """What is finished waits so long, at most, for more to go along with it."""
@@ -67,7 +74,7 @@ class About:
 
 
 @dataclass(slots=True)
-class Made:
+class BatchResult:
     """What came of a batch.
 
     ``settled`` is what calls used that the gatekeeper was not told yet; ``stopped`` is set when no
@@ -83,16 +90,16 @@ class _Tray:
     """Batches that are being made, and finished ones until a call takes them along."""
 
     def __init__(self) -> None:
-        self._making: set[asyncio.Task[Made]] = set()
-        self._finished: list[tuple[int, asyncio.Task[Made]]] = []
+        self._making: set[asyncio.Task[BatchResult]] = set()
+        self._finished: list[tuple[int, asyncio.Task[BatchResult]]] = []
         self._call: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def expect(self, ticket: int, making: asyncio.Task[Made]) -> None:
+    def expect(self, ticket: int, making: asyncio.Task[BatchResult]) -> None:
         self._making.add(making)
         making.add_done_callback(partial(self._take, ticket))
 
-    async def collected(self) -> list[tuple[int, Made]]:
+    async def collected(self) -> list[tuple[int, BatchResult]]:
         """What is finished, once it is worth a call; nothing, when a newer call has come."""
         self.close()
         call = self._call = asyncio.get_running_loop().create_future()
@@ -112,7 +119,7 @@ class _Tray:
         if self._call is not None and not self._call.done():
             self._call.set_result(None)
 
-    def _take(self, ticket: int, made: asyncio.Task[Made]) -> None:
+    def _take(self, ticket: int, made: asyncio.Task[BatchResult]) -> None:
         self._making.discard(made)
         self._finished.append((ticket, made))
         self._look()
@@ -135,7 +142,7 @@ class RayWorker:
         if "" not in sys.path:
             sys.path.insert(0, "")  # python:MODULE may be a module of the user's folder
         self._job = job
-        self._line = Line()
+        self._remote = RemoteLimits()
         self._tray = _Tray()
         self._watch = Watch(job.limits)
         self._watching: asyncio.Task[None] | None = None
@@ -158,7 +165,7 @@ class RayWorker:
     def _load(self, spec: RunSpec) -> Loaded:
         # As many programs at once as this worker has processors.
         loaded = replace(spec, judges=1).load()
-        self._line.share(loaded.models)
+        self._remote.share(loaded.models)
         return loaded
 
     async def about(self) -> About:
@@ -170,17 +177,17 @@ class RayWorker:
                 self._wrong = _described(error)
         return About(version("passhat"), "", "", self._wrong)
 
-    async def fetched(self) -> list[Question | News]:
+    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
         """What this worker asks or tells, as soon as there is something."""
-        return await self._line.fetched()
+        return await self._remote.fetched()
 
-    async def hear(self, said: Sequence[Answer | News]) -> None:
+    async def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
         """Answers to what it asked, and what other workers told."""
-        self._line.hear(said)
+        self._remote.hear(said)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
-    ) -> list[tuple[int, Made]]:
+    ) -> list[tuple[int, BatchResult]]:
         """Begin some batches, and return what is finished of all, soon after something is.
 
         A batch is made one attempt after the other; under a cap it is one attempt. When a newer
@@ -193,9 +200,9 @@ class RayWorker:
             self._tray.expect(ticket, asyncio.create_task(self._make(wanted)))
         return await self._tray.collected()
 
-    async def _make(self, wanted: Sequence[tuple[str, int]]) -> Made:
+    async def _make(self, wanted: Sequence[tuple[str, int]]) -> BatchResult:
         clock, spec = self._watch.clock(), self._job.spec
-        made = Made()
+        made = BatchResult()
         try:
             for task, number in wanted:
                 seed = seed_of(spec.seed, task, number)
@@ -213,12 +220,12 @@ class RayWorker:
 
     def _account(self, task: str, number: int) -> Account:
         if self._job.spec.spending.is_capped:
-            return AccountElsewhere(self._line, (task, number))
+            return AccountElsewhere(self._remote, (task, number))
         return Account()
 
     async def close(self) -> None:
         """End what suite and agent hold open, such as sandboxes."""
-        self._line.close()
+        self._remote.close()
         self._tray.close()
         if self._watching is not None:
             self._watching.cancel()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from passhat.integrations.ray.batch_channel import Post
-from passhat.integrations.ray.ray_worker import Job, Made, RayWorker
+from passhat.integrations.ray.batch_channel import BatchChannel
+from passhat.integrations.ray.ray_worker import BatchResult, Job, RayWorker
 from passhat.runner.run_spec import RunSpec
 from passhat.runner.time_limits import AttemptLimits
 
@@ -33,7 +33,7 @@ class _Here:
         answer: Future[Any] = Future()
         self._open.append(answer)
 
-        def hand_over(done: asyncio.Task[list[tuple[int, Made]]]) -> None:
+        def hand_over(done: asyncio.Task[list[tuple[int, BatchResult]]]) -> None:
             if not answer.done():
                 answer.set_result(done.result())
 
@@ -53,17 +53,17 @@ class _Here:
 def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None:
     async def play() -> tuple[list[tuple[str, int]], int]:
         worker = _Here("aslow")
-        post = Post(worker)
+        channel = BatchChannel(worker)
         wanted = [(task, number) for number in range(1, 9) for task in TASKS]
         left, made = iter(wanted), []
 
         async def slot() -> None:
             for one in left:
-                (record,) = (await post.made([one])).records
+                (record,) = (await channel.made([one])).records
                 made.append((record.task, record.number))
 
         await asyncio.gather(*(slot() for _ in range(8)))
-        post.close()
+        channel.close()
         await worker.close()
         assert sorted(made) == sorted(wanted)
         return made, worker.calls
@@ -76,16 +76,16 @@ def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None
 def test_all_that_a_worker_had_is_lost_with_it_and_its_next_life_begins_anew() -> None:
     async def play() -> None:
         worker = _Here("aslow")
-        post = Post(worker)
-        lost = [asyncio.create_task(post.made([(task, 1)])) for task in TASKS]
+        channel = BatchChannel(worker)
+        lost = [asyncio.create_task(channel.made([(task, 1)])) for task in TASKS]
         while not worker.calls:
             await asyncio.sleep(0)
         worker.die()
         for one in await asyncio.gather(*lost, return_exceptions=True):
             assert isinstance(one, ProcessLookupError)
-        again = await post.made([("t0", 1), ("t1", 1)])
+        again = await channel.made([("t0", 1), ("t1", 1)])
         assert [record.task for record in again.records] == ["t0", "t1"]
-        post.close()
+        channel.close()
         await worker.close()
 
     asyncio.run(play())

@@ -11,7 +11,13 @@ import pytest
 from passhat.agents import Agent, ProviderFault, Usage, load_agent
 from passhat.agents.chat import ChatAgent
 from passhat.runner.budget import Budget, Sum
-from passhat.runner.gatekeeping import AccountElsewhere, Gatekeeper, Line, News, settle
+from passhat.runner.remote_limits import (
+    AccountElsewhere,
+    Gatekeeper,
+    LimitUpdate,
+    RemoteLimits,
+    settle,
+)
 
 MODEL = "openai:small@http://127.0.0.1:9/v1"
 CALL = Usage(100, 1.0)
@@ -29,14 +35,14 @@ class Office:
     def __init__(self, here: Agent) -> None:
         self.gate = Gatekeeper([here])
         self.workers = [model(), model()]
-        self.lines = [Line(), Line()]
+        self.lines = [RemoteLimits(), RemoteLimits()]
         self.said = 0
 
-    async def listen(self, line: Line) -> None:
+    async def listen(self, line: RemoteLimits) -> None:
         while True:
             for one in await line.fetched():
                 self.said += 1
-                if isinstance(one, News):
+                if isinstance(one, LimitUpdate):
                     self.gate.learn(one)
                     for other in self.lines:
                         if other is not line:

@@ -2,9 +2,9 @@
 
 The process that started the run is the gatekeeper: it owns the same :class:`Pace` and
 :class:`Budget` that the local runner uses, and nothing of their arithmetic is done elsewhere. A
-worker has a :class:`Line` to it. Questions wait on the line until the gatekeeper fetches them, and
-answers come back on it. What has no limit is never asked about: without ``--rate`` a call costs no
-message, and only what everybody must know (a pause, the first answer) is told.
+worker has :class:`RemoteLimits`, a queue of requests that the gatekeeper fetches and answers. What
+has no limit is never asked about: without ``--rate`` a call costs no message, and only what all
+workers must know (a pause, the first answer) is sent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = [
     "AccountElsewhere",
     "Answer",
     "Gatekeeper",
-    "Line",
-    "News",
-    "Question",
+    "LimitRequest",
+    "LimitUpdate",
+    "RemoteLimits",
     "Settled",
     "settle",
 ]
@@ -41,7 +41,7 @@ Settled = tuple[Usage | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LimitRequest:
     """May a call be made? To a provider now, or for an attempt, at the most it can use."""
 
     id: int
@@ -60,7 +60,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class LimitUpdate:
     """What everybody should know of a provider: a pause, or that it answers."""
 
     provider: str
@@ -68,11 +68,11 @@ class News:
     answered: bool = False
 
 
-class Line:
+class RemoteLimits:
     """The worker's end: asks, tells, and hears."""
 
     def __init__(self) -> None:
-        self._unsent: list[Question | News] = []
+        self._unsent: list[LimitRequest | LimitUpdate] = []
         self._some = asyncio.Event()
         # A worker that was started again must not take an answer for its own.
         self._ids = itertools.count(secrets.randbits(48))
@@ -85,11 +85,11 @@ class Line:
             pace = _SharedPace(self, name, limited=provider.pace.is_limited)
             provider.pace = self._paces[name] = pace
 
-    def question(self) -> Question:
+    def question(self) -> LimitRequest:
         """An empty one, to be filled in."""
-        return Question(next(self._ids))
+        return LimitRequest(next(self._ids))
 
-    async def ask(self, question: Question) -> str:
+    async def ask(self, question: LimitRequest) -> str:
         """Ask and wait; the answer is why not, or empty."""
         answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._open[question.id] = answered
@@ -99,11 +99,11 @@ class Line:
         finally:
             self._open.pop(question.id, None)
 
-    def tell(self, what: Question | News) -> None:
+    def tell(self, what: LimitRequest | LimitUpdate) -> None:
         self._unsent.append(what)
         self._some.set()
 
-    async def fetched(self) -> list[Question | News]:
+    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
         """For the gatekeeper: what is new, as soon as something is."""
         await self._some.wait()
         self._some.clear()
@@ -114,10 +114,10 @@ class Line:
         """Nothing more will be asked."""
         self._some.set()
 
-    def hear(self, said: Sequence[Answer | News]) -> None:
+    def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
         """From the gatekeeper."""
         for one in said:
-            if isinstance(one, News):
+            if isinstance(one, LimitUpdate):
                 if one.provider in self._paces:
                     self._paces[one.provider].learn(one)
             elif (waiting := self._open.get(one.id)) is not None and not waiting.done():
@@ -127,13 +127,13 @@ class Line:
 class _SharedPace(Pace):
     """A provider's pace in a worker: the rate is kept elsewhere, pauses are shared."""
 
-    def __init__(self, line: Line, provider: str, *, limited: bool) -> None:
+    def __init__(self, line: RemoteLimits, provider: str, *, limited: bool) -> None:
         super().__init__()
-        self._line = line
+        self._remote = line
         self._provider = provider
         self._limited = limited
 
-    def learn(self, news: News) -> None:
+    def learn(self, news: LimitUpdate) -> None:
         """What another worker was told."""
         self.answered = self.answered or news.answered
         if news.pause:
@@ -141,36 +141,36 @@ class _SharedPace(Pace):
 
     def hold(self, seconds: float) -> None:
         super().hold(seconds)
-        self._line.tell(News(self._provider, pause=seconds))
+        self._remote.tell(LimitUpdate(self._provider, pause=seconds))
 
     def note_answer(self) -> None:
         if not self.answered:
             super().note_answer()
-            self._line.tell(News(self._provider, answered=True))
+            self._remote.tell(LimitUpdate(self._provider, answered=True))
 
     async def turn(self) -> None:
         if self._limited:
-            await self._line.ask(replace(self._line.question(), provider=self._provider))
+            await self._remote.ask(replace(self._remote.question(), provider=self._provider))
         await super().turn()
 
 
 class AccountElsewhere(Account):
     """An attempt's meter in a worker, under a cap that the gatekeeper keeps."""
 
-    __slots__ = ("_attempt", "_line", "_settled")
+    __slots__ = ("_attempt", "_remote", "_settled")
 
-    def __init__(self, line: Line, attempt: Wanted) -> None:
+    def __init__(self, line: RemoteLimits, attempt: Wanted) -> None:
         super().__init__()
-        self._line = line
+        self._remote = line
         self._attempt = attempt
         self._settled: list[Usage | None] = []
 
     async def reserve(self, worst: Usage) -> None:
         question = replace(
-            self._line.question(), attempt=self._attempt, settled=self.untold(), worst=worst
+            self._remote.question(), attempt=self._attempt, settled=self.untold(), worst=worst
         )
         with self.off_the_clock():
-            refused = await self._line.ask(question)
+            refused = await self._remote.ask(question)
         if refused:
             raise ProviderFault(MissingReason.BUDGET, refused)
 
@@ -220,7 +220,7 @@ class Gatekeeper:
             if (waiting := self._waiting.pop(attempt, None)) is not None:
                 waiting.cancel()  # its worker died: it must not get what it waited for
 
-    async def answered(self, question: Question) -> Answer:
+    async def answered(self, question: LimitRequest) -> Answer:
         """Wait for a turn or for room under the cap, as an attempt in this process would."""
         if question.attempt is None:
             await self._paces[question.provider].turn()
@@ -240,7 +240,7 @@ class Gatekeeper:
             self._waiting.pop(question.attempt, None)
         return Answer(question.id)
 
-    def learn(self, news: News) -> None:
+    def learn(self, news: LimitUpdate) -> None:
         """What a worker was told by its provider."""
         pace = self._paces[news.provider]
         if news.answered:
@@ -248,9 +248,9 @@ class Gatekeeper:
         if news.pause:
             pace.hold(news.pause)
 
-    def news(self) -> list[News]:
+    def news(self) -> list[LimitUpdate]:
         """All that a worker should know which begins, or begins again."""
-        return [News(name, pace.left, pace.answered) for name, pace in self._paces.items()]
+        return [LimitUpdate(name, pace.left, pace.answered) for name, pace in self._paces.items()]
 
 
 def settle(account: Account, settled: Settled) -> None:

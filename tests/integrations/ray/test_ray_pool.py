@@ -11,7 +11,7 @@ import pytest
 
 from passhat.errors import EngineUnavailable
 from passhat.integrations.ray import ray_pool as ray_crew
-from passhat.integrations.ray.ray_pool import RayCrew, line_of
+from passhat.integrations.ray.ray_pool import RayPool, line_of
 
 
 def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
@@ -31,9 +31,9 @@ def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
         return None, SimpleNamespace(close=lambda: None)
 
     monkeypatch.setattr(asyncio, "open_connection", knocked)
-    crew = RayCrew(None, [], SimpleNamespace(), SimpleNamespace(), "127.0.0.1:1")  # type: ignore[arg-type]
+    pool = RayPool(None, [], SimpleNamespace(), SimpleNamespace(), "127.0.0.1:1")  # type: ignore[arg-type]
     with pytest.raises(EngineUnavailable, match="takes no connection any more"):
-        asyncio.run(asyncio.wait_for(crew._watch_head(), 60))
+        asyncio.run(asyncio.wait_for(pool._watch_head(), 60))
     assert len(knocks) >= 6
 
 
