@@ -35,7 +35,7 @@ def test_a_store_that_is_fit(postgres_address: str) -> None:
     assert found[2].found == "passhat may write"
     assert found[3].found == "news are heard at once (LISTEN)"
     with psycopg.connect(postgres_address) as other:
-        assert other.execute("SELECT count(*) FROM owners").fetchone() == (0,)
+        assert other.execute("SELECT count(*) FROM runs").fetchone() == (0,)
 
 
 def test_somebody_who_may_only_read(postgres_address: str) -> None:
@@ -49,7 +49,7 @@ def test_somebody_who_may_only_read(postgres_address: str) -> None:
         open_store(postgres_address).close()
         owner.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA public TO "{user}"')
         ((found, advice),) = bad(guest)
-        assert "may not write to runs, tasks, owners" in found
+        assert "may not write to runs, tasks, leases" in found
         owner.execute(advice.partition(": ")[2])
         assert bad(guest) == []
         open_store(guest).close()

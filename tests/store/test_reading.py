@@ -180,7 +180,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="there is no store"):
         open_reading(str(tmp_path / "none.db"))
     (tmp_path / "text").write_text("no database, but long enough to be read as a header" * 9)
-    with pytest.raises(ReadError, match="cannot be read") as caught:
+    with pytest.raises(ReadError, match="file is not a database") as caught:
         open_reading(str(tmp_path / "text"))
     if (mine := Path("/proc/self/fd")).is_dir():  # closed, although the error still knows of it
         assert caught.traceback

@@ -14,6 +14,7 @@ from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.store.sqlite import SqliteStore
 from passhat.suites.base import Judgement, Task
 
 TASKS = [Task(f"t{i}", "?", {"kind": "odd" if i % 2 else "even"}) for i in range(4)]
@@ -222,7 +223,9 @@ def test_many_may_open_a_new_store_at_once(store_place: str) -> None:
 def test_a_lock_is_waited_for_however_precisely_it_is_named(store: Store, name: str) -> None:
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
-    assert isinstance(store._trouble(error), StoreUnavailable) == (name != "CORRUPT")
+    assert isinstance(store, SqliteStore)
+    told = store._db.translated(error)
+    assert isinstance(told, StoreUnavailable) == (name != "CORRUPT")
 
 
 def test_a_store_says_whether_it_is_sound_and_how_large_it_is(store: Store) -> None:

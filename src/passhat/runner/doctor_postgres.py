@@ -20,12 +20,12 @@ __all__ = ["examine_postgres"]
 
 _WHAT = "store"
 _OLDEST, _OLDEST_NUMBER = "13", 130_000
-_TABLES = ("runs", "tasks", "owners", *PER_ATTEMPT)
+_TABLES = ("runs", "tasks", "leases", *PER_ATTEMPT)
 _RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 _HEAR_SECONDS = 5.0
 _ADVICE = (
-    (r"password", "Put the password into ~/.pgpass or PGPASSWORD, or mend the name of the user."),
-    (r"role .* does not exist", "Mend the name of the user, or make it: createuser NAME"),
+    (r"password", "Put the password into ~/.pgpass or PGPASSWORD, or fix the name of the user."),
+    (r"role .* does not exist", "Fix the name of the user, or make it: createuser NAME"),
     (r"database .* does not exist", "Make it: createdb NAME"),
     (r"pg_hba", "Have the server's pg_hba.conf let this machine and user in."),
     (r"too many", "Close other programs that use the server, or raise its max_connections."),
@@ -106,7 +106,9 @@ def _writing(connection: PostgresConnection) -> Finding:
     rights = " AND ".join(f"has_table_privilege(name, '{right}')" for right in _RIGHTS)
     user, read_only, lacking = connection.execute(
         "SELECT current_user, current_setting('transaction_read_only')::boolean, "
-        f"(SELECT string_agg(name, ', ') FROM unnest(?::text[]) AS name WHERE NOT ({rights}))",
+        # A store of an older version has no leases yet; CASE keeps the order of evaluation.
+        "(SELECT string_agg(name, ', ') FROM unnest(?::text[]) AS name "
+        f"WHERE CASE WHEN to_regclass(name) IS NULL THEN false ELSE NOT ({rights}) END)",
         (list(_TABLES),),
     ).fetchone() or ("", True, None)
     if read_only:
@@ -118,7 +120,9 @@ def _writing(connection: PostgresConnection) -> Finding:
         return Finding(_WHAT, Level.PROBLEM, found, f"As the owner of the tables: {grant}")
     connection.execute("BEGIN")
     connection.execute(
-        "INSERT INTO owners (owner, seen) VALUES (?, 0)", (f"doctor/{secrets.token_hex(6)}",)
+        "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
+        "VALUES (?, '', '', '', '{}', 0, '')",
+        (f"doctor/{secrets.token_hex(6)}",),
     )
     connection.execute("ROLLBACK")
     return Finding(_WHAT, Level.OK, f"{user} may write")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
-from passhat.errors import StoreUnavailable
+from passhat.errors import ReadError, StoreUnavailable
 from passhat.store import AttemptRecord
 
-__all__ = ["Claims", "Outbox", "StoreRetry", "Wanted"]
+__all__ = ["Claims", "Outbox", "StoreRetry", "StoreThread", "Wanted"]
 
 T = TypeVar("T")
 Wanted = tuple[str, int]
@@ -25,36 +28,117 @@ _QUICK_SECONDS = 0.1
 """A block of claims that is used up sooner than this was too small."""
 _LARGEST_BLOCK = 500
 _PAUSE_SECONDS = 0.5
+_ANNOUNCE_SECONDS = 4.0
+"""A store that has not answered for so long is announced."""
+_CALL_SECONDS = 30.0
+"""A call that has not come back after so long is cut off and made again."""
+_LOOK_SECONDS = 0.5
+
+
+class StoreThread:
+    """Runs calls of one store one after the other, in a thread of their own.
+
+    The event loop goes on meanwhile: agents are served, and Ctrl-C is heard, while a database is
+    locked or silent. A daemon thread, because a call that never returns must not keep the process.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep, daemon=True, name="store")
+            self._thread.start()
+        result: Future[T] = Future()
+        self._calls.put((work, result))
+        return result
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self.submit(work))
+
+    def close(self) -> None:
+        self._calls.put(None)
+
+    def _keep(self) -> None:
+        while (call := self._calls.get()) is not None:
+            work, result = call
+            if not result.set_running_or_notify_cancel():
+                continue
+            try:
+                result.set_result(work())
+            except BaseException as error:
+                result.set_exception(error)
 
 
 class StoreRetry:
-    """Waits for a store that is locked, full or away, rather than lose what was made.
+    """Retries store calls while the database is locked, full, silent or unreachable.
 
     Parameters
     ----------
     seconds : float
-        After so long it is given up.
+        Give up after so long.
     tell : callable
-        Hears the reason, once for every time of trouble.
+        Called with the reason, once per outage.
+    thread : StoreThread
+        Where calls are made.
+    interrupt : callable
+        Makes a call that does not come back fail.
     """
 
-    def __init__(self, seconds: float, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        tell: Callable[[str], None],
+        thread: StoreThread,
+        interrupt: Callable[[], object] = lambda: None,
+    ) -> None:
         self._seconds = seconds
         self._tell = tell
+        self._thread = thread
+        self._interrupt = interrupt
 
     async def __call__(self, work: Callable[[], T]) -> T:
         time = asyncio.get_running_loop().time
-        end = None
+        began = time()
+        announced = False
+
+        def announce(reason: str) -> None:
+            nonlocal announced
+            if not announced:
+                self._tell(f"{reason} Trying again for {self._seconds:g} s.")
+            announced = True
+
         while True:
             try:
-                return work()
+                return await self._called(work, announce)
             except StoreUnavailable as error:
-                if end is None:
-                    end = time() + self._seconds
-                    self._tell(f"{error.message} Trying again for {self._seconds:g} s.")
-                if time() >= end:
+                announce(error.message)
+                if time() - began >= self._seconds:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _called(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
+        call = asyncio.wrap_future(self._thread.submit(work))
+        done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
+        if not done:
+            announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
+            done, _ = await asyncio.wait({call}, timeout=_CALL_SECONDS - _ANNOUNCE_SECONDS)
+        if not done:
+            self._interrupt()
+            done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
+        if not done:
+            # The thread is stuck in the operating system (a network disk, say).
+            raise ReadError(
+                f"does not answer; a call has not returned for {_CALL_SECONDS:g} s.",
+                source="the store",
+                hint="Finished attempts are kept; run the same command again when it does.",
+            )
+        return call.result()
+
+
+Refill = Callable[[], Awaitable[Iterator[Wanted] | None]]
+"""Called when there is nothing more to claim; returns further attempts, if there are any."""
 
 
 class Claims:
@@ -63,7 +147,7 @@ class Claims:
     Parameters
     ----------
     claim : callable
-        Marks attempts as being made, and returns those that nobody else has.
+        Marks attempts as being made, and returns those that no other runner has.
     todo : iterator
         Attempts in the order in which they are to be made.
     jobs : int
@@ -71,7 +155,9 @@ class Claims:
     wanted : callable
         Whether anything new is still to be started.
     retry : StoreRetry
-        For a store that is not to be had for the moment.
+        Makes the calls.
+    refill : callable, optional
+        Attempts that other runners left behind meanwhile.
     """
 
     def __init__(
@@ -81,12 +167,14 @@ class Claims:
         jobs: int,
         wanted: Callable[[], bool],
         retry: StoreRetry,
+        refill: Refill | None = None,
     ) -> None:
         self._claim = claim
         self._todo = todo
         self._jobs = self._size = jobs
         self.more_wanted = wanted
-        self._patience = retry
+        self._retry = retry
+        self._refill = refill
         self._claiming = asyncio.Lock()
         self._claimed: list[Wanted] = []
         self._time = asyncio.get_running_loop().time
@@ -98,11 +186,22 @@ class Claims:
             async with self._claiming:
                 while not self._claimed and self.more_wanted():
                     block = self._block()
-                    if not block:
+                    if block:
+                        claimed = await self._retry(partial(self._claim, block))
+                        self._claimed = claimed[::-1]
+                        continue
+                    more = None if self._refill is None else await self._refill()
+                    if more is None:
                         return None
-                    got = await self._patience(partial(self._claim, block))
-                    self._claimed = got[::-1]
+                    self._todo = more
         return self._claimed.pop() if self._claimed and self.more_wanted() else None
+
+    async def check(self) -> None:
+        """Drop claims that another runner took over; called when a result was refused."""
+        async with self._claiming:
+            pending, self._claimed = self._claimed, []
+            if pending:
+                self._claimed = await self._retry(partial(self._claim, pending))
 
     def _block(self) -> list[Wanted]:
         now = self._time()

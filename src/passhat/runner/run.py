@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
+from passhat._display import counted
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, awaited, seed_of, settled
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
-from passhat.runner.queues import Claims, Outbox, StoreRetry
+from passhat.runner.queues import Claims, Outbox, StoreRetry, StoreThread
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
@@ -27,20 +29,21 @@ from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import Verdict
 from passhat.stats.sequential import consumption_order
-from passhat.store import AttemptRecord, RunRecord, Store
+from passhat.store import AttemptRecord, AttemptSet, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
 
 __all__ = ["AttemptLimits", "Harness", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
 
-_PATIENCE_SECONDS = 120.0
-"""How long a store that is locked, full or away is waited for."""
-_RELEASE_SECONDS = 30.0
-_LOCKED_SECONDS = 0.05
-"""How long one look at a locked store may hold up everything else."""
+_RETRY_SECONDS = 120.0
+"""How long store calls are retried while the database is locked, full or unreachable."""
+_RELEASE_SECONDS = 10.0
+_LOCKED_SECONDS = 1.0
+"""A SQLite file that is locked for longer is announced."""
+_LOOK_SECONDS = 0.5
 
 
 def silent(_text: str) -> None:
-    """For whoever need not be told anything."""
+    """No-op callback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +93,12 @@ class RunPlan:
             random.Random(f"{self.seed}/{number}").shuffle(round_)
             yield from ((task, number) for task in round_)
 
+    def left(self, made: AttemptSet) -> Iterator[tuple[str, int]]:
+        """The planned attempts that are not in a set, in the order in which to make them."""
+        return (attempt for attempt in self.wanted() if attempt not in made)
+
     def attempter(self) -> Attempter:
-        """Who makes the attempts."""
+        """The object that makes the attempts."""
         tasks = [task.id for task in self.record.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
         return Attempter(
@@ -117,6 +124,8 @@ class Progress:
     cost: float = 0.0
     costed: int = 0
     leaks: int = 0
+    dropped: int = 0
+    """Results that were not stored, because another runner had taken the attempts over."""
     settled: Look | None = None
     """What was found when the run's own rules were looked at last, if it has any."""
 
@@ -198,60 +207,167 @@ async def run_attempts(
 
 
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
-    rule = StopRule(plan.stop_when, [task.id for task in plan.tasks], plan.attempts, plan.seed)
-    made = store.made(plan.record.id)
-    todo = (one for one in plan.wanted() if one not in made)
-    progress = Progress(total=made.left([task.id for task in plan.tasks], plan.attempts))
-    if progress.total:
-        await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
-    store.wait_at_most(_LOCKED_SECONDS)
-    retry = StoreRetry(_PATIENCE_SECONDS, plan.tell)
-    await retry(partial(store.begin, plan.record, plan.attempts))
-    if plan.stop_when:
-        for verdict in store.verdicts(plan.record.id):
-            rule.take(*verdict)
-        if rule.ask():
-            stop.enough()
-    watched = Watched(plan.budget, store, plan.record.id)
-    outbox = Outbox()
-    claims = Claims(
-        partial(store.claim, plan.record.id),
-        todo,
-        plan.jobs,
-        lambda: not stop.asked,
-        retry,
-    )
+    thread = StoreThread()
+    try:
+        return await _Execution(plan, store, stop, seen, thread).run(work)
+    finally:
+        thread.close()
 
-    async def note(records: list[AttemptRecord]) -> None:
-        await retry(partial(store.finish, plan.record.id, records))
-        watched.wrote(records)
+
+class _Execution:
+    """One call of :func:`run_attempts`: workers on one side, one writer on the other."""
+
+    def __init__(
+        self, plan: RunPlan, store: Store, stop: Stop, seen: Seen, thread: StoreThread
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._stop = stop
+        self._seen = seen
+        self._thread = thread
+        self._run = plan.record.id
+        self._tasks = [task.id for task in plan.tasks]
+        self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, plan.seed)
+        self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
+        self._watched = Watched(plan.budget, store, self._run, thread)
+        self._outbox = Outbox()
+        self._progress = Progress(total=0)
+
+    async def run(self, work: Work) -> Progress:
+        """Make what is left, with ``work``."""
+        plan, stop = self._plan, self._stop
+        claims = self._claims = await self._begin()
+        workers = asyncio.ensure_future(work(plan, claims, self._outbox))
+        writer = asyncio.create_task(self._write())
+        watching = asyncio.create_task(self._watched.keep())
+        stop.when_impatient(workers.cancel)
+        try:
+            await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
+            if writer.done():
+                workers.cancel()  # a store that cannot be written makes further attempts pointless
+                await asyncio.wait({workers})
+            self._outbox.close()
+            await writer
+            if not workers.cancelled():
+                _raise_plainly(workers, plan.redact)
+        finally:
+            watching.cancel()
+            await self._release()
+        self._progress.settled = self._rule.look
+        return self._progress
+
+    async def _begin(self) -> Claims:
+        """Look what is there, ask the agent whether it can be reached, and write the run down."""
+        plan, store = self._plan, self._store
+        made = await self._thread(partial(store.made, self._run))
+        self._progress.total = made.left(self._tasks, plan.attempts)
+        if self._progress.total:
+            await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
+        store.wait_at_most(_LOCKED_SECONDS)
+        await self._retry(partial(store.begin, plan.record, plan.attempts))
+        if plan.stop_when:
+            for verdict in await self._thread(lambda: list(store.verdicts(self._run))):
+                self._rule.take(*verdict)
+            if self._rule.ask():
+                self._stop.enough()
+        return Claims(
+            partial(store.claim, self._run),
+            plan.left(made),
+            plan.jobs,
+            lambda: not self._stop.asked,
+            self._retry,
+            _Abandoned(plan, store, self._stop, self._retry, self._progress).attempts,
+        )
+
+    async def _write(self) -> None:
+        """Write finished attempts in groups; each is durable within hundredths of a second."""
+        while records := await self._outbox.take():
+            await self._note(records)
+
+    async def _note(self, records: list[AttemptRecord]) -> None:
+        progress = self._progress
+        async with self._watched.writing:
+            refused = await self._retry(partial(self._store.finish, self._run, records))
+            dropped = {(record.task, record.number) for record in refused}
+            records = [one for one in records if (one.task, one.number) not in dropped]
+            self._watched.wrote(records)
         for record in records:
             progress.count(record)
-            seen(record, progress)
-            rule.take(record.task, record.number, record.judgement.verdict)
-        if rule.ask():
-            stop.enough()
+            self._seen(record, progress)
+            self._rule.take(record.task, record.number, record.judgement.verdict)
+        if self._rule.ask():
+            self._stop.enough()
+        if dropped:
+            progress.dropped += len(dropped)
+            progress.total -= len(dropped)
+            self._plan.tell(
+                f"{counted(len(dropped), 'result')} dropped: this runner gave no sign of life for "
+                "longer than its lease, and another runner took the attempts over."
+            )
+            await self._claims.check()
 
-    workers = asyncio.ensure_future(work(plan, claims, outbox))
-    writer = asyncio.create_task(_write(outbox, note))
-    watching = asyncio.create_task(watched.keep())
-    stop.when_impatient(workers.cancel)
-    try:
-        await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
-        if writer.done():
-            workers.cancel()  # a store that cannot be written makes further attempts pointless
-            await asyncio.wait({workers})
-        outbox.close()
-        await writer
-        if not workers.cancelled():
-            _raise_plainly(workers, plan.redact)
-    finally:
-        watching.cancel()
-        # Claims without a result, after a second Ctrl-C: free for the next runner.
-        store.wait_at_most(_RELEASE_SECONDS)
-        store.release(plan.record.id)
-    progress.settled = rule.look
-    return progress
+    async def _release(self) -> None:
+        """Free claims without a result, after a second Ctrl-C.
+
+        A store that does not answer is not waited for: the lease expires by itself.
+        """
+        releasing = asyncio.wrap_future(
+            self._thread.submit(partial(self._store.release, self._run))
+        )
+        done, _ = await asyncio.wait({releasing}, timeout=_RELEASE_SECONDS)
+        if not done:
+            self._store.interrupt()
+            return
+        with suppress(PasshatError):
+            releasing.result()
+
+
+class _Abandoned:
+    """Attempts that other runners claimed and did not finish.
+
+    A runner that was killed cannot give its claims back. Its lease ends after some seconds, and
+    then its attempts are made here. A runner whose lease is renewed lives, and is left alone.
+    """
+
+    def __init__(
+        self, plan: RunPlan, store: Store, stop: Stop, retry: StoreRetry, progress: Progress
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._stop = stop
+        self._retry = retry
+        self._progress = progress
+        self._told = False
+
+    async def attempts(self) -> Iterator[tuple[str, int]] | None:
+        """Further attempts to make, as soon as there are any; ``None`` when there are none."""
+        plan, run = self._plan, self._plan.record.id
+        beats: dict[str, int | None] = {}
+        while not self._stop.asked:
+            held = await self._retry(partial(self._store.held, run))
+            if any(one.expired for one in held):
+                await self._retry(partial(self._store.release_expired, run))
+            made = await self._retry(partial(self._store.made, run))
+            left = made.left([task.id for task in plan.tasks], plan.attempts)
+            if left:
+                self._progress.total += left
+                return plan.left(made)
+            waiting = [
+                one
+                for one in held
+                if not one.expired and beats.setdefault(one.token, one.beats) == one.beats
+            ]
+            if not waiting:
+                return None
+            if not self._told and not self._progress.done < self._progress.total:
+                self._told = True
+                claimed = counted(sum(one.claims for one in waiting), "attempt")
+                plan.tell(
+                    f"{claimed} claimed by another runner; waiting up to "
+                    f"{max(one.left for one in waiting):.0f} s to see whether it still runs"
+                )
+            await asyncio.sleep(min(_LOOK_SECONDS, max(one.left for one in waiting) + 0.01))
+        return None
 
 
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
@@ -301,9 +417,3 @@ def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
         if isinstance(first, RunStopped):  # it quotes what a server said
             first = RunStopped(redact(first.message), hint=first.hint)
         raise first from None
-
-
-async def _write(outbox: Outbox, note: Callable[[list[AttemptRecord]], Awaitable[None]]) -> None:
-    """Write finished attempts in groups; each is durable within a few hundredths of a second."""
-    while records := await outbox.take():
-        await note(records)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
@@ -15,6 +16,7 @@ from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.runner.attempt import AttemptLimits
 from passhat.runner.budget import Budget, Sum, Used
+from passhat.runner.queues import StoreThread
 from passhat.store import AttemptRecord, Store
 
 __all__ = ["Spending", "Watched", "budget_for", "prepare"]
@@ -114,12 +116,16 @@ class Watched:
     look, can go beyond the cap.
     """
 
-    def __init__(self, budget: Budget | None, store: Store, run: str) -> None:
+    def __init__(self, budget: Budget | None, store: Store, run: str, thread: StoreThread) -> None:
         self._budget = budget
+        self._thread = thread
         self._store = store
         self._run = run
         self._priced = budget is not None and budget.cap.cost < math.inf
         self._ours = Used()
+        self.writing = asyncio.Lock()
+        """Held while attempts are written and :meth:`wrote` is called: a look in between would
+        take ours for another runner's."""
 
     def wrote(self, records: Sequence[AttemptRecord]) -> None:
         """These attempts in the store are ours."""
@@ -127,18 +133,20 @@ class Watched:
             self._ours = _with(self._ours, one.tokens, one.cost, self._priced)
 
     async def keep(self) -> None:
-        """Look for ever; whoever starts this cancels it. A look that takes long is made rarely."""
+        """Look until canceled. A look that takes long is made rarely."""
         while self._budget is not None:
             before = time.monotonic()
             with suppress(StoreUnavailable):
-                self._look(self._budget)
+                await self._look(self._budget)
             spent = time.monotonic() - before
             await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * spent))
 
-    def _look(self, budget: Budget) -> None:
+    async def _look(self, budget: Budget) -> None:
         """Learn what the store has that is not ours."""
-        found = _used_in(self._store, self._run, priced=self._priced)
-        budget.learn(found.without(self._ours))
+        used = partial(_used_in, self._store, self._run, priced=self._priced)
+        async with self.writing:
+            total = await self._thread(used)
+            budget.learn(total.without(self._ours))
 
 
 def _used(store: Store, run: str, spending: Spending) -> Used:

@@ -1,7 +1,7 @@
 """Where attempts live: one SQLite file, or a PostgreSQL database that a team shares."""
 
-from passhat.store.addresses import is_address, without_password
 from passhat.store.base import Store
+from passhat.store.database import is_address, without_password
 from passhat.store.opening import open_reading, open_store
 from passhat.store.rows import (
     AttemptRecord,

@@ -1,6 +1,6 @@
-"""What every store does, over whatever database it is: runs, claims, finished attempts.
+"""What both stores do: runs, claims, finished attempts.
 
-A query that both databases understand stands here, once. What they do differently is in
+A query that both databases understand is written here, once. What they do differently is in
 :mod:`passhat.store.sqlite` and :mod:`passhat.store.postgres`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
@@ -19,8 +19,8 @@ from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureSum, Taken, Verdict
 from passhat.store import counting, judgements
 from passhat.store.database import Database
+from passhat.store.leases import Heartbeat, HeldClaims, new_token
 from passhat.store.listing import stored_runs
-from passhat.store.packing import packed, unpacked
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
@@ -28,7 +28,9 @@ from passhat.store.rows import (
     RunRecord,
     StoredJudgement,
     StoredRun,
+    packed,
     protocol_from,
+    unpacked,
 )
 
 __all__ = ["FINISHED_COLUMNS", "Store"]
@@ -39,6 +41,8 @@ FINISHED_COLUMNS = (
 )
 """What is known of an attempt once it is over, in the order in which it is written."""
 _LONGEST_WORD = 200
+
+Row = tuple[Any, ...]
 
 
 class Store(ABC):
@@ -52,11 +56,13 @@ class Store(ABC):
 
     path: str
     _db: Database
-    _owner: str
+    _heart: Heartbeat
     _BEGIN: ClassVar[str] = "BEGIN"
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
+        # Two stores of one process are two runners.
+        self._token = new_token()
 
     def __enter__(self) -> Self:
         return self
@@ -65,17 +71,29 @@ class Store(ABC):
         self.close()
 
     def close(self) -> None:
+        self._heart.stop()
         self._db.close()
 
     # -- what databases do differently ---------------------------------------------------------
 
     @abstractmethod
     def wait_at_most(self, seconds: float) -> None:
-        """How long a lock of somebody else is waited for; meanwhile nothing else can go on."""
+        """Set how long a statement may wait for a lock of another process."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Make a statement that another thread waits for fail, as if the connection broke."""
 
     @abstractmethod
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Mark attempts as being made; returns those that nobody else has claimed."""
+        """Mark attempts as being made; return those that no other runner has.
+
+        Renews the lease in the same transaction, so that no claim is ever without one.
+        """
+
+    @abstractmethod
+    def held(self, run: str) -> list[HeldClaims]:
+        """Open claims of other runners."""
 
     @abstractmethod
     def changes(self, seconds: float) -> bool:
@@ -97,26 +115,18 @@ class Store(ABC):
         """Bytes that the store takes."""
 
     @abstractmethod
-    def _gone_owners(self, run: int) -> list[str]:
-        """Owners of open claims who will never finish them; this one is among them."""
-
-    @abstractmethod
     def _stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Rows some at a time, however many there are."""
 
     @abstractmethod
-    def _trouble(self, error: BaseException) -> PasshatError | None:
-        """What a user is told of an error of the database; ``None`` for any other error."""
+    def _write(self, rows: Sequence[Row]) -> set[tuple[int, int]]:
+        """Write results with their transcripts where the claim is still ours.
 
-    @abstractmethod
-    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows of ``FINISHED_COLUMNS`` with run, task and number; the first result stays."""
-
-    @abstractmethod
-    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows of run, task, number and body; a later one takes the place of an earlier one."""
+        Rows of ``FINISHED_COLUMNS``, run, task, number, body. Returns (task, number) of the rows
+        whose claim is not ours any more; of these nothing was written.
+        """
 
     @abstractmethod
     def _tell(self, run: str) -> None:
@@ -147,56 +157,79 @@ class Store(ABC):
             )
             self._tell(run.id)
 
-    def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> None:
-        """Write down what came of claimed attempts, all of them in one transaction."""
+    def finish(self, run: str, attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
+        """Write the results of claimed attempts, all of them in one transaction.
+
+        Returns the attempts that were dropped: their claims were taken over, because this runner
+        was not seen for longer than its lease. Nothing of them is written. A result that is
+        already there from an earlier call (its answer was lost with the connection) is kept.
+        """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         key, tasks = self._key(run), self._tasks(run)
         records = list(attempts)
+        rows = [
+            (
+                *(int(record.judgement.verdict), *_word_and_detail(record)),
+                *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
+                *(record.retries, record.answer_hash, now, record.leak or None),
+                *(key, tasks[record.task], record.number),
+                packed(record.transcript) if record.transcript else None,
+            )
+            for record in records
+        ]
         with self._transaction():
-            self._write_results(
-                (
-                    *(int(one.judgement.verdict), *_word_and_detail(one)),
-                    *(one.seed, one.seconds, one.steps, one.tokens, one.cost),
-                    *(one.retries, one.answer_hash, now, one.leak or None),
-                    *(key, tasks[one.task], one.number),
-                )
-                for one in records
-            )
-            self._write_transcripts(
-                (key, tasks[one.task], one.number, packed(one.transcript))
-                for one in records
-                if one.transcript
-            )
+            dropped = self._write(rows)
             self._tell(run)
+        return [record for record in records if (tasks[record.task], record.number) in dropped]
 
-    def release(self, run: str, *, missing: bool = False) -> int:
-        """Forget claims of runners that are gone (and of this one); returns how many.
+    def release_expired(self, run: str) -> int:
+        """Free claims of other runners whose lease has expired; return how many."""
+        return self.release(run, ours=False)
 
-        With ``missing`` attempts that ended without a verdict are forgotten, too, so that they
-        are made again.
+    def release(self, run: str, *, missing: bool = False, ours: bool = True) -> int:
+        """Free claims whose lease has expired, and those of this store; return how many.
+
+        With ``missing`` attempts that ended without a verdict are deleted, too, so that they are
+        made again.
         """
         key = self._found_key(run)
         if key is None:
             return 0
-        gone = self._gone_owners(key)
+        gone = [(held.token, held.beats) for held in self.held(run) if held.expired]
+        count = 0
         with self._transaction():
-            count = sum(
-                self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND finished IS NULL AND owner = ?",
-                    (key, owner),
-                ).rowcount
-                for owner in gone
-            )
-            if missing:
-                # What a later judgement settled is not missing any more.
+            for token, beats in [(self._token, None)] * ours + gone:
+                # Renewed since we looked: its runner lives, and keeps its claims.
+                if (
+                    beats is not None
+                    and not self._db.execute(
+                        "DELETE FROM leases WHERE token = ? AND beats = ?", (token, beats)
+                    ).rowcount
+                ):
+                    continue
                 count += self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict = ? AND (task, number) IN "
-                    "(SELECT task, number FROM judged WHERE run = ? AND verdict = ?)",
-                    (key, int(Verdict.MISSING), key, int(Verdict.MISSING)),
+                    "DELETE FROM attempts WHERE run = ? AND finished IS NULL "
+                    "AND coalesce(owner, '') = ?",
+                    (key, token),
                 ).rowcount
+            if missing:
+                count += self._delete_missing(key)
             if count:
                 self._tell(run)
         return count
+
+    def _delete_missing(self, run: int) -> int:
+        # What a later judgement settled is not missing any more.
+        missing = int(Verdict.MISSING)
+        chosen = (
+            "run = ? AND (task, number) IN (SELECT a.task, a.number FROM attempts a "
+            "JOIN judged j ON j.run = a.run AND j.task = a.task AND j.number = a.number "
+            "WHERE a.run = ? AND a.verdict = ? AND j.verdict = ?)"
+        )
+        # With its transcript: the next attempt may end without one, and must not show this.
+        values = (run, run, missing, missing)
+        self._db.execute(f"DELETE FROM transcripts WHERE {chosen}", values)
+        return self._db.execute(f"DELETE FROM attempts WHERE {chosen}", values).rowcount
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
         """Write down a later word on a finished attempt; earlier ones stay."""
@@ -219,10 +252,13 @@ class Store(ABC):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def made(self, run: str) -> AttemptSet:
-        """The attempts that are finished or being made; none for a run that is not there."""
+    def made(self, run: str, *, finished: bool = False) -> AttemptSet:
+        """The attempts that are finished or being made; none for a run that is not there.
+
+        With ``finished`` only those with a verdict, passed or failed.
+        """
         key = self._found_key(run)
-        return AttemptSet() if key is None else counting.made(self._db, key)
+        return AttemptSet() if key is None else counting.made(self._db, key, finished=finished)
 
     def counts(self, run: str) -> counting.Counts:
         """n, c and missing of every task, counted by the database: no attempt is loaded."""
@@ -368,13 +404,11 @@ class Store(ABC):
             self._db.execute(self._BEGIN)
             yield
             self._db.execute("COMMIT")
-        except BaseException as error:
+        except BaseException:
             if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            told = self._trouble(error)
-            if told is None:
-                raise
-            raise told from None
+                with suppress(PasshatError):  # the first error says what happened
+                    self._db.execute("ROLLBACK")
+            raise
 
 
 def _word_and_detail(attempt: AttemptRecord) -> tuple[str, str]:

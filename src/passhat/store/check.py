@@ -72,13 +72,8 @@ def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Hea
         tell(name.replace("_", " "))
         counts[name] = int(store._db.execute(sql).fetchone()[0])
     abandoned = 0
-    for (run,) in store._db.execute("SELECT key FROM runs").fetchall():
-        for owner in set(store._gone_owners(run)) - {store._owner}:
-            (count,) = store._db.execute(
-                "SELECT count(*) FROM attempts WHERE run = ? AND finished IS NULL AND owner = ?",
-                (run, owner),
-            ).fetchone()
-            abandoned += int(count)
+    for (run,) in store._db.execute("SELECT id FROM runs").fetchall():
+        abandoned += sum(held.claims for held in store.held(run) if held.expired)
     return Health(VERSION, True, store.size(), abandoned_claims=abandoned, **counts)
 
 

@@ -234,16 +234,20 @@ def alike(database: Database, run: int) -> tuple[int, int]:
     return int(several), int(same)
 
 
-def made(database: Database, run: int) -> AttemptSet:
-    """The attempts that are there; without looking at each where they stand without a gap, which
-    is nearly always so.
+def made(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
+    """The attempts that are there, or those with a verdict.
+
+    Where a task's attempts have no gap, which is nearly always so, they are not looked at one by
+    one.
     """
     found: dict[str, int] = {}
+    source = "judged" if finished else "attempts"
+    where = " AND verdict >= 0" if finished else ""
     gaps: list[tuple[str, int]] = []
     for task, key, count, low, high in database.execute(
         "SELECT t.task, t.key, a.count, a.low, a.high FROM tasks t JOIN ("
         "SELECT task, count(*) AS count, min(number) AS low, max(number) AS high "
-        "FROM attempts WHERE run = ? GROUP BY task) a ON a.task = t.key WHERE t.run = ?",
+        f"FROM {source} WHERE run = ?{where} GROUP BY task) a ON a.task = t.key WHERE t.run = ?",
         (run, run),
     ):
         if high - low + 1 == count:
@@ -253,12 +257,13 @@ def made(database: Database, run: int) -> AttemptSet:
     if len(gaps) <= _FEW:
         for task, key in gaps:
             rows = database.execute(
-                "SELECT number FROM attempts WHERE run = ? AND task = ?", (run, key)
+                f"SELECT number FROM {source} WHERE run = ? AND task = ?{where}", (run, key)
             )
             found[task] = sum(1 << number for (number,) in rows)
         return AttemptSet.of_bits(found)
     rows = database.execute(
-        "SELECT t.task, a.number FROM attempts a JOIN tasks t ON t.key = a.task WHERE a.run = ?",
+        f"SELECT t.task, a.number FROM {source} a JOIN tasks t ON t.key = a.task "
+        f"WHERE a.run = ?{where.replace('verdict', 'a.verdict')}",
         (run,),
     )
     return AttemptSet(rows)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from passhat.errors import InvalidValue
-from passhat.store.addresses import is_address
 from passhat.store.base import Store
+from passhat.store.database import is_address
+from passhat.store.leases import LEASE_SECONDS
 from passhat.store.queries import Reading
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
 from passhat.store.sqlite_reading import SqliteReading
@@ -13,7 +16,11 @@ __all__ = ["open_reading", "open_store"]
 
 
 def open_store(
-    place: str = DEFAULT_PATH, *, must_exist: bool = False, read_only: bool = False
+    place: str = DEFAULT_PATH,
+    *,
+    must_exist: bool = False,
+    read_only: bool = False,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> Store:
     """The store at a path or an address.
 
@@ -24,14 +31,21 @@ def open_store(
     must_exist : bool
         Refuse a store that is not there, rather than make it.
     read_only : bool
-        Have the database refuse whatever would write, once the tables are up to date.
+        Refuse every write; an older store is read as it is.
+    lease_seconds : float
+        How long claims of this store are kept when it gives no sign of life.
     """
+    options: dict[str, Any] = {
+        "must_exist": must_exist,
+        "read_only": read_only,
+        "lease_seconds": lease_seconds,
+    }
     if not is_address(place):
         _refuse_other_addresses(place)
-        return SqliteStore(place, must_exist=must_exist, read_only=read_only)
+        return SqliteStore(place, **options)
     from passhat.store.postgres import PostgresStore
 
-    return PostgresStore(place, must_exist=must_exist, read_only=read_only)
+    return PostgresStore(place, **options)
 
 
 def open_reading(place: str = DEFAULT_PATH) -> Reading:

@@ -2,47 +2,69 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from passhat.errors import PasshatError
-from passhat.store.base import FINISHED_COLUMNS, Store
-from passhat.store.heartbeats import GONE_SECONDS, Heartbeat, silent_owners
+from passhat.store.base import FINISHED_COLUMNS, Row, Store
+from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims
 from passhat.store.listening import CHANNEL, Listening
-from passhat.store.owners import is_gone, this_owner
 from passhat.store.postgres_connection import PostgresConnection
 from passhat.store.schema import migrate_postgres
 
 __all__ = ["PostgresStore"]
 
+_NOW = "extract(epoch FROM clock_timestamp())"
+"""The server's clock: those of the machines need not agree."""
+_RENEW = (
+    f"INSERT INTO leases (token, clock, seen, seconds, beats) VALUES (?, '', {_NOW}, ?, 0) "
+    "ON CONFLICT (token) DO UPDATE SET seen = excluded.seen, beats = leases.beats + 1"
+)
+# The lease is renewed, and its row locked, by the statement that claims: no claim is without one.
 _CLAIM = (
+    f"WITH lease AS ({_RENEW} RETURNING token) "
     "INSERT INTO attempts (run, task, number, owner) "
-    "SELECT ?, u.task, u.number, ? FROM unnest(?::bigint[], ?::integer[]) AS u(task, number) "
+    "SELECT ?, u.task, u.number, lease.token "
+    "FROM lease, unnest(?::bigint[], ?::integer[]) AS u(task, number) "
     # Claimed by us before, when the answer was lost with the connection: still ours.
     "ON CONFLICT (run, task, number) DO UPDATE SET owner = excluded.owner "
     "WHERE attempts.owner = excluded.owner AND attempts.verdict IS NULL "
     "RETURNING task, number"
 )
+# While the server itself was away no lease could be renewed: time before it started does not count.
+_HELD = (
+    "SELECT coalesce(a.owner, ''), count(*), max(l.beats), max(l.seconds - "
+    f"({_NOW} - greatest(l.seen, extract(epoch FROM pg_postmaster_start_time())))) "
+    "FROM attempts a LEFT JOIN leases l ON l.token = a.owner "
+    "WHERE a.run = ? AND a.finished IS NULL AND coalesce(a.owner, '') <> ? "
+    "GROUP BY coalesce(a.owner, '')"
+)
 
 _TYPES = (
     *("smallint", "text", "text", "bigint", *["double precision"] * 4),
-    *("integer", "text", "text", "text", "integer", "bigint", "integer"),
+    *("integer", "text", "text", "text", "integer", "bigint", "integer", "bytea"),
 )
-_COLUMNS = (*FINISHED_COLUMNS, "run", "task", "number")
-# One statement for a whole group. A claim that others took to be abandoned, because we were not
-# seen for long, is no reason to lose what was made: the row is made again.
+_COLUMNS = (*FINISHED_COLUMNS, "run", "task", "number", "body")
+# One statement writes result, cost and transcript, where the claim is still this lease's.
 _FINISH = (
-    f"INSERT INTO attempts ({', '.join(_COLUMNS)}) "
-    f"SELECT * FROM unnest({', '.join(f'?::{kind}[]' for kind in _TYPES)}) "
-    "ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, "
-    + ", ".join(f"{name} = excluded.{name}" for name in FINISHED_COLUMNS)
-    + " WHERE attempts.verdict IS NULL"
+    f"WITH v AS (SELECT * FROM unnest({', '.join(f'?::{kind}[]' for kind in _TYPES)}) "
+    f"AS v({', '.join(_COLUMNS)})), "
+    f"done AS (UPDATE attempts a SET {', '.join(f'{n} = v.{n}' for n in FINISHED_COLUMNS)} FROM v "
+    "WHERE a.run = v.run AND a.task = v.task AND a.number = v.number AND a.owner = ? "
+    "AND a.verdict IS NULL RETURNING a.run, a.task, a.number), "
+    "talk AS (INSERT INTO transcripts (run, task, number, body) "
+    "SELECT v.run, v.task, v.number, v.body FROM v JOIN done USING (run, task, number) "
+    "WHERE v.body IS NOT NULL "
+    "ON CONFLICT (run, task, number) DO UPDATE SET body = excluded.body), "
+    "silent AS (DELETE FROM transcripts t USING v JOIN done USING (run, task, number) "
+    "WHERE v.body IS NULL AND t.run = v.run AND t.task = v.task AND t.number = v.number) "
+    "SELECT task, number FROM done"
 )
-_TALK = (
-    "INSERT INTO transcripts (run, task, number, body) "
-    "SELECT * FROM unnest(?::integer[], ?::bigint[], ?::integer[], ?::bytea[]) "
-    "ON CONFLICT (run, task, number) DO UPDATE SET body = excluded.body"
+_OURS = (
+    "SELECT a.task, a.number FROM attempts a "
+    "JOIN unnest(?::bigint[], ?::integer[]) AS u(task, number) "
+    "ON u.task = a.task AND u.number = a.number "
+    "WHERE a.run = ? AND a.owner = ? AND a.verdict IS NOT NULL"
 )
 
 
@@ -52,10 +74,10 @@ class PostgresStore(Store):
     Parameters
     ----------
     address : str
-        ``postgresql://user@host/database``. The tables are made if they are not there, unless
+        ``postgresql://user@host/database``. The tables are created if they are not there, unless
         ``must_exist``.
-    gone_after : float
-        Seconds after which an owner on another machine that gave no sign is taken to be gone.
+    lease_seconds : float
+        How long claims of this store are kept when it gives no sign of life.
     """
 
     _db: PostgresConnection
@@ -66,41 +88,62 @@ class PostgresStore(Store):
         *,
         must_exist: bool = False,
         read_only: bool = False,
-        gone_after: float = GONE_SECONDS,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         super().__init__()
         self._db = PostgresConnection(address, read_only=read_only)
         self.path = self._db.name
-        self._gone_after = gone_after
-        # Two stores of one process are two owners.
-        self._owner = f"{this_owner()}/{secrets.token_hex(4)}"
-        self._heart = Heartbeat(address, self._owner)
+        self._lease_seconds = lease_seconds
+        self._beating = PostgresConnection(address)
+        self._heart = Heartbeat(self._beat, self._end_lease, lease_seconds)
         self._listening = Listening(address)
         self._going: set[str] = set()
         try:
-            migrate_postgres(self._db, self.path, must_exist=must_exist)
+            migrate_postgres(self._db, self.path, must_exist=must_exist, read_only=read_only)
         except PasshatError:
             self._db.close()
             raise
 
     def close(self) -> None:
-        self._heart.stop()
         self._listening.close()
         super().close()
 
     def wait_at_most(self, seconds: float) -> None:
-        """Locks here are held for one statement of somebody else; they are simply waited for."""
+        """Locks are held for one statement of another process; :meth:`interrupt` ends a wait."""
+
+    def interrupt(self) -> None:
+        self._db.interrupt()
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        self._heart.start()
         key, tasks = self._key(run), self._tasks(run)
         wanted = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
-        got = set(self._db.execute(_CLAIM, (key, self._owner, *wanted)).fetchall())
+        values = (self._token, self._lease_seconds, key, *wanted)
+        got = set(self._db.execute(_CLAIM, values).fetchall())
+        self._heart.start()
         if run not in self._going:
-            # Whoever watches sees that the run goes on; from now on results tell.
+            # Dashboards see that the run goes on; from now on results tell them.
             self._tell(run)
             self._going.add(run)
-        return [one for one in attempts if (tasks[one[0]], one[1]) in got]
+        return [attempt for attempt in attempts if (tasks[attempt[0]], attempt[1]) in got]
+
+    def held(self, run: str) -> list[HeldClaims]:
+        rows = self._db.execute(_HELD, (self._found_key(run), self._token)).fetchall()
+        return [
+            HeldClaims(token, claims, None, expired=True, left=0.0)
+            if beats is None
+            else HeldClaims(token, claims, beats, expired=left <= 0, left=max(float(left), 0.0))
+            for token, claims, beats, left in rows
+        ]
+
+    def _beat(self) -> None:
+        self._beating.execute(_RENEW, (self._token, self._lease_seconds))
+
+    def _end_lease(self, begun: bool) -> None:
+        try:
+            if begun:
+                self._beating.execute("DELETE FROM leases WHERE token = ?", (self._token,))
+        finally:
+            self._beating.close()
 
     def changes(self, seconds: float) -> bool:
         return self._listening.wait(seconds)
@@ -122,34 +165,27 @@ class PostgresStore(Store):
         )
         return int(size)
 
-    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._write_group(_FINISH, rows, keyed_by=slice(-3, None))
-
-    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._write_group(_TALK, rows, keyed_by=slice(0, 3))
-
-    def _write_group(self, sql: str, rows: Iterable[Sequence[Any]], keyed_by: slice) -> None:
-        """Columns as arrays; one statement may meet a row only once, so the first one stays."""
-        once: dict[Any, Sequence[Any]] = {}
+    def _write(self, rows: Sequence[Row]) -> set[tuple[int, int]]:
+        # One statement may meet a row only once, so the first one stays.
+        once: dict[tuple[int, int], Row] = {}
         for row in rows:
-            once.setdefault(row[keyed_by], row)
-        if once:
-            self._db.execute(sql, [list(column) for column in zip(*once.values(), strict=True)])
+            once.setdefault((row[-3], row[-2]), row)
+        if not once:
+            return set()
+        columns = [list(column) for column in zip(*once.values(), strict=True)]
+        done = set(self._db.execute(_FINISH, (*columns, self._token)).fetchall())
+        rest = set(once) - done
+        if not rest:
+            return set()
+        tasks, numbers = ([place[i] for place in rest] for i in (0, 1))
+        run = rows[0][-4]
+        ours = self._db.execute(_OURS, (tasks, numbers, run, self._token)).fetchall()
+        return rest - set(ours)
 
     def _tell(self, run: str) -> None:
         self._db.execute("SELECT pg_notify(?, ?)", (CHANNEL, run))
-
-    def _gone_owners(self, run: int) -> list[str]:
-        return [
-            owner
-            for owner, silent in silent_owners(self._db, run, self._gone_after).items()
-            if silent or owner == self._owner or is_gone(owner)
-        ]
 
     def _stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
         return self._db.stream(sql, parameters, size)
-
-    def _trouble(self, error: BaseException) -> PasshatError | None:
-        return error if isinstance(error, PasshatError) else None

@@ -1,19 +1,21 @@
 """A connection to PostgreSQL with the calls of a :class:`~passhat.store.database.Database`.
 
 It is made when it is first needed, and again after it broke: a server that restarts costs the
-statement under way, never the store. Whatever goes wrong is one of passhat's errors.
+statement under way, never the store. Every error is one of passhat's errors.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
 from passhat.errors import InvalidValue, MissingExtra, PasshatError, ReadError, StoreUnavailable
-from passhat.store.addresses import is_well_formed, without_password
+from passhat.store.database import is_well_formed, without_password
 
 try:
     import psycopg
@@ -24,6 +26,13 @@ except ImportError:
 __all__ = ["PostgresConnection"]
 
 _CONNECT_SECONDS = 5
+_TCP = {
+    "tcp_user_timeout": 20_000,  # milliseconds that sent data may stay unacknowledged
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""Without these a peer that vanished (a cable, a firewall) is waited for up to hours."""
 _HINT = "Finished attempts are kept; run the same command again when it can."
 
 
@@ -40,7 +49,7 @@ def _with_percent(sql: str) -> str:
 
 
 class PostgresConnection:
-    """One connection that comes back.
+    """One connection that is made again after it broke.
 
     Parameters
     ----------
@@ -62,7 +71,10 @@ class PostgresConnection:
                 "@ / ? # % are written as %40 %2F %3F %23 %25.",
             )
         try:
-            psycopg.conninfo.conninfo_to_dict(address)
+            # What the address itself sets is left alone.
+            known = ("connect_timeout", *_TCP)
+            settings = psycopg.conninfo.conninfo_to_dict(address)
+            self._given: dict[str, Any] = {k: v for k, v in settings.items() if k in known}
         except psycopg.Error as error:
             raise InvalidValue(
                 f"{self.name} is not the address of a database ({_first_line(error)}).",
@@ -114,6 +126,17 @@ class PostgresConnection:
             count = sum(1 for _ in connection.notifies(timeout=seconds, stop_after=1))
             return count + sum(1 for _ in connection.notifies(timeout=0)) if count else 0
 
+    def interrupt(self) -> None:
+        """Cut the connection under a statement that another thread waits for; it then fails.
+
+        The server may be out of reach, so nothing is asked of it. Closing the socket's descriptor
+        would race with that thread; shutting it down wakes it up.
+        """
+        with suppress(psycopg.Error, OSError, AttributeError):
+            own = socket.socket(fileno=os.dup(self._open.pgconn.socket))  # type: ignore[union-attr]
+            with own:
+                own.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         if self._open is not None:
             self._open.close()
@@ -124,7 +147,9 @@ class PostgresConnection:
         try:
             if self._open is None:
                 self._open = psycopg.connect(
-                    self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS
+                    self._address,
+                    autocommit=True,
+                    **{"connect_timeout": _CONNECT_SECONDS, **_TCP, **self._given},
                 )
                 self._open.adapters.register_dumper(str, _Text)
                 if self._read_only:

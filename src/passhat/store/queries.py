@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.store.answers import (
+from passhat.store.rows import (
     AttemptLine,
     Group,
     Place,
@@ -25,9 +25,9 @@ from passhat.store.answers import (
     TaskCounts,
     Wanted,
     Word,
+    protocol_from,
+    unpacked,
 )
-from passhat.store.packing import unpacked
-from passhat.store.rows import protocol_from
 
 __all__ = [
     "AttemptLine",
@@ -56,12 +56,10 @@ class Reading(ABC):
     """
 
     path: str
-    _OPEN_ATTEMPTS: ClassVar[str] = "attempts a"
+    _OPEN_ATTEMPTS: str = "attempts a"
     """Attempts, where only those that are being made are asked for."""
     _JUDGED: ClassVar[str] = "judged"
     """Attempts with the newest word on each."""
-    _judged: bool = True
-    """Where judgements may come later, a view shows every attempt with the newest one."""
 
     def __enter__(self) -> Self:
         return self
@@ -112,8 +110,6 @@ class Reading(ABC):
 
     def judged_after(self, key: int) -> dict[int, int]:
         """Runs with judgements newer than this one, and the newest of each."""
-        if not self._judged:
-            return {}
         rows = self._all("SELECT run, max(key) FROM judgements WHERE key > ? GROUP BY run", key)
         return {int(run): int(newest) for run, newest in rows}
 
@@ -231,13 +227,12 @@ class Reading(ABC):
             run,
             *place,
         )
-        if self._judged:
-            rows += self._all(
-                "SELECT source, verdict, why, detail, at FROM judgements "
-                "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
-                run,
-                *place,
-            )
+        rows += self._all(
+            "SELECT source, verdict, why, detail, at FROM judgements "
+            "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
+            run,
+            *place,
+        )
         return [Word(source, Verdict(verdict), *others) for source, verdict, *others in rows]
 
     def transcript(self, run: int, place: Place) -> Sequence[Mapping[str, str]]:
@@ -268,8 +263,6 @@ class Reading(ABC):
 
     def _attempts(self, run: int | None) -> str:
         """Where attempts are looked for: the view costs a look-up each, and often has none."""
-        if not self._judged:
-            return "attempts"
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
         return self._JUDGED if found[0][0] else "attempts"

@@ -1,7 +1,8 @@
-"""The tables, version by version. A store of an older version is brought up to date when opened.
+"""The tables, version by version.
 
-Every step is written once, in SQLite's words; :func:`for_postgres` says what PostgreSQL calls the
-same things. Use ``INTEGER`` for what fits in 31 bits, ``BIGINT`` for what may not.
+A store of an older version is migrated when it is opened for writing; opening it to read changes
+nothing. Every step is written once, in SQLite's words; :func:`for_postgres` says what PostgreSQL
+calls the same things. Use ``INTEGER`` for what fits in 31 bits, ``BIGINT`` for what may not.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from passhat.store.database import Database
 
 __all__ = [
     "APPLICATION_ID",
+    "INDEXED_VERSION",
     "PER_ATTEMPT",
     "VERSION",
     "migrate",
     "migrate_postgres",
     "postgres_version",
+    "prepare_to_read",
     "refuse_unless_there",
 ]
 
@@ -91,9 +94,21 @@ _MIGRATIONS = (
     CREATE INDEX attempts_open ON attempts (run, finished, owner) WHERE finished IS NULL;
     CREATE INDEX attempts_leaks ON attempts (run, leak) WHERE leak IS NOT NULL;
     """,
+    # Leases instead of owners: see passhat.store.leases. ``attempts.owner`` holds the token of the
+    # lease that made the attempt. Claims of older runners have no lease, and are free.
+    """
+    DROP TABLE owners;
+    CREATE TABLE leases (
+        token TEXT PRIMARY KEY, clock TEXT NOT NULL, seen REAL NOT NULL, seconds REAL NOT NULL,
+        beats INTEGER NOT NULL
+    );
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
+_LEAK_VERSION, _JUDGED_VERSION = 2, 3
+INDEXED_VERSION = 6
+"""From this version on there is an index over open attempts by owner."""
 
 PER_ATTEMPT = ("attempts", "transcripts", "judgements")
 """Tables with rows per (run, task, number): what is copied and merged with a run."""
@@ -126,6 +141,26 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         raise
 
 
+def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
+    """Check a file that is opened to read, and return its version; the file stays as it is.
+
+    What an older version lacks is shown by temporary views, which live in this connection only.
+    """
+    version = _sqlite_version(connection, path)
+    if version == 0:
+        raise ReadError("is an empty file, not a store.", source=path)
+    if version < _LEAK_VERSION:
+        connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")
+    if version < _JUDGED_VERSION:
+        for statement in _statements(_MIGRATIONS[_JUDGED_VERSION - 1]):
+            if "CREATE INDEX" not in statement:
+                temporary = re.sub(r"CREATE (TABLE|VIEW)", r"CREATE TEMP \1", statement)
+                connection.execute(
+                    re.sub(r"REFERENCES \w+\(\w+\) ON DELETE CASCADE", "", temporary)
+                )
+    return version
+
+
 def _sqlite_version(connection: sqlite3.Connection, path: str) -> int:
     # In this order: tables and marks are written together, perhaps at this very moment.
     used = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -147,11 +182,13 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def migrate_postgres(database: Database, name: str, *, must_exist: bool) -> None:
+def migrate_postgres(
+    database: Database, name: str, *, must_exist: bool, read_only: bool = False
+) -> None:
     """The same in PostgreSQL, where a table of our own holds the version."""
-    if must_exist:
+    if must_exist or read_only:
         refuse_unless_there(database, name)
-    if postgres_version(database, name) == VERSION:
+    if read_only or postgres_version(database, name) == VERSION:
         return
     # Locked before the transaction begins, which then sees what another process has just made.
     database.execute(f"SELECT pg_advisory_lock({_LOCK})")

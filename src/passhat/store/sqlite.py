@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from passhat.errors import PasshatError, ReadError, StoreUnavailable
-from passhat.store.base import FINISHED_COLUMNS, Store
-from passhat.store.owners import is_gone, this_owner
-from passhat.store.schema import migrate
+from passhat.store.base import FINISHED_COLUMNS, Row, Store
+from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
+from passhat.store.schema import migrate, prepare_to_read
 
-__all__ = ["DEFAULT_PATH", "SqliteStore"]
+__all__ = [
+    "DEFAULT_PATH",
+    "SqliteConnection",
+    "SqliteStore",
+    "connected",
+    "opened_to_read",
+    "refuse_absent",
+]
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
@@ -22,15 +30,25 @@ _LOOK_SECONDS = 0.1
 _PASSING = (
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL),
     sqlite3.SQLITE_PROTOCOL,  # others were at the write-ahead log for seconds on end
+    sqlite3.SQLITE_INTERRUPT,
 )
-"""Trouble that somebody else may end: a lock is given back, room is made on the disk."""
+"""Trouble that may end by itself: a lock is given back, room is made on the disk."""
 
 _FINISH = (
-    f"UPDATE attempts SET owner = NULL, {', '.join(f'{name} = ?' for name in FINISHED_COLUMNS)} "
-    "WHERE run = ? AND task = ? AND number = ? AND verdict IS NULL"
+    f"UPDATE attempts SET {', '.join(f'{name} = ?' for name in FINISHED_COLUMNS)} "
+    "WHERE run = ? AND task = ? AND number = ? AND owner = ? AND verdict IS NULL"
+)
+_OURS = (
+    "SELECT 1 FROM attempts WHERE run = ? AND task = ? AND number = ? AND owner = ? "
+    "AND verdict IS NOT NULL"
 )
 _TALK = "INSERT OR REPLACE INTO transcripts (run, task, number, body) VALUES (?, ?, ?, ?)"
+_NO_TALK = "DELETE FROM transcripts WHERE run = ? AND task = ? AND number = ?"
 _CLAIM = "INSERT OR IGNORE INTO attempts (run, task, number, owner) VALUES (?, ?, ?, ?)"
+_RENEW = (
+    "INSERT INTO leases (token, clock, seen, seconds, beats) VALUES (?, ?, ?, ?, 0) "
+    "ON CONFLICT (token) DO UPDATE SET seen = excluded.seen, beats = leases.beats + 1"
+)
 
 
 class SqliteStore(Store):
@@ -39,60 +57,130 @@ class SqliteStore(Store):
     Parameters
     ----------
     path : str
-        Made if it is not there, unless ``must_exist``.
+        Created if it is not there, unless ``must_exist``.
+    lease_seconds : float
+        How long claims of this store are kept when it gives no sign of life.
     """
 
     _BEGIN: ClassVar[str] = "BEGIN IMMEDIATE"
-    _db: sqlite3.Connection
+    _db: SqliteConnection
 
     def __init__(
-        self, path: str = DEFAULT_PATH, *, must_exist: bool = False, read_only: bool = False
+        self,
+        path: str = DEFAULT_PATH,
+        *,
+        must_exist: bool = False,
+        read_only: bool = False,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         super().__init__()
         self.path = path
-        if must_exist and not Path(path).is_file():
-            raise ReadError(
-                "there is no store.",
-                source=path,
-                hint="Make one with passhat run, or name it with --store PATH.",
-            )
+        if must_exist or read_only:
+            refuse_absent(path)
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
-        except (sqlite3.Error, OSError) as error:
+        except OSError as error:
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
-        try:
-            _write_ahead(self._db)
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute("PRAGMA foreign_keys = ON")
-            migrate(self._db, path)
-            if read_only:
-                self._db.execute("PRAGMA query_only = ON")
-        except sqlite3.Error as error:
-            self._db.close()
-            raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
-        except ReadError:
-            self._db.close()
-            raise
-        self._owner = this_owner()
+        self._db = opened_to_read(path)[0] if read_only else self._opened_to_write(path)
+        self._db.file = _file_id(path)
+        self._lease_seconds = lease_seconds
+        self._beating: SqliteConnection | None = None
+        self._heart = Heartbeat(self._beat, self._end_lease, lease_seconds)
+        self._observed: dict[str, tuple[int, float]] = {}
         self._seen: tuple[int, int] | None = None
+
+    @staticmethod
+    def _opened_to_write(path: str) -> SqliteConnection:
+        connection = connected(path)
+        try:
+            _write_ahead(connection)
+            # A result that was reported as done survives a power cut; NORMAL may lose the last
+            # commits. The cost is one fsync per group of attempts (docs/reliability.md).
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            migrate(connection, path)
+        except PasshatError:
+            connection.close()
+            raise
+        return connection
 
     def wait_at_most(self, seconds: float) -> None:
         self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
+    def interrupt(self) -> None:
+        self._db.interrupt()
+
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         key, tasks = self._key(run), self._tasks(run)
-        rows = [(key, tasks[task], number, self._owner) for task, number in attempts]
-        before = self._db.total_changes
+        rows = [(key, tasks[task], number, self._token) for task, number in attempts]
         with self._transaction():
+            self._renew(self._db)
+            before = self._db.total_changes
             self._db.executemany(_CLAIM, rows)
             if self._db.total_changes - before == len(rows):
-                return list(attempts)
-            # Somebody else is here: take them back, and see which are still to be had.
-            self._db.execute("ROLLBACK")
-            self._db.execute("BEGIN IMMEDIATE")
-            got = [self._db.execute(_CLAIM, row).rowcount for row in rows]
-        return [one for one, mine in zip(attempts, got, strict=True) if mine]
+                got = [1] * len(rows)
+            else:
+                # Another runner is here: undo, and see which are still free.
+                self._db.execute("ROLLBACK")
+                self._db.execute("BEGIN IMMEDIATE")
+                self._renew(self._db)
+                got = [self._db.execute(_CLAIM, row).rowcount or self._is_ours(row) for row in rows]
+        self._heart.start()
+        return [attempt for attempt, mine in zip(attempts, got, strict=True) if mine]
+
+    def _is_ours(self, row: Row) -> int:
+        """Whether we claimed it before, and still hold it."""
+        asked = _OURS.replace("IS NOT NULL", "IS NULL")
+        return int(self._db.execute(asked, row).fetchone() is not None)
+
+    def held(self, run: str) -> list[HeldClaims]:
+        key = self._found_key(run)
+        rows = self._db.execute(
+            "SELECT coalesce(a.owner, ''), count(*), l.clock, l.seen, l.seconds, l.beats "
+            "FROM attempts a LEFT JOIN leases l ON l.token = a.owner "
+            "WHERE a.run = ? AND a.finished IS NULL AND coalesce(a.owner, '') != ? "
+            "GROUP BY coalesce(a.owner, '')",
+            (key, self._token),
+        ).fetchall()
+        return [self._held(*row) for row in rows]
+
+    def _held(
+        self,
+        token: str,
+        claims: int,
+        clock: str | None,
+        seen: float,
+        seconds: float,
+        beats: int | None,
+    ) -> HeldClaims:
+        if beats is None:  # claimed by a version without leases
+            return HeldClaims(token, claims, None, expired=True, left=0.0)
+        if clock == clock_id():
+            left = seconds - (clock_now() - seen)
+        else:
+            # Another machine's clock says nothing here: watch whether its beats go on.
+            now = time.monotonic()
+            known, since = self._observed.get(token, (None, now))
+            if known != beats:
+                since = now
+            self._observed[token] = (beats, since)
+            left = seconds - (now - since)
+        return HeldClaims(token, claims, beats, expired=left <= 0, left=max(left, 0.0))
+
+    def _renew(self, connection: SqliteConnection) -> None:
+        values = (self._token, clock_id(), clock_now(), self._lease_seconds)
+        connection.execute(_RENEW, values)
+
+    def _beat(self) -> None:
+        if self._beating is None:
+            self._beating = connected(self.path)
+        self._renew(self._beating)
+
+    def _end_lease(self, begun: bool) -> None:
+        if self._beating is not None:
+            self._beating.close()
+        if begun:
+            self._db.execute("DELETE FROM leases WHERE token = ?", (self._token,))
 
     def changes(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
@@ -110,15 +198,14 @@ class SqliteStore(Store):
     def is_sound(self) -> bool:
         try:
             return bool(self._db.execute("PRAGMA integrity_check").fetchone()[0] == "ok")
-        except sqlite3.DatabaseError:
+        except StoreUnavailable:
+            raise
+        except ReadError:
             return False
 
     def vacuum(self) -> None:
-        try:
-            self._db.execute("VACUUM")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise self._told(error) from None
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def size(self) -> int:
         pages, size = (
@@ -127,20 +214,31 @@ class SqliteStore(Store):
         )
         return pages * size
 
-    def _write_results(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._db.executemany(_FINISH, rows)
-
-    def _write_transcripts(self, rows: Iterable[Sequence[Any]]) -> None:
-        self._db.executemany(_TALK, rows)
+    def _write(self, rows: Sequence[Row]) -> set[tuple[int, int]]:
+        self._db.refuse_replaced()
+        before = self._db.total_changes
+        self._db.executemany(_FINISH, [(*row[:-1], self._token) for row in rows])
+        written = self._db.total_changes - before
+        dropped: set[tuple[int, int]] = set()
+        if written != len(rows):
+            # Some claims are gone. Undo, and write one by one those that are ours.
+            self._db.execute("ROLLBACK")
+            self._db.execute("BEGIN IMMEDIATE")
+            kept = []
+            for row in rows:
+                place = (*row[-4:-1], self._token)
+                if self._db.execute(_FINISH, (*row[:-1], self._token)).rowcount:
+                    kept.append(row)
+                elif self._db.execute(_OURS, place).fetchone() is None:
+                    dropped.add((row[-3], row[-2]))
+            rows = kept
+        self._db.executemany(_TALK, [row[-4:] for row in rows if row[-1] is not None])
+        # Stores of earlier versions may have kept the transcript of an attempt that is made again.
+        self._db.executemany(_NO_TALK, [row[-4:-1] for row in rows if row[-1] is None])
+        return dropped
 
     def _tell(self, run: str) -> None:
         """Others see it by the version of the data, which SQLite counts itself."""
-
-    def _gone_owners(self, run: int) -> list[str]:
-        rows = self._db.execute(
-            "SELECT DISTINCT owner FROM attempts WHERE run = ? AND finished IS NULL", (run,)
-        ).fetchall()
-        return [owner for (owner,) in rows if owner == self._owner or is_gone(owner or "")]
 
     def _stream(
         self, sql: str, parameters: Sequence[Any], size: int
@@ -149,30 +247,139 @@ class SqliteStore(Store):
         while block := found.fetchmany(size):
             yield block
 
-    def _trouble(self, error: BaseException) -> PasshatError | None:
-        return self._told(error) if isinstance(error, sqlite3.Error) else None
 
-    def _told(self, error: sqlite3.Error) -> PasshatError:
-        return (StoreUnavailable if _is_passing(error) else ReadError)(
-            f"cannot be written ({error}).",
-            source=self.path,
-            hint="Finished attempts are kept; run the same command again when it can.",
+class _Cursor(sqlite3.Cursor):
+    """A cursor whose errors are passhat's: a damaged page is met while rows are fetched, too."""
+
+    connection: SqliteConnection
+
+    def fetchone(self) -> Any:
+        try:
+            return super().fetchone()
+        except sqlite3.Error as error:
+            raise self.connection.translated(error) from None
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return super().fetchall()
+        except sqlite3.Error as error:
+            raise self.connection.translated(error) from None
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        try:
+            return super().fetchmany(size)
+        except sqlite3.Error as error:
+            raise self.connection.translated(error) from None
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except sqlite3.Error as error:
+            raise self.connection.translated(error) from None
+
+
+class SqliteConnection(sqlite3.Connection):
+    """A connection whose errors are passhat's, and that notices when its file is replaced."""
+
+    path: str = ""
+    file: tuple[int, int] | None = None
+    """Device and inode of the file that was opened, once it is known to be a store."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        try:
+            return self.cursor(_Cursor).execute(sql, parameters)
+        except sqlite3.Error as error:
+            raise self.translated(error) from None
+
+    def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
+        try:
+            return self.cursor(_Cursor).executemany(sql, parameters)
+        except sqlite3.Error as error:
+            raise self.translated(error) from None
+
+    def refuse_replaced(self) -> None:
+        """A file that was deleted or replaced takes writes that are never seen again."""
+        if self.file is not None and self.file != _file_id(self.path):
+            raise ReadError(
+                "was deleted or replaced while it was in use.",
+                source=self.path,
+                hint="Attempts finished since then are not stored. Put the file back, or run the "
+                "same command again to begin a new store.",
+            )
+
+    def translated(self, error: sqlite3.Error) -> PasshatError:
+        """What a user is told of an error of the database."""
+        try:
+            self.refuse_replaced()
+        except ReadError as replaced:
+            return replaced
+        # SQLite may say more precisely what it is, beyond the first eight bits of the code.
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _PASSING:
+            return StoreUnavailable(
+                f"cannot be used just now ({error}).",
+                source=self.path,
+                hint="Finished attempts are kept; run the same command again when it can.",
+            )
+        hint = None
+        if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
+            hint = "The file is damaged. passhat store check says more; restore a backup of it."
+        return ReadError(f"cannot be used as a store ({error}).", source=self.path, hint=hint)
+
+
+def connected(path: str, *, read_only: bool = False) -> SqliteConnection:
+    """Open a file. Statements run one after the other, in whichever thread the runner has them."""
+    place = f"file:{quote(str(Path(path).resolve()))}?mode=ro" if read_only else path
+    try:
+        connection = sqlite3.connect(
+            place,
+            uri=read_only,
+            timeout=_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=SqliteConnection,
+        )
+    except sqlite3.Error as error:
+        raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
+    connection.path = path
+    return connection
+
+
+def opened_to_read(path: str) -> tuple[SqliteConnection, int]:
+    """Open a store to read, without changing a byte of it; also its version."""
+    connection = connected(path, read_only=True)
+    try:
+        return connection, prepare_to_read(connection, path)
+    except PasshatError:
+        connection.close()
+        raise
+
+
+def refuse_absent(path: str) -> None:
+    if path != ":memory:" and not Path(path).is_file():
+        raise ReadError(
+            "there is no store.",
+            source=path,
+            hint="Make one with passhat run, or name it with --store PATH.",
         )
 
 
-def _is_passing(error: sqlite3.Error) -> bool:
-    """SQLite may say more precisely what it is, beyond the first eight bits of the code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
+def _file_id(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
-def _write_ahead(database: sqlite3.Connection) -> None:
+def _write_ahead(database: SqliteConnection) -> None:
     """Readers and a writer at once. SQLite does not wait for others here, so we do."""
     end = time.monotonic() + _WAIT_SECONDS
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if not _is_passing(error) or time.monotonic() > end:
+        except StoreUnavailable:
+            if time.monotonic() > end:
                 raise
             time.sleep(0.01)
         else:

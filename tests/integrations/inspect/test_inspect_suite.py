@@ -17,7 +17,7 @@ from passhat import estimate
 from passhat.integrations.inspect.inspect_suite import InspectProcess
 from passhat.readers import read
 from passhat.store import open_store
-from passhat.store.owners import this_owner
+from passhat.integrations.inspect.owners import this_owner
 
 Call = Callable[..., Any]
 MODEL = ("-a", "inspect:mockllm/model")

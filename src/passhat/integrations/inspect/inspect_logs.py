@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from passhat.integrations.inspect.owners import is_gone, this_owner
 from passhat.readers.base import ReadOptions
 from passhat.readers.inspect_ai import InspectReader
 from passhat.readers.sources import Source
 from passhat.readers.store import attempt_record
 from passhat.stats.outcomes import Attempt, MissingReason
 from passhat.store import AttemptRecord
-from passhat.store.owners import is_gone, this_owner
 
 __all__ = ["Batch", "batches", "left_behind"]
 

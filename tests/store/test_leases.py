@@ -1,0 +1,169 @@
+"""Leases: claims are fenced by a token, on SQLite and on PostgreSQL alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import InvalidValue, ReadError
+from passhat.protocol import Protocol
+from passhat.stats.outcomes import Verdict
+from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.suites.base import Judgement, Task
+
+RUN = RunRecord("agent", Protocol(suite="suite"), [Task("a", "?"), Task("b", "?")])
+BOTH = [("a", 1), ("b", 1)]
+
+
+@pytest.fixture
+def store(store_place: str) -> Iterator[Store]:
+    with open_store(store_place) as opened:
+        opened.begin(RUN, 1)
+        yield opened
+
+
+def record(task: str, verdict: Verdict, words: str, number: int = 1) -> AttemptRecord:
+    talk = [{"role": "agent", "text": words}]
+    return AttemptRecord(task, number, Judgement(verdict), tokens=5, cost=1.0, transcript=talk)
+
+
+def expire(store: Store) -> None:
+    """End the leases of all runners, as if none had been renewed for an hour."""
+    store._db.execute("UPDATE leases SET seen = seen - 3600, seconds = 1")
+
+
+def test_a_runner_that_lost_its_lease_writes_nothing(store: Store, store_place: str) -> None:
+    """Issue 17: A was stopped for longer than its lease, B failed the attempts, A comes back."""
+    assert store.claim(RUN.id, BOTH) == BOTH
+    store._heart.stop()
+    store.claim(RUN.id, [])  # renews once more, and the clock goes on without A
+    expire(store)
+    with open_store(store_place) as other:
+        assert [held.claims for held in other.held(RUN.id)] == [2]
+        assert wait_released(other) == 2
+        assert other.claim(RUN.id, BOTH) == BOTH
+        assert other.finish(RUN.id, [record("a", Verdict.FAILED, "b's words")]) == []
+        # A's own results: one is finished by B, the other is B's claim.
+        late = [record(task, Verdict.PASSED, "a's words") for task in ("a", "b")]
+        assert store.finish(RUN.id, late) == late
+        ended = other.attempt(RUN.id, "a", 1)
+        assert ended is not None
+        assert ended.verdict is Verdict.FAILED
+        assert ended.transcript == [{"role": "agent", "text": "b's words"}]
+        assert other.attempt(RUN.id, "b", 1) is None
+        assert other.used(RUN.id, priced=True).cost == 1.0
+        assert other.finish(RUN.id, [record("b", Verdict.FAILED, "b's words")]) == []
+    assert list(store.verdicts(RUN.id)) == [
+        ("a", 1, Verdict.FAILED),
+        ("b", 1, Verdict.FAILED),
+    ]
+
+
+def wait_released(store: Store) -> int:
+    """Release; a server that has just started counts no time before its start."""
+    end = time.monotonic() + 10
+    while not (count := store.release_expired(RUN.id)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return count
+
+
+def test_part_of_a_group_may_be_ours(store: Store, store_place: str) -> None:
+    store.claim(RUN.id, BOTH)
+    store._db.execute("DELETE FROM attempts WHERE task = (SELECT max(task) FROM attempts)")
+    with open_store(store_place) as other:
+        assert other.claim(RUN.id, BOTH) == [("b", 1)]
+        mine = [record(task, Verdict.PASSED, "mine") for task in ("a", "b")]
+        assert store.finish(RUN.id, mine) == mine[1:]
+        assert list(store.verdicts(RUN.id)) == [("a", 1, Verdict.PASSED)]
+
+
+def test_a_result_whose_answer_was_lost_may_be_written_again(store: Store) -> None:
+    store.claim(RUN.id, BOTH)
+    group = [record("a", Verdict.PASSED, "first")]
+    assert store.finish(RUN.id, group) == []
+    assert store.finish(RUN.id, group) == []
+    assert list(store.verdicts(RUN.id)) == [("a", 1, Verdict.PASSED)]
+
+
+def test_without_a_claim_nothing_is_written(store: Store) -> None:
+    group = [record("a", Verdict.PASSED, "never claimed")]
+    assert store.finish(RUN.id, group) == group
+    assert list(store.verdicts(RUN.id)) == []
+
+
+def test_a_live_lease_is_never_taken(store: Store, store_place: str) -> None:
+    store.claim(RUN.id, BOTH)
+    with open_store(store_place) as other:
+        (held,) = other.held(RUN.id)
+        assert not held.expired
+        assert 0 < held.left <= 30
+        assert other.release(RUN.id) == 0
+        assert other.claim(RUN.id, BOTH) == []
+
+
+def test_a_lease_that_was_renewed_since_it_was_looked_at_is_kept(
+    store: Store, store_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.claim(RUN.id, BOTH)
+    expire(store)
+    with open_store(store_place) as other:
+        looked = other.held
+
+        def look_then_renew(run: str) -> list[object]:
+            found = looked(run)
+            store.claim(RUN.id, [])
+            return [type(held)(held.token, held.claims, held.beats, True, 0.0) for held in found]
+
+        monkeypatch.setattr(other, "held", look_then_renew)
+        assert other.release_expired(RUN.id) == 0
+    assert store.finish(RUN.id, [record("a", Verdict.PASSED, "kept")]) == []
+
+
+def test_a_store_that_is_closed_leaves_no_lease(store_place: str) -> None:
+    with open_store(store_place) as store:
+        store.begin(RUN, 1)
+        store.claim(RUN.id, BOTH)
+    with open_store(store_place) as other:
+        assert other._db.execute("SELECT count(*) FROM leases").fetchone()[0] == 0
+        assert other.release(RUN.id) == 2
+
+
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+def test_another_machines_clock_is_not_believed(
+    store: Store, store_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease counts as expired only when its beats stood still for a lease of our own clock."""
+    store.claim(RUN.id, BOTH)
+    store._heart.stop()
+    store.claim(RUN.id, [])
+    store._db.execute("UPDATE leases SET clock = 'elsewhere', seen = 0")
+    now = [1000.0]
+    monkeypatch.setattr("passhat.store.sqlite.time.monotonic", lambda: now[0])
+    with open_store(store_place) as other:
+        assert not other.held(RUN.id)[0].expired
+        now[0] += 29
+        assert not other.held(RUN.id)[0].expired
+        store._db.execute("UPDATE leases SET beats = beats + 1")  # it lives
+        now[0] += 29
+        assert not other.held(RUN.id)[0].expired
+        now[0] += 31
+        assert other.held(RUN.id)[0].expired
+
+
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+def test_a_file_that_was_replaced_is_noticed(store: Store, store_place: str) -> None:
+    store.claim(RUN.id, BOTH)
+    Path(store_place).rename(f"{store_place}.away")
+    with pytest.raises(ReadError, match="deleted or replaced"):
+        store.finish(RUN.id, [record("a", Verdict.PASSED, "lost")])
+    open_store(store_place).close()
+    with pytest.raises(ReadError, match="deleted or replaced"):
+        store.finish(RUN.id, [record("a", Verdict.PASSED, "lost")])
+
+
+def test_a_lease_lasts_at_least_a_second(store_place: str) -> None:
+    with pytest.raises(InvalidValue, match="at least 1 s"):
+        open_store(store_place, lease_seconds=0.0)
