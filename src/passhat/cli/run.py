@@ -15,7 +15,8 @@ from passhat.cli.money import Money, money_options
 from passhat.cli.options import suite_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterator
+    from typing import Any
 
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run import Work
@@ -56,6 +57,14 @@ __all__ = ["command", "import_from_here", "store_option"]
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
+@click.option(
+    "--lease",
+    type=float,
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long attempts claimed here stay ours if this process gives no sign of life.",
+)
 @click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @money_options
@@ -87,6 +96,7 @@ def command(
     only_missing: bool,
     on: str | None,
     shard: str | None,
+    lease: float,
     name: str,
     baseline: str | None,
     money: Money,
@@ -118,6 +128,7 @@ def command(
         attempt_seconds=timeout,
         temperature=temperature,
         top_p=money.top_p,
+        lease_seconds=lease,
         name=name,
         user=money.user,
         tools=tools,
@@ -141,7 +152,29 @@ def command(
     if result.stopped:
         click.echo(f"stopped with {result.left} attempts to go; the same command goes on", err=True)
         return ExitCode.STOPPED
-    return ExitCode.OK
+    return _say_missing(result)
+
+
+def _say_missing(result: RunResult) -> ExitCode:
+    """Say how many attempts are missing and which command makes them; 4 if there are any."""
+    from passhat._display import counted
+    from passhat.cli.options import this_command
+
+    if not result.left and not result.unscored:
+        return ExitCode.OK
+    parts = []
+    if unmade := result.left - result.held:
+        parts.append(f"{unmade:,} not made")
+    if result.held:
+        parts.append(f"{result.held:,} being made by another runner")
+    if result.unscored:
+        parts.append(f"{result.unscored:,} without a verdict")
+    command = this_command()
+    if result.unscored and "--only-missing" not in command:
+        command += " --only-missing"
+    total = counted(result.left + result.unscored, "attempt")
+    click.echo(f"{total} missing ({', '.join(parts)}); make them with: {command}", err=True)
+    return ExitCode.INCOMPLETE
 
 
 def _say_settled(progress: Progress) -> None:
@@ -190,10 +223,12 @@ def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: b
 
     stop = Stop()
     display = Display(verbose=verbose)
+    planned: list[RunPlan] = []
 
     with ExitStack() as stack:
 
         def before(plan: RunPlan, store: Store, freed: int) -> None:
+            planned.append(plan)
             if freed:
                 click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
             say_before(plan, store, baseline)
@@ -210,6 +245,7 @@ def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: b
             if sys.platform != "win32":
                 loop.add_signal_handler(signal.SIGINT, interrupted)
                 loop.add_signal_handler(signal.SIGTERM, interrupted)
+                loop.add_signal_handler(signal.SIGHUP, interrupted)  # the terminal was closed
             return await arun(
                 spec,
                 progress=display.seen,
@@ -219,10 +255,35 @@ def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: b
                 engine=None if address is None else partial(_ray_workers, spec, address),
             )
 
-        result = asyncio.run(whole())
+        result = _until_stopped(whole, planned, store_path=str(spec.store))
     with open_store(str(spec.store)) as store:
         _report(result.plan, store, verbose=verbose)
     return result
+
+
+def _until_stopped(
+    whole: Callable[[], Coroutine[Any, Any, RunResult]], planned: list[RunPlan], store_path: str
+) -> RunResult:
+    """Run; what was made before a run had to stop is reported like any other."""
+    import asyncio
+
+    from passhat.errors import RunStopped
+    from passhat.runner.run_spec import stored_result
+    from passhat.store import open_store
+
+    try:
+        return asyncio.run(whole())
+    except RunStopped as error:
+        if not planned:
+            raise
+        with open_store(store_path) as store:
+            result = stored_result(planned[0], store)
+        if not result.stored.attempts:
+            raise
+        click.echo(f"passhat: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        return result
 
 
 def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:

@@ -5,14 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["Redactor"]
+__all__ = ["LONGEST_TEXT", "Redactor"]
 
-_SHAPES = re.compile(
-    r"(?i)\b(?:sk|pk|rk|ghp|gho|xox[abps])[-_][A-Za-z0-9_\-]{12,}"
-    r"|\bAKIA[0-9A-Z]{16}\b"
-    r"|(?<=bearer )[A-Za-z0-9._\-]{8,}"
-    r"|(?<=api[-_]key[=:])\s*[^\s\"',;]{8,}"
-)
+LONGEST_TEXT = 4 * 1024 * 1024
+"""Characters of one text that are kept, for every kind of agent."""
+_MARGIN = 64 * 1024
+"""Longer than any secret: what is cut is looked at together with so much beyond the cut."""
+
+_SHAPES = (
+    *((f"{word}{sign}", rf"(?i)\b{word}{sign}[A-Za-z0-9_\-]{{12,}}")
+      for word in ("sk", "pk", "rk", "ghp", "gho", "xoxa", "xoxb", "xoxp", "xoxs")
+      for sign in "-_"),
+    ("akia", r"\bAKIA[0-9A-Z]{16}\b"),
+    ("bearer ", r"(?i)bearer (?P<kept>)[A-Za-z0-9._\-]{8,}"),
+    *((f"api{dash}key{sign}", rf"(?i)api{dash}key{sign}(?P<kept>)\s*[^\s\"',;]{{8,}}")
+      for dash in "-_" for sign in "=:"),
+)  # fmt: skip
+"""A literal in small letters that a secret begins with, and the pattern of the whole secret.
+
+``kept`` marks where the secret itself begins. One pattern for all of them took 1 s per million
+characters; searching for the literals takes a hundredth of that.
+"""
+_PATTERNS = tuple((literal, re.compile(pattern)) for literal, pattern in _SHAPES)
 _SECRET_NAMES = re.compile(r"(?i)key|token|secret|password|passwd|credential|authorization")
 _SHORTEST = 8
 _SHOWN = "[redacted]"
@@ -27,10 +41,61 @@ class Redactor:
             for name, value in (environment or {}).items()
             if _SECRET_NAMES.search(name) and len(value) >= _SHORTEST
         }
-        longest_first = sorted(values, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if values else None
+        self._known = sorted(values, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
-        if self._known is not None:
-            text = self._known.sub(_SHOWN, text)
-        return _SHAPES.sub(_SHOWN, text)
+        for value in self._known:
+            text = text.replace(value, _SHOWN)
+        lowered = text.lower()
+        if len(lowered) != len(text):  # a few letters become two in small: places would not match
+            lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
+        spans = [
+            span
+            for literal, pattern in _PATTERNS
+            if literal in lowered
+            for span in _spans(text, lowered, literal, pattern)
+        ]
+        return _without(text, spans) if spans else text
+
+    def shortened(self, text: str, longest: int = LONGEST_TEXT) -> str:
+        """The text without secrets; head and tail of one that is too long.
+
+        Secrets are removed before anything is cut, so that no part of one stays.
+        """
+        if len(text) <= longest:
+            return self(text)
+        half = longest // 2
+        head, tail = self(text[: half + _MARGIN]), self(text[-half - _MARGIN :])
+        head = head[: max(0, min(half, len(head) - _MARGIN))]
+        tail = tail[max(_MARGIN, len(tail) - half) :]
+        left_out = len(text) - len(head) - len(tail)
+        return f"{head}\n[... {left_out:,} characters left out ...]\n{tail}"
+
+
+def _spans(
+    text: str, lowered: str, literal: str, pattern: re.Pattern[str]
+) -> list[tuple[int, int]]:
+    """Where secrets that begin with a literal are."""
+    spans = []
+    place = lowered.find(literal)
+    while place >= 0:
+        match = pattern.match(text, place)
+        if match is None:
+            place = lowered.find(literal, place + 1)
+        else:
+            begin = match.start("kept") if "kept" in pattern.groupindex else match.start()
+            spans.append((begin, match.end()))
+            place = lowered.find(literal, match.end())
+    return spans
+
+
+def _without(text: str, spans: list[tuple[int, int]]) -> str:
+    parts = []
+    done = 0
+    for begin, end in sorted(spans):
+        if end <= done:
+            continue
+        if begin >= done:
+            parts += [text[done:begin], _SHOWN]
+        done = end
+    return "".join([*parts, text[done:]])

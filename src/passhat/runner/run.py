@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from passhat._display import counted
 from passhat.agents.base import Agent, AttemptInfo
@@ -32,7 +32,16 @@ from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
 
-__all__ = ["AttemptLimits", "Harness", "Progress", "RunPlan", "Stop", "Work", "run_attempts"]
+__all__ = [
+    "AttemptLimits",
+    "Harness",
+    "Progress",
+    "RunPlan",
+    "Stop",
+    "Work",
+    "expire_leases",
+    "run_attempts",
+]
 
 _RETRY_SECONDS = 120.0
 """How long store calls are retried while the database is locked, full or unreachable."""
@@ -167,6 +176,8 @@ Seen = Callable[[AttemptRecord, Progress], None]
 """Called after every finished attempt."""
 
 
+Call = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Makes a call of the store, perhaps in a thread."""
 Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
 """Has claimed attempts made: in this process, or elsewhere."""
 
@@ -276,8 +287,17 @@ class _Execution:
             plan.jobs,
             lambda: not self._stop.asked,
             self._retry,
-            _Abandoned(plan, store, self._stop, self._retry, self._progress).attempts,
+            self._abandoned,
         )
+
+    async def _abandoned(self) -> Iterator[tuple[str, int]] | None:
+        """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
+        plan = self._plan
+        await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
+        made = await self._retry(partial(self._store.made, self._run))
+        left = made.left(self._tasks, plan.attempts)
+        self._progress.total += left
+        return plan.left(made) if left else None
 
     async def _write(self) -> None:
         """Write finished attempts in groups; each is durable within hundredths of a second."""
@@ -322,52 +342,41 @@ class _Execution:
             releasing.result()
 
 
-class _Abandoned:
-    """Attempts that other runners claimed and did not finish.
+async def expire_leases(
+    store: Store, run: str, stop: Stop, tell: Callable[[str], None], call: Call | None = None
+) -> None:
+    """Wait for claims of runners that were killed, and free them.
 
-    A runner that was killed cannot give its claims back. Its lease ends after some seconds, and
-    then its attempts are made here. A runner whose lease is renewed lives, and is left alone.
+    A runner that was killed cannot give its claims back; they are free when its lease ends. One
+    whose lease is renewed meanwhile lives, and keeps its claims.
     """
+    call = call or _called_here
+    beats: dict[str, int | None] = {}
+    told = False
+    while not stop.asked:
+        held = await call(partial(store.held, run))
+        if any(claims.expired for claims in held):
+            await call(partial(store.release_expired, run))
+        waiting = [
+            claims
+            for claims in held
+            if not claims.expired and beats.setdefault(claims.token, claims.beats) == claims.beats
+        ]
+        if not waiting:
+            return
+        longest = max(claims.left for claims in waiting)
+        if not told:
+            told = True
+            claimed = counted(sum(claims.claims for claims in waiting), "attempt")
+            tell(
+                f"{claimed} claimed by another runner; waiting up to {longest:.0f} s to see "
+                "whether it still runs"
+            )
+        await asyncio.sleep(min(_LOOK_SECONDS, longest + 0.01))
 
-    def __init__(
-        self, plan: RunPlan, store: Store, stop: Stop, retry: StoreRetry, progress: Progress
-    ) -> None:
-        self._plan = plan
-        self._store = store
-        self._stop = stop
-        self._retry = retry
-        self._progress = progress
-        self._told = False
 
-    async def attempts(self) -> Iterator[tuple[str, int]] | None:
-        """Further attempts to make, as soon as there are any; ``None`` when there are none."""
-        plan, run = self._plan, self._plan.record.id
-        beats: dict[str, int | None] = {}
-        while not self._stop.asked:
-            held = await self._retry(partial(self._store.held, run))
-            if any(one.expired for one in held):
-                await self._retry(partial(self._store.release_expired, run))
-            made = await self._retry(partial(self._store.made, run))
-            left = made.left([task.id for task in plan.tasks], plan.attempts)
-            if left:
-                self._progress.total += left
-                return plan.left(made)
-            waiting = [
-                one
-                for one in held
-                if not one.expired and beats.setdefault(one.token, one.beats) == one.beats
-            ]
-            if not waiting:
-                return None
-            if not self._told and not self._progress.done < self._progress.total:
-                self._told = True
-                claimed = counted(sum(one.claims for one in waiting), "attempt")
-                plan.tell(
-                    f"{claimed} claimed by another runner; waiting up to "
-                    f"{max(one.left for one in waiting):.0f} s to see whether it still runs"
-                )
-            await asyncio.sleep(min(_LOOK_SECONDS, max(one.left for one in waiting) + 0.01))
-        return None
+async def _called_here(work: Callable[[], Any]) -> Any:
+    return work()
 
 
 async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:

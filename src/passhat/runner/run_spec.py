@@ -26,7 +26,7 @@ from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import with_user
-from passhat.store import DEFAULT_PATH, RunRecord, Store, StoredRun, open_store
+from passhat.store import DEFAULT_PATH, LEASE_SECONDS, RunRecord, Store, StoredRun, open_store
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings, Task, fingerprint
 
@@ -104,6 +104,8 @@ class RunSpec:
         seconds in all (600 if ``None``).
     name : str
         Distinguishes runs that are otherwise the same.
+    lease_seconds : float
+        How long attempts claimed here are kept when this process gives no sign of life.
     user : str, optional
         The agent that plays the user.
     tools : str
@@ -144,6 +146,7 @@ class RunSpec:
     temperature: float | None = None
     top_p: float | None = None
     name: str = ""
+    lease_seconds: float = LEASE_SECONDS
     user: str | None = None
     tools: str = "text"
     canary: bool | None = None
@@ -335,11 +338,12 @@ class RunResult:
     plan: RunPlan
     progress: Progress
     stopped: bool = False
-
-    @property
-    def left(self) -> int:
-        """Planned attempts that were not made."""
-        return self.progress.total - self.progress.done
+    left: int = 0
+    """Planned attempts that are not finished, by this or another runner."""
+    unscored: int = 0
+    """Attempts that ended without a verdict: missing."""
+    held: int = 0
+    """Attempts that other runners are making."""
 
 
 Before = Callable[[RunPlan, Store, int], None]
@@ -378,7 +382,7 @@ async def arun(
     with ExitStack() as stack:
         store = spec.store
         if isinstance(store, str):
-            store = stack.enter_context(open_store(store))
+            store = stack.enter_context(open_store(store, lease_seconds=spec.lease_seconds))
         freed = store.release(plan.record.id, missing=spec.only_missing)
         if before is not None:
             before(plan, store, freed)
@@ -388,8 +392,28 @@ async def arun(
         here = engine is None or not left_to_make(plan, store)
         work = stack.enter_context(nullcontext() if here or not engine else engine(plan, loaded))
         counts = await run_attempts(plan, store, stop, progress or _ignore, work)
-        stored = store.find(plan.record.id)
-        return RunResult(plan.record.id, store.path, stored, plan, counts, stop.asked)
+        return stored_result(plan, store, counts, stopped=stop.asked)
+
+
+def stored_result(
+    plan: RunPlan, store: Store, counts: Progress | None = None, *, stopped: bool = False
+) -> RunResult:
+    """What the store has of a plan; ``counts`` is what this call added."""
+    run, tasks = plan.record.id, [task.id for task in plan.tasks]
+    unmade = store.made(run).left(tasks, plan.attempts)
+    held = sum(claims.claims for claims in store.held(run))
+    unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
+    return RunResult(
+        id=run,
+        store=store.path,
+        stored=store.find(run),
+        plan=plan,
+        progress=counts or Progress(total=0),
+        stopped=stopped,
+        left=unmade + held,
+        unscored=max(unscored, 0),
+        held=held,
+    )
 
 
 def run(

@@ -2,6 +2,7 @@
 
 from passhat.store.base import Store
 from passhat.store.database import is_address, without_password
+from passhat.store.leases import LEASE_SECONDS
 from passhat.store.opening import open_reading, open_store
 from passhat.store.rows import (
     AttemptRecord,
@@ -16,6 +17,7 @@ from passhat.store.sqlite import DEFAULT_PATH
 
 __all__ = [
     "DEFAULT_PATH",
+    "LEASE_SECONDS",
     "AttemptRecord",
     "AttemptSet",
     "Ended",

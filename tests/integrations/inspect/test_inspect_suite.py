@@ -15,9 +15,9 @@ import pytest
 
 from passhat import estimate
 from passhat.integrations.inspect.inspect_suite import InspectProcess
+from passhat.integrations.inspect.owners import this_owner
 from passhat.readers import read
 from passhat.store import open_store
-from passhat.integrations.inspect.owners import this_owner
 
 Call = Callable[..., Any]
 MODEL = ("-a", "inspect:mockllm/model")

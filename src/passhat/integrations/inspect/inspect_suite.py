@@ -29,7 +29,7 @@ from passhat.integrations.inspect.inspect_logs import Batch, batches, left_behin
 from passhat.protocol import Protocol
 from passhat.readers.builder import scalars
 from passhat.readers.inspect_ai import NO_DECODING, value_of
-from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop
+from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_leases
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
@@ -172,7 +172,10 @@ class InspectSuite(Harness):
         run = plan.record.id
         store.begin(plan.record, plan.attempts)
         folder = Path(store.path).parent / "inspect" / run
-        for batch in left_behind(folder):
+        left = list(left_behind(folder))
+        if left:
+            await expire_leases(store, run, stop, plan.tell)
+        for batch in left:
             self._take_in(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
         made = store.made(run)
