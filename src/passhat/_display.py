@@ -5,6 +5,7 @@ Only strings are made here; nothing is printed, and nothing outside the standard
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -20,12 +21,27 @@ __all__ = [
     "percent_range",
     "shown",
     "some",
+    "visible",
 ]
+
+# C0 and C1 controls, line separators, and the marks that reverse the direction of text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def shown(value: object) -> str:
     """Show a protocol value; ``None`` is "not recorded"."""
     return "not recorded" if value is None else str(value)
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out, as in ``\\x1b``.
+
+    A name that a log chose must not move the cursor or recolor the terminal. Writing the character
+    out, rather than dropping it, keeps names that differ apart.
+    """
+    if text.isprintable():
+        return text
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def number(value: float | None, digits: int = 3) -> str:

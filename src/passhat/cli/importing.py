@@ -18,7 +18,7 @@ def command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCo
 
     A table of counts has no attempts to put there and is left out, which is said.
     """
-    from passhat._display import counted
+    from passhat._display import counted, visible
     from passhat.readers.store import import_run
     from passhat.store import open_store
 
@@ -26,8 +26,10 @@ def command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCo
     with open_store(store_path) as store:
         for run in runs:
             if run.attempts is None:
-                click.echo(f"{run.name}: only counts are known, nothing to import", err=True)
+                click.echo(
+                    visible(f"{run.name}: only counts are known, nothing to import"), err=True
+                )
                 continue
             stored, added = import_run(store, run)
-            click.echo(f"{stored} {run.name}: {counted(added, 'attempt')} added", err=True)
+            click.echo(visible(f"{stored} {run.name}: {counted(added, 'attempt')} added"), err=True)
     return exit_code(runs)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any, TextIO
 
 import click
 
+from passhat._display import visible
 from passhat._version import __version__
 from passhat.cli.exits import ExitCode
 from passhat.cli.options import forget_standard_output
@@ -50,19 +55,70 @@ def cli() -> None:
     """Run your agent k times. Know how often it gets it right every time."""
 
 
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
+    # Escape sequences other than colors and what a progress bar needs: erase, up, show, hide.
+    r"|\x1b(?!\[[0-9;]*m|\[[0-2]?K|\[\d*A|\[\?25[hl])"
+)
+
+
+class _SafeStream(io.TextIOBase):
+    """A stream that writes control characters out, so that no text can steer the terminal.
+
+    What commands print is clean already; this is the net below them, for every command at once.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        self._stream.write(_UNSAFE.sub(_written_out, text))
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def __getattr__(self, name: str) -> Any:  # encoding, errors, buffer
+        return getattr(self._stream, name)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+@contextmanager
+def _safe_streams() -> Iterator[None]:
+    stdout, stderr = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _SafeStream(stdout), _SafeStream(stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = stdout, stderr
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
     try:
         said = tuple(sys.argv[1:] if arguments is None else arguments)
-        code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=said)
+        with _safe_streams():
+            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=said)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()
         return ExitCode.USAGE
     except PasshatError as error:
-        click.echo(f"passhat: {error.message}", err=True)
+        click.echo(f"passhat: {visible(error.message)}", err=True)
         if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+            click.echo(f"  {visible(error.hint)}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)

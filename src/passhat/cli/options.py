@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from passhat._display import visible
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.readers import Needs
+    from passhat.readers import Needs, Reading
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import OptionName
 
@@ -95,7 +96,14 @@ class HowToRead:
     pass_at: float | None
     scorer: str | None
     join: bool
+    join_by: str | None
+    agent: str | None
+    max_unpacked: int | None
     one_by_one: bool
+    records: str | None
+    trials: str | None
+    passes: str | None
+    mapping: str | None
 
     def read(
         self,
@@ -104,9 +112,18 @@ class HowToRead:
         needs: Needs | None = None,
     ) -> list[Run]:
         """All runs in the sources; ``labels`` are columns to keep as labels of the tasks."""
-        from passhat.readers import read
+        from passhat.readers import read_all
 
-        return read(sources, **self.options(labels, needs))
+        reading = read_all(sources, **self.options(labels, needs))
+        self.note_refused(reading)
+        return list(reading.runs)
+
+    def note_refused(self, reading: Reading) -> None:
+        """Print which of several sources could not be read; the command then ends with 4."""
+        for name, why in reading.refused:
+            click.echo(visible(f"passhat: {name}: {why}"), err=True)
+        if reading.refused:
+            click.get_current_context().meta[_REFUSED] = True
 
     def options(
         self, labels: Iterable[str | None] = (), needs: Needs | None = None
@@ -115,7 +132,7 @@ class HowToRead:
         from passhat.readers import Needs
 
         kept = [name for name in labels if name is not None]
-        found = {name: getattr(self, name) for name in ("columns", "pass_at", "scorer", "join")}
+        found = {name: getattr(self, name) for name in _READING if name != "one_by_one"}
         found |= {
             "labels": kept,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
@@ -147,7 +164,26 @@ class HowToRead:
         )
 
 
-_READING = ("columns", "pass_at", "scorer", "join", "one_by_one")
+_READING = (
+    *("columns", "pass_at", "scorer", "join", "join_by", "agent", "max_unpacked", "one_by_one"),
+    *("records", "trials", "passes", "mapping"),
+)
+_REFUSED = "passhat.refused"
+"""Set in click's context when one of several sources could not be read."""
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes: ``4GB``, ``500MB``, ``1000000``."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)B?\s*", str(value), re.IGNORECASE)
+        if match is None:
+            self.fail(f"{value!r} is not a size; write 4GB or 500MB.", param, ctx)
+        return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
 
 
 def term_options(
@@ -227,6 +263,43 @@ def source_options(function: F) -> F:
             help="Make one run of the same agent's files: k files with one attempt each become k.",
         ),
         click.option(
+            "--join-by",
+            type=click.Choice(["agent", "folder", "column"]),
+            help="What makes files one agent: its stated name, the folder, or the model column.",
+        ),
+        click.option(
+            "--agent",
+            metavar="NAME",
+            help="The agent of all sources, where they do not state it, as in --agent gpt-4.1.",
+        ),
+        click.option(
+            "--max-unpacked",
+            type=Size(),
+            metavar="SIZE",
+            help="How much a compressed file may unpack to, as in 4GB.  [default: 50 x its size]",
+        ),
+        click.option(
+            "--records",
+            metavar="PATH",
+            help="Where the records are in a JSON or XML file, as in 'results[*]'.",
+        ),
+        click.option(
+            "--trials",
+            metavar="GLOB",
+            help="Fields that hold one attempt each (wide to long), as in 'run_*'.",
+        ),
+        click.option(
+            "--pass",
+            "passes",
+            metavar="RULE",
+            help="What passes, as in 'score >= 0.5'.",
+        ),
+        click.option(
+            "--mapping",
+            metavar="FILE",
+            help="A mapping as TOML, as passhat read FILE --guess writes it.",
+        ),
+        click.option(
             "--scorer",
             metavar="NAME",
             help="Whose verdicts count, where a log holds those of several judges.",
@@ -242,8 +315,8 @@ def source_options(function: F) -> F:
             "columns",
             multiple=True,
             callback=column_map,
-            metavar="NAME=COLUMN,...",
-            help="What a table calls its columns, as in model=llm,task=question.",
+            metavar="NAME=FIELD,...",
+            help="What a file calls its columns or fields, as in model=llm,task=meta.instance_id.",
         ),
     ):
         with_how = option(with_how)
@@ -349,10 +422,12 @@ def exit_code(runs: Iterable[Run]) -> ExitCode:
     losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
     for source, found in losses.values():
         for loss in found[:_MOST_LOSSES]:
-            click.echo(f"passhat: {source}, {loss}", err=True)
+            click.echo(visible(f"passhat: {source}, {loss}"), err=True)
         if len(found) > _MOST_LOSSES:
             click.echo(f"  and {len(found) - _MOST_LOSSES:,} more", err=True)
-    return ExitCode.INCOMPLETE if losses else ExitCode.OK
+    context = click.get_current_context(silent=True)
+    refused = context is not None and context.meta.get(_REFUSED)
+    return ExitCode.INCOMPLETE if losses or refused else ExitCode.OK
 
 
 def forget_standard_output() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat._display import counted
+from passhat._display import counted, visible
 from passhat.cli.exits import ExitCode
 from passhat.cli.options import HowToRead, exit_code, source_options, sources_argument
 
@@ -23,24 +23,54 @@ _SCHEMA = "passhat.reading/1"
 @sources_argument
 @source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--guess", is_flag=True, help="Print a mapping for an unknown file as TOML.")
 def command(
     sources: tuple[str, ...],
     how: HowToRead,
     as_json_text: bool,
+    guess: bool,
 ) -> ExitCode:
     """Show what SOURCE was recognized as: files, runs, tasks, attempts, what is missing and why.
 
     SOURCE is a log of another harness, a table, a glob or folder of them, - for standard input, or
     example:NAME. Ends with 4 when part of a file could not be read.
+
+    For a file of your own, --guess prints a mapping to start from: passhat read FILE --guess >
+    mine.toml, then passhat read FILE --mapping mine.toml.
     """
     from passhat.readers import read_all
 
+    if guess:
+        return _print_guess(sources, how)
     found = read_all(sources, **how.options())
     if as_json_text:
         click.echo(_as_json(found), nl=False)
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(map(visible, _lines(found))))
+    how.note_refused(found)
     return exit_code(run for file in found.files for run in file.runs)
+
+
+def _print_guess(sources: tuple[str, ...], how: HowToRead) -> ExitCode:
+    """Print the mapping that the first file seems to need, with its structure as comments."""
+    from passhat.readers.base import ReadOptions
+    from passhat.readers.mapping import guess, structure
+    from passhat.readers.sources import expand
+
+    options = ReadOptions(
+        columns=how.columns, records=how.records, trials=how.trials, passes=how.passes
+    )
+    source = expand(sources[:1])[0]
+    mapping, certain = guess(source, options)
+    lacking = [word for word in ("task", "success") if word not in mapping.fields]
+    comments = [
+        f"How to read {source.name}. Use it with: passhat read {source.name} --mapping THIS_FILE",
+        "The names fit without doubt." if certain else "This is a guess: check every line.",
+    ]
+    if lacking:
+        comments.append(f"Still to be stated under [fields]: {', '.join(lacking)}.")
+    click.echo(mapping.to_toml([visible(c) for c in (*comments, *structure(source, options))]))
+    return ExitCode.OK
 
 
 def _lines(found: Reading) -> Iterator[str]:
@@ -55,6 +85,10 @@ def _lines(found: Reading) -> Iterator[str]:
     for name, why in found.passed_over:
         yield f"{name}"
         yield f"  passed over: {why}"
+    for run in found.runs:
+        # What was left out or put together while the files were combined.
+        known = {line for file in found.files for read in file.runs for line in read.reading}
+        yield from (f"{run.name}: {line}" for line in run.reading if line not in known)
     yield ""
     yield _total(found)
 
@@ -67,6 +101,7 @@ def _as_json(found: Reading) -> str:
         "schema": _SCHEMA,
         "files": [_file(file) for file in found.files],
         "passed_over": [{"file": name, "why": why} for name, why in found.passed_over],
+        "refused": [{"file": name, "why": why} for name, why in found.refused],
         "runs": [_run(run) for run in found.runs],
     }
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

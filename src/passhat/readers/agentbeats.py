@@ -89,6 +89,7 @@ class AgentBeatsReader(Reader):
             _agent(document.head.participants) or source.stem,
             Protocol(suite=str(suite) if suite else None, judge="AgentBeats green agent"),
             says=_printed(rates),
+            guessed=not _agent(document.head.participants),
         )
         return log.runs(lambda _: facts)
 

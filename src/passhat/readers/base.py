@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from passhat.errors import InvalidValue
 from passhat.readers.sources import Source
@@ -117,6 +117,13 @@ class ReadOptions:
         Columns to keep as labels of the tasks.
     needs : Needs
         What the runs are read for.
+    agent : str, optional
+        The agent of all runs, which wins over what a source or its file name says.
+    records, trials, passes : str, optional
+        Where the records of a file are, which fields hold one attempt each, and what passes; see
+        :class:`passhat.readers.mapping.RecordMap`.
+    mapping : path, optional
+        A mapping as TOML.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -124,6 +131,17 @@ class ReadOptions:
     scorer: str | None = None
     labels: tuple[str, ...] = ()
     needs: Needs = field(default_factory=Needs)
+    agent: str | None = None
+    records: str | None = None
+    trials: str | None = None
+    passes: str | None = None
+    mapping: str | None = None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the user states how the records of a file are to be read."""
+        stated = (self.records, self.trials, self.passes, self.mapping)
+        return any(option is not None for option in stated)
 
 
 class Reader:
@@ -138,6 +156,9 @@ class Reader:
 
     general: ClassVar[bool] = False
     """Whether this reader takes nearly any file, and so is asked after all others."""
+
+    repeats_in_siblings: ClassVar[bool] = False
+    """Whether the harness keeps k repeats as k sibling folders, so that they join by themselves."""
 
     def recognizes(self, source: Source) -> bool:
         """Whether the content looks like this format.
@@ -172,24 +193,28 @@ class Reader:
 
 def registered_readers() -> list[Reader]:
     """Every installed reader, those that take nearly any file last."""
-    readers = [_loaded(entry) for entry in _entries(tuple(sys.path))]
+    readers = [reader for entry in _entries(tuple(sys.path)) for reader in _loaded(entry)]
     return sorted(readers, key=lambda reader: reader.general)
 
 
-def _loaded(entry: EntryPoint) -> Reader:
+def _loaded(entry: EntryPoint) -> list[Reader]:
+    """The reader that an entry point names, or those that its function returns."""
     try:
-        made = entry.load()
+        made: Any = entry.load()
     except (ImportError, AttributeError, TypeError) as error:
         raise InvalidValue(
             f"the reader {entry.name!r} ({entry.value}) cannot be loaded: {error}",
             hint="Fix or uninstall the package that brings it.",
         ) from None
-    if not (inspect.isclass(made) and issubclass(made, Reader)):
+    if inspect.isclass(made) and issubclass(made, Reader):
+        return [made()]
+    readers: list[Reader] = [] if inspect.isclass(made) else list(made())
+    if inspect.isclass(made) or not all(isinstance(reader, Reader) for reader in readers):
         raise InvalidValue(
             f"the reader {entry.name!r} ({entry.value}) is not a subclass of passhat's Reader.",
             hint="Write: from passhat.readers import Reader; class MyReader(Reader): ...",
         )
-    return made()
+    return readers
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ _LONGEST_DETAIL = 120
 _LOSSES_KEPT = 1_000
 """A file of a million broken lines is described by the first thousand and a count."""
 _NUMBERS = ("duration", "steps", "tokens", "cost")
-_EXTRAS = ("seed", "transcript")
+_EXTRAS = ("seed", "transcript", "source_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class RunFacts:
     """What a log says about one run as a whole.
 
     ``variant`` tells it apart from the other runs of the same log (a suite, a prompt, a filter);
-    ``says`` are numbers the log prints, ``counts`` how it is known to count.
+    ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
+    when the log does not name the agent and the name of the file has to do.
     """
 
     agent: str
@@ -46,6 +47,7 @@ class RunFacts:
     counts: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
     origin: str = ""
+    guessed: bool = False
 
 
 class LogBuilder:
@@ -83,6 +85,7 @@ class LogBuilder:
         self._keys: dict[str, int] = {}
         self._seen: Counter[tuple[str, str]] = Counter()
         self._trials: set[tuple[str, str, str]] = set()
+        self._ids: set[tuple[str, str, str]] = set()
         self._read = self._absent = self._lost_rows = self._losses_more = 0
         self._skipped: Counter[str] = Counter()
         self._losses: list[Loss] = []
@@ -114,12 +117,14 @@ class LogBuilder:
         transcript: str = "",
         labels: Sequence[object] = (),
         absent: bool = False,
+        source_id: object = None,
     ) -> None:
         """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
 
-        A row without a task, with a reward that is no number, or with a trial that was there
-        before is lost, and said to be. ``absent`` marks an attempt that was planned and has no
-        row.
+        A row without a task, with a reward that is not a number, or with a trial seen before is
+        lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
+        that the source itself gave to the attempt: the same one again is the same attempt, and is
+        skipped.
         """
         name = "" if task is None else str(task).strip()
         if not name or not isinstance(task, str | int | float):
@@ -130,10 +135,16 @@ class LogBuilder:
         except ValueError:
             self.lose(where, f"the reward should be a number, not {shorten(reward)}")
             return
+        own_id = "" if source_id is None else str(source_id)
+        if own_id and (run, name, own_id) in self._ids:
+            self.skip("the same attempt again, by its own id")
+            return
         label = self._trial(run, name, trial)
         if label is None:
-            self.lose(where, f"trial {trial} of task {shorten(name)} stands there twice")
+            self.lose(where, f"trial {trial} of task {shorten(name)} is listed twice")
             return
+        if own_id:
+            self._ids.add((run, name, own_id))
         if self._slices:
             labels = self._labels.setdefault(name, tuple(map(_label, labels)))
         self._read += not absent
@@ -144,11 +155,15 @@ class LogBuilder:
                 *(key, name, label, value, why[:_LONGEST_DETAIL], answer),
                 *map(number_or_none, (seconds, steps, tokens, cost)),
                 *labels,
-                *("" if seed is None else str(seed), transcript),
+                *("" if seed is None else str(seed), transcript, own_id),
             )
         )
         if len(self._buffer) >= _CHUNK_ROWS:
             self._flush()
+
+    def row(self, where: str) -> _Row:
+        """A context in which any exception loses the row rather than the file."""
+        return _Row(self, where)
 
     def skip(self, why: str, rows: int = 1) -> None:
         """Leave a row aside on purpose."""
@@ -223,6 +238,25 @@ class LogBuilder:
             self._buffer.clear()
 
 
+class _Row:
+    """Loses its row when anything but a refusal of the whole file is raised inside it."""
+
+    __slots__ = ("_log", "_where")
+
+    def __init__(self, log: LogBuilder, where: str) -> None:
+        self._log = log
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> bool:
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, PasshatError):
+            return False
+        self._log.lose(self._where, f"cannot be read ({kind.__name__}: {shorten(str(error))})")
+        return True
+
+
 def _run(
     found: Gathered,
     fact: RunFacts,
@@ -235,11 +269,12 @@ def _run(
     per_task = found.outcomes.n + found.outcomes.missing
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     pass_at = 1.0 if options.pass_at is None else options.pass_at
-    name = f"{fact.agent} {fact.variant}" if several and fact.variant else fact.agent
+    agent = fact.agent
+    name = f"{agent} {fact.variant}" if several and fact.variant else agent
     unordered = () if found.outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
         name=name,
-        agent=fact.agent,
+        agent=agent,
         outcomes=found.outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
         attempts=found.attempts,
@@ -249,6 +284,7 @@ def _run(
         reading=(*reading, *fact.reading, *unordered, *found.notes),
         tally=tally,
         origin=fact.origin,
+        agent_guessed=fact.guessed,
     )
 
 
@@ -308,7 +344,10 @@ def _reward(value: object) -> float | None:
         return None
     if not isinstance(value, bool | int | float | str):
         raise ValueError
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of 400 digits
+        raise ValueError from None
     if math.isnan(number):
         return None
     if math.isinf(number):

@@ -70,6 +70,7 @@ class CruxEvalReader(Reader):
             says=_printed(document.head),
             counts=("source counts pass@k as 1 for a task with fewer than k attempts",),
             reading=named,
+            guessed=True,
         )
         return log.runs(lambda _: facts)
 

@@ -90,6 +90,7 @@ class EvalPlusReader(Reader):
                 variant=f"on {name}",
                 says=_printed(told.pass_at_k, key),
                 reading=(*said, "each solution counts once on the base tests and once on plus"),
+                guessed=True,
             )
 
         return log.runs(facts)

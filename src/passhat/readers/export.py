@@ -53,8 +53,9 @@ class ExportReader(Reader):
         log = LogBuilder(source, "passhat export", options, order="trial", slices=slices)
         about: dict[str, _Record] = {}
         for where, record in _records(source, log):
-            about.setdefault(str(record.get("run")), record)
-            _take(log, where, record, slices)
+            with log.row(where):
+                about.setdefault(str(record.get("run")), record)
+                _take(log, where, record, slices)
         return log.runs(lambda key: _facts(about[key]))
 
 

@@ -76,6 +76,7 @@ class _Config(msgspec.Struct):
 
 
 class _Trial(msgspec.Struct):
+    id: Any = None
     task_name: Any = None
     trial_name: Any = None
     source: Any = None
@@ -113,20 +114,21 @@ class HarborReader(Reader):
             if isinstance(trial, str):
                 log.lose(where, trial)
                 continue
-            agents.setdefault(_agent(trial), trial)
-            _take(log, where, trial, options)
+            with log.row(where):
+                agents.setdefault(_agent(trial), trial)
+                _take(log, where, trial, options)
         return log.runs(
             lambda key: RunFacts(
                 key or source.stem,
                 Protocol(suite=_text(agents[key].source) if key in agents else None),
                 variant=key,
+                guessed=not key,
             )
         )
 
 
 def _trials(folder: Source) -> Iterator[Source]:
-    for path in sorted(folder.path.glob(f"*/{_RESULT}")):
-        yield folder.inside(path.parent.name, _RESULT)
+    yield from folder.children(f"*/{_RESULT}")
 
 
 def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
@@ -170,6 +172,7 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
         tokens=sum(known) if known else None,
         cost=used.cost_usd,
         transcript=where,
+        source_id=trial.id,
     )
 
 

@@ -53,7 +53,9 @@ class HumanEvalReader(Reader):
                 answer=row.completion,
             )
         agent, decoding, said = from_name(source)
-        facts = RunFacts(agent, Protocol(suite="HumanEval", decoding=decoding), reading=said)
+        facts = RunFacts(
+            agent, Protocol(suite="HumanEval", decoding=decoding), reading=said, guessed=True
+        )
         return log.runs(lambda _: facts)
 
 

@@ -1,8 +1,15 @@
-"""Several files, one run: attempts joined when asked, and begun-again runs counted once."""
+"""Whose attempt is it: which files are the same agent, and which rows the same attempt.
+
+Nothing is counted twice: the same file under two names, the same run written twice, and the same
+attempt in two files each count once, and the reading names what was left out. Nothing is joined on
+a guess: a name that comes from a file name must be stated before attempts are put together.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,18 +17,23 @@ from types import MappingProxyType
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, some
+from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
 from passhat.readers.sources import STANDARD_INPUT, Source
+from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Attempts, Run, Tally
 from passhat.stats.outcomes.attempts import Coded
 from passhat.stats.outcomes.gathering import outcomes_of
 
-__all__ = ["from_name", "joined", "without_retries"]
+__all__ = ["count_once", "from_name", "join_group", "join_runs", "without_retries"]
+
+_WEAK_ID = 8
+"""An id shorter than this may be a counter that every file starts anew."""
 
 
 def without_retries(runs: Sequence[Run]) -> list[Run]:
-    """Leave one of several files that hold the same run: the one that got furthest.
+    """Keep one of several files that hold the same run: the one that got furthest.
 
     A harness that begins a run again writes a second file with the run's own id, and copies into
     it what was finished. Counting both would count those attempts twice.
@@ -36,28 +48,192 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
             continue
         further = run.outcomes.scored >= other.outcomes.scored
         winner, loser = (run, other) if further else (other, run)
-        said = (
+        note = (
             f"{loser.source} holds the same run ({run.origin}), begun another time: left aside "
             f"with {counted(loser.outcomes.attempts, 'attempt')}"
         )
-        kept[key_of_this] = replace(winner, reading=(*winner.reading, said))
+        kept[key_of_this] = replace(winner, reading=(*winner.reading, note))
     return list(kept.values())
 
 
-def joined(runs: Sequence[Run]) -> list[Run]:
+def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
+    """Leave out runs and attempts that another file has already brought.
+
+    Two runs are the same when everything recorded about their attempts is the same: ids, answers,
+    seeds, times, costs. Where nothing but verdicts was recorded, two runs may be equal by chance,
+    so they count as copies only when they are about to be joined, and only unless the names of
+    their files number them as repeats (``run1``, ``run2``).
+    """
+    kept: list[Run] = []
+    copies: dict[int, list[str]] = {}
+    by_content: dict[bytes, list[int]] = {}
+    for run in runs:
+        if run.attempts is None:
+            kept.append(run)
+            continue
+        digest, telling = _content(run.attempts)
+        places = by_content.setdefault(digest, [])
+        first = next((p for p in places if _is_copy(kept[p], run, telling or joining, telling)), -1)
+        if first >= 0:
+            copies.setdefault(first, []).append(run.source)
+        else:
+            places.append(len(kept))
+            kept.append(run)
+    for place, sources in copies.items():
+        note = f"the same attempts are also in {some(sources)}: counted once"
+        kept[place] = replace(kept[place], reading=(*kept[place].reading, note))
+    return _attempts_once(kept)
+
+
+def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:
+    if not may_be or first.source == second.source:
+        return False
+    if not (first.agent_guessed or second.agent_guessed) and first.agent != second.agent:
+        return False
+    # Equal verdicts alone are no evidence, unless the two would be joined into one run.
+    joins = first.name == second.name and not _are_numbered(first.source, second.source)
+    return telling or joins
+
+
+def _are_numbered(first: str, second: str) -> bool:
+    """Whether two paths differ by a repeat's number alone, as in run1.csv and run2.csv."""
+    numbers = [_NUMBERED.findall(name) for name in (first, second)]
+    bare = {_NUMBERED.sub("", name) for name in (first, second)}
+    return len(bare) == 1 and numbers[0] != numbers[1]
+
+
+def _content(attempts: Attempts) -> tuple[bytes, bool]:
+    """A digest of all that is recorded, and whether that is more than verdicts."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update("\0".join(attempts.tasks).encode("utf-8", "replace"))
+    digest.update(attempts.starts.astype(np.int64).tobytes())
+    digest.update(attempts.verdicts.astype(np.int8).tobytes())
+    telling = False
+    if attempts.answers is not None:
+        digest.update(attempts.answers.astype(np.int64).tobytes())
+        telling = bool((attempts.answers != 0).any())
+    for name, column in sorted(attempts.measures.items()):
+        if not np.isnan(column).all():
+            digest.update(name.encode() + column.astype(np.float64).tobytes())
+            telling = True
+    for name, texts in (("seed", None), ("source_id", None)):
+        texts = attempts.extras.get(name)
+        if texts is not None and any(texts.values):
+            codes, back = np.unique(texts.codes, return_inverse=True)
+            used = [texts.values[code] for code in codes.tolist()]
+            digest.update("\0".join([name, *used]).encode("utf-8", "replace") + back.tobytes())
+            telling = telling or any(used)
+    return digest.digest(), telling
+
+
+def _attempts_once(runs: list[Run]) -> list[Run]:
+    """Leave out single attempts whose id an earlier file has already brought."""
+    seen: dict[tuple[str, str, str], tuple[int, tuple[object, ...]]] = {}
+    kept: list[Run | None] = []
+    notes: dict[int, list[str]] = {}
+    for place, run in enumerate(runs):
+        ids = None if run.attempts is None else run.attempts.extras.get("source_id")
+        if run.attempts is None or ids is None or not any(ids.values) or len(runs) == 1:
+            kept.append(run)
+            continue
+        again: dict[int, int] = {}
+        for row, (key, facts) in enumerate(_identities(run, run.attempts, ids)):
+            if key is None:
+                continue
+            other = seen.setdefault(key, (place, facts))
+            if runs[other[0]].source != run.source and _same(key, other[1], facts):
+                again[row] = other[0]
+        for other_place in sorted(set(again.values())):
+            count = sum(value == other_place for value in again.values())
+            notes.setdefault(other_place, []).append(
+                f"{counted(count, 'attempt')} of {run.source} {'is' if count == 1 else 'are'} also "
+                "here, by their own ids: counted once"
+            )
+        rows = np.array([row for row in range(len(run.attempts)) if row not in again], np.int64)
+        kept.append(run if not again else _taken(run, rows) if len(rows) else None)
+    return [
+        run if place not in notes else replace(run, reading=(*run.reading, *notes[place]))
+        for place, run in enumerate(kept)
+        if run is not None
+    ]
+
+
+_Identity = tuple[tuple[str, str, str] | None, tuple[object, ...]]
+
+
+def _identities(run: Run, attempts: Attempts, ids: Coded) -> list[_Identity]:
+    """Per attempt its key, or ``None`` without an id, and what else is recorded of it."""
+    tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
+    columns = [column.tolist() for _, column in sorted(attempts.measures.items())]
+    rows = zip(tasks.tolist(), attempts.verdicts.tolist(), *columns, strict=True)
+    suite = run.protocol.suite or ""
+    return [
+        (
+            (suite, attempts.tasks[task], text) if (text := ids[row]) else None,
+            (verdict, *(None if value != value else value for value in measures)),
+        )
+        for row, (task, verdict, *measures) in enumerate(rows)
+    ]
+
+
+def _same(key: tuple[str, str, str], first: tuple[object, ...], second: tuple[object, ...]) -> bool:
+    """Whether one id means one attempt: a counter needs something recorded that agrees."""
+    weak = len(key[2]) < _WEAK_ID or key[2].isdigit()
+    measured = any(value is not None for value in first[1:])
+    return first == second and (measured or not weak)
+
+
+def _taken(run: Run, rows: IntArray) -> Run:
+    """The run with some of its attempts."""
+    assert run.attempts is not None
+    attempts = run.attempts
+    task = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))[rows]
+    kept, place = np.unique(task, return_inverse=True)
+    names = tuple(attempts.tasks[index] for index in kept.tolist())
+    starts = np.searchsorted(place, np.arange(len(names) + 1))
+    part = _concatenated([attempts], names, starts, rows)
+    labels = {
+        name: tuple(values[index] for index in kept.tolist())
+        for name, values in run.outcomes.labels.items()
+    }
+    ordered = run.outcomes.order is not None
+    return replace(run, attempts=part, outcomes=outcomes_of(part, ordered=ordered, labels=labels))
+
+
+# -- joining ---------------------------------------------------------------------------------
+
+
+def join_runs(runs: Sequence[Run], words: Sequence[str] = ()) -> list[Run]:
     """Make one run of all that have the same agent and nothing known that differs.
 
-    The name counts as well: it tells apart the runs of one file, such as two prompts.
+    The name counts as well: it tells apart the runs of one file, such as two prompts. ``words`` are
+    the sources as typed, for the command in the message of a refusal.
     """
     groups: dict[object, list[Run]] = {}
     for run in runs:
         known = replace(run.protocol, attempts=None)
         key = (run.name, run.agent, known.digest) if run.attempts is not None else id(run)
         groups.setdefault(key, []).append(run)
-    return [group[0] if len(group) == 1 else _join(group) for group in groups.values()]
+    for group in groups.values():
+        if len(group) > 1 and any(run.agent_guessed for run in group):
+            raise _guessed(group, words)
+    return [group[0] if len(group) == 1 else join_group(group) for group in groups.values()]
 
 
-def _join(runs: list[Run]) -> Run:
+def _guessed(group: list[Run], words: Sequence[str]) -> InvalidValue:
+    """Refuse to join runs that are one agent only by the look of their file names."""
+    agent = group[0].agent
+    sources = shlex.join(words or [run.source for run in group])
+    return InvalidValue(
+        f"{some([run.source for run in group], 3)} do not name their agent; {agent!r} is a guess "
+        "from the names of the files, and attempts are not joined on a guess.",
+        hint=f"If they are one agent, state it: passhat report --join --agent "
+        f"{shlex.quote(agent)} {sources} ; if the folder is the agent: --join-by folder",
+    )
+
+
+def join_group(runs: list[Run]) -> Run:
+    """One run with the attempts of all, in the order of the runs."""
     tasks = list(dict.fromkeys(task for run in runs for task in run.outcomes.tasks))
     place = {task: index for index, task in enumerate(tasks)}
     parts = [run.attempts for run in runs if run.attempts is not None]
@@ -83,11 +259,12 @@ def _join(runs: list[Run]) -> Run:
         source=", ".join(dict.fromkeys(run.source for run in runs)),
         source_says=MappingProxyType({}),
         reading=(
-            f"{len(runs)} runs of the same agent joined, as asked: {first.source} first",
+            f"{len(runs)} runs of the same agent joined: {first.source} first",
             *dict.fromkeys(line for run in runs for line in run.reading),
         ),
         tally=_summed([run.tally for run in runs if run.tally is not None]),
         origin="",
+        agent_guessed=any(run.agent_guessed for run in runs),
     )
 
 
@@ -172,12 +349,21 @@ def _summed(tallies: list[Tally]) -> Tally | None:
     )
 
 
-_TEMPERATURE = re.compile(r"[_-](?:temp(?:erature)?_?|t)(\d+(?:\.\d+)?)(?=[_\-.]|$)", re.IGNORECASE)
+# A bare t needs a number that can be a temperature: "t0.8" is one, "flan-t5" is a model.
+_TEMPERATURE = re.compile(
+    r"[_-](?:temp(?:erature)?_?(\d+(?:\.\d+)?)|t([012]\.\d+|[01](?!\.\d)))(?=[_\-.]|$)",
+    re.IGNORECASE,
+)
 _ENDINGS = re.compile(r"(\.(jsonl?|gz|results)|_(results|samples|eval_results|eval_all))+$")
 
 # "mine_run1" and "mine_run2" are the same agent; "gpt-4" and "gpt-5" are not.
 _COUNTER = re.compile(
     r"[_\-.](?:trial|run|seed|attempt|try|rep|repeat|epoch)[_-]?\d+$", re.IGNORECASE
+)
+
+
+_NUMBERED = re.compile(
+    r"(?<![a-z])(?:trial|run|seed|attempt|try|rep|repeat|epoch)[_-]?\d+", re.IGNORECASE
 )
 
 
@@ -191,5 +377,5 @@ def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
     said = "the log does not name the model: the run is named after the file"
     if found is None:
         return agent, {}, (said,)
-    temperature = float(found[1])
+    temperature = float(found[1] if found[1] is not None else found[2])
     return agent, {"temperature": temperature}, (f"{said}, and so is the temperature",)

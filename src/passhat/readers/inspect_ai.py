@@ -47,6 +47,7 @@ class _Sample(msgspec.Struct):
     model_usage: dict[str, _Usage] | None = None
     total_time: Any = None
     message_count: Any = None
+    uuid: Any = None
 
 
 class _Config(msgspec.Struct):
@@ -129,7 +130,8 @@ class InspectReader(Reader):
             if latest[str(sample.id), str(sample.epoch)] != index:
                 log.skip("an earlier try of a sample that was run again")
             else:
-                _take(log, sample, scorer, places)
+                with log.row(f"sample {sample.id}"):
+                    _take(log, sample, scorer, places)
         _add_absent(log, head, latest)
         facts = _facts(head, samples, scorer, source)
         return log.runs(lambda _: facts)
@@ -149,7 +151,7 @@ def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bo
 
 
 def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
-    members = Members(source.path, source.name)
+    members = Members(source)
     if members.cut_off:
         log.lose("the end", "the zip file is cut off or its table of contents is broken", 0)
     head = next((h for name in (_HEADER, _START) if (h := _head(members, name, log))), _Log())
@@ -226,6 +228,7 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
         steps=sample.message_count,
         tokens=_total(used.total_tokens for used in usage),
         cost=_total(used.total_cost for used in usage),
+        source_id=sample.uuid,
         transcript=_member(sample) if in_zip else f"sample {sample.id}, epoch {sample.epoch}",
     )
 
@@ -268,6 +271,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
         says=says,
         counts=counts,
         reading=(f"status {status}", f"scorer {scorer}" if scorer else "nothing was scored"),
+        guessed=str(about.model or "") in ("", "none/none") and not about.solver,
         origin=f"inspect_ai task {about.task_id}" if about.task_id else "",
     )
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import IO, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -28,16 +28,21 @@ __all__ = [
     "json_lines",
     "open_document",
     "read_bytes",
+    "short_lines",
 ]
 
 W = TypeVar("W")
 T = TypeVar("T")
 
 _BLOCK = 1 << 20
+_LONG_LINE = 16 << 20
+_LONGEST_TEXT = 1 << 20
+_LONGEST_RECORD = 192 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Python writes NaN and Infinity where JSON has no such numbers.
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 _MARKS = (b"NaN", b"Infinity")
+_TEXT_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 
 
 class Losing(Protocol):
@@ -125,11 +130,11 @@ def open_document(
 
 
 def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int, T]]:
-    """One record per line with its line number; a line that is none is lost."""
+    """One record per line with its line number; a line that cannot be decoded is lost."""
     number = 0
     try:
         with source.open() as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(short_lines(stream), 1):
                 text = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
                 if not text.strip():
                     continue
@@ -143,6 +148,77 @@ def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int
         if number == 0:
             raise
         log.lose(f"after line {number}", error.message.partition(": ")[2] or error.message, 0)
+
+
+def short_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream; in a very long one, the texts are cut while it is read.
+
+    A transcript of hundreds of megabytes inside one record would otherwise have to fit into memory,
+    and no reader needs more of a text than its beginning.
+    """
+    while line := stream.readline(_LONG_LINE):
+        if len(line) < _LONG_LINE or line.endswith(b"\n"):
+            yield line
+            continue
+        cutter = _TextCutter()
+        kept = bytearray(cutter.feed(line))
+        while block := stream.readline(_LONG_LINE):
+            if len(kept) < _LONGEST_RECORD:  # what is longer than this is lost: it cannot end
+                kept += cutter.feed(block)
+            if block.endswith(b"\n"):
+                break
+        yield bytes(kept)
+
+
+class _TextCutter:
+    """Cuts the strings in JSON that comes in blocks; the result is JSON again."""
+
+    def __init__(self) -> None:
+        self._inside = False
+        self._kept = 0
+        self._pending = b""
+
+    def feed(self, block: bytes) -> bytes:
+        block = self._pending + block
+        self._pending = b""
+        out = bytearray()
+        at = 0
+        while at < len(block):
+            if not self._inside:
+                quote = block.find(b'"', at)
+                stop = len(block) if quote < 0 else quote + 1
+                out += block[at:stop]
+                at, self._inside, self._kept = stop, quote >= 0, 0
+                continue
+            stop = _TEXT_END.match(block, at).end()  # type: ignore[union-attr]
+            self._keep(out, block[at:stop])
+            at = stop
+            if at < len(block) and block[at : at + 1] == b'"':
+                out += b'"'
+                at, self._inside = at + 1, False
+            elif at < len(block):  # a backslash at the end: what it escapes is in the next block
+                self._pending = block[at:]
+                break
+        return bytes(out)
+
+    def _keep(self, out: bytearray, text: bytes) -> None:
+        room = _LONGEST_TEXT - self._kept
+        self._kept += len(text)
+        if room <= 0:
+            return
+        if len(text) > room:
+            # Not in the middle of an escape or a character: at most seven bytes further back.
+            cuts = (text[: room - back] for back in range(min(12, room + 1)))
+            text = next((cut for cut in cuts if _is_text(cut)), b"")
+        out += text
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        msgspec.json.decode(b'"' + content + b'"', type=str)
+    except BROKEN:
+        return False
+    return True
 
 
 def _pairs(found: object) -> Iterable[tuple[str, Any]]:

@@ -62,8 +62,9 @@ class LiveCodeBenchReader(Reader):
         )
         printed = []
         for number, (_, question) in enumerate(document.items, 1):
-            _take(log, number, question)
-            printed.append(number_or_none(question.pass_1))
+            with log.row(f"question {number}"):
+                _take(log, number, question)
+                printed.append(number_or_none(question.pass_1))
         known = [value for value in printed if value is not None]
         agent, decoding, said = from_name(source)
         facts = RunFacts(
@@ -71,6 +72,7 @@ class LiveCodeBenchReader(Reader):
             Protocol(suite="LiveCodeBench", decoding=decoding),
             says={"pass@1": sum(known) / len(known)} if known else {},
             reading=said,
+            guessed=True,
         )
         return log.runs(lambda _: facts)
 

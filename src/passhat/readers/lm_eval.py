@@ -97,6 +97,7 @@ def _facts(
         reading.append(f"also there, choose with --scorer: {', '.join(sorted(others))}")
     if sampled > 1:
         reading.append(f"{sampled} answers were sampled per document; the filter keeps one verdict")
+    guessed = not model
     if not model:
         reading.append("the log does not name the model: the run is named after the folder")
         model = source.stem if source.name == STANDARD_INPUT else source.path.resolve().parent.name
@@ -106,6 +107,7 @@ def _facts(
         variant=f"[{filtered}]",
         says=_printed(beside, suite, metric, filtered),
         reading=tuple(reading),
+        guessed=guessed,
     )
 
 

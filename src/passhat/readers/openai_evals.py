@@ -65,7 +65,8 @@ class OpenAiEvalsReader(Reader):
         for line, event in json_lines(source, log, _Event):
             spec = event.spec or spec
             report = event.final_report or report
-            _take(log, line, event, unjudged)
+            with log.row(f"line {line}"):
+                _take(log, line, event, unjudged)
         for sample, line in unjudged.items():
             # Sampled and never judged: the log breaks off, or the judge did.
             why = "not_recorded: sampled and not judged"
@@ -107,6 +108,7 @@ def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:
             suite=str(spec.eval_name) if spec.eval_name else None,
             decoding={"seed": seed} if isinstance(seed, int) else {},
         ),
+        guessed=not functions and not spec.model_name,
         says={"accuracy": says["accuracy"]} if "accuracy" in says else says,
         origin=f"OpenAI evals run {spec.run_id}" if spec.run_id else "",
     )

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 from passhat._display import counted, some
-from passhat.errors import NoRows, ReadError, UnknownFormat
+from passhat.errors import (
+    InvalidValue,
+    MissingExtra,
+    NoRows,
+    PasshatError,
+    ReadError,
+    UnknownFormat,
+)
 from passhat.readers.base import Needs, Reader, ReadOptions, registered_readers
-from passhat.readers.identity import joined, without_retries
+from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.stats.outcomes import Run
 from passhat.store import DEFAULT_PATH
 
-__all__ = ["FileRead", "Reading", "read", "read_all"]
+__all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
+
+JOIN_BY = ("agent", "folder", "column")
+
+_ANY_FOLDER = frozenset(
+    {"", ".", "runs", "results", "output", "outputs", "logs", "jobs", "data", "tmp", "artifacts"}
+)
+"""Names of folders that say nothing about an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One source that was recognized, and the runs found in it."""
+    """One source that was recognized, and the runs in it."""
 
     source: str
     reader: str
@@ -29,28 +46,47 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that came of the sources a user named.
+    """Everything that was read from the sources a user named.
 
-    ``files`` are what each file holds; ``runs`` what is left after runs that were begun again are
-    counted once and, when asked, runs of the same agent are joined. ``passed_over`` are files in a
-    named folder that are no logs, with what is wrong with them.
+    Attributes
+    ----------
+    runs : tuple of Run
+        After copies are counted once and, where asked, runs of the same agent are joined.
+    files : tuple of FileRead
+        What each file holds.
+    passed_over : tuple of (name, why)
+        Files in a named folder that were not read.
+    refused : tuple of (name, why)
+        Sources that the user named, and that could not be read while others could.
     """
 
     runs: tuple[Run, ...]
     files: tuple[FileRead, ...]
     passed_over: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+class ReadKeywords(TypedDict, total=False):
+    """The keyword arguments of :func:`read`, which documents them."""
+
+    columns: Mapping[str, str] | None
+    pass_at: float | None
+    scorer: str | None
+    join: bool
+    join_by: str | None
+    agent: str | None
+    labels: Iterable[str]
+    store: str
+    needs: Needs | None
+    max_unpacked: int | None
+    records: str | None
+    trials: str | None
+    passes: str | None
+    mapping: str | PathLike[str] | None
 
 
 def read(
-    sources: str | PathLike[str] | Iterable[str | PathLike[str]],
-    *,
-    columns: Mapping[str, str] | None = None,
-    pass_at: float | None = None,
-    scorer: str | None = None,
-    join: bool = False,
-    labels: Iterable[str] = (),
-    store: str = DEFAULT_PATH,
-    needs: Needs | None = None,
+    sources: str | PathLike[str] | Iterable[str | PathLike[str]], **how: Unpack[ReadKeywords]
 ) -> list[Run]:
     """Read runs from files.
 
@@ -63,17 +99,33 @@ def read(
     pass_at : float, optional
         The reward from which an attempt passes; needed when rewards go beyond 1.
     scorer : str, optional
-        Whose verdicts count, where a log holds those of several judges.
+        The judge whose verdicts count, where a log holds those of several.
     join : bool
         Make one run of all that have the same agent and set-up: k files with one attempt per task
-        become k attempts.
+        become k attempts. Refused where the agent is only guessed from the name of a file.
+    join_by : {"agent", "folder", "column"}, optional
+        What says that two files are the same agent: the name the log states (as with ``join``),
+        the folder a file is in, or a table's column for the model.
+    agent : str, optional
+        The agent of all sources, where they do not state it.
     labels : iterable of str
         Columns to keep as labels of the tasks, beside those named ``slice:NAME``.
     store : str
-        Where a word that is no file is looked up as the id of a run: a path or an address.
+        Where a word that is not a file is looked up as the id of a run: a path or an address.
     needs : Needs, optional
         What the runs are for. Of a store or a Parquet file with many attempts only that is read;
         without it, single attempts of runs up to a million.
+    max_unpacked : int, optional
+        How many bytes a compressed file may unpack to, whatever its ratio.
+    records : str, optional
+        Where the records of a JSON or XML file are, as in ``results[*]``; ``columns`` may then name
+        fields inside a record, as in ``{"success": "report.resolved"}``.
+    trials : str, optional
+        Fields that hold one attempt each, as in ``run_*``: wide to long.
+    passes : str, optional
+        What passes, as in ``score >= 0.5``.
+    mapping : path, optional
+        A mapping as TOML.
 
     Returns
     -------
@@ -81,115 +133,252 @@ def read(
         One per agent and set-up. Each says in ``reading`` what was taken for what, and in
         ``losses`` what could not be read.
     """
-    found = read_all(
-        sources,
-        columns=columns,
-        pass_at=pass_at,
-        scorer=scorer,
-        join=join,
-        labels=labels,
-        store=store,
-        needs=needs,
-    )
-    return list(found.runs)
+    reading = read_all(sources, **how)
+    if reading.refused:
+        name, why = reading.refused[0]
+        raise ReadError(why, source=name)
+    return list(reading.runs)
 
 
 def read_all(
-    sources: str | PathLike[str] | Iterable[str | PathLike[str]],
-    *,
-    columns: Mapping[str, str] | None = None,
-    pass_at: float | None = None,
-    scorer: str | None = None,
-    join: bool = False,
-    labels: Iterable[str] = (),
-    store: str = DEFAULT_PATH,
-    needs: Needs | None = None,
+    sources: str | PathLike[str] | Iterable[str | PathLike[str]], **how: Unpack[ReadKeywords]
 ) -> Reading:
-    """As :func:`read`, with what was found in which file."""
+    """As :func:`read`, with what each file holds.
+
+    A source that cannot be read does not take the others with it: it is listed in ``refused``. When
+    none can be read, the first error is raised.
+    """
     words = [sources] if isinstance(sources, str | PathLike) else list(sources)
-    needs = needs or Needs()
-    # Only attempts can be joined, not their counts.
-    needs = replace(needs, attempts=needs.attempts or join)
-    options = ReadOptions(dict(columns or {}), pass_at, scorer, tuple(labels), needs)
-    readers = registered_readers()
-    files: list[FileRead] = []
-    passed_over: list[tuple[str, str]] = []
-    for source in expand(map(str, words), store):
-        if source.is_folder and _reader_of(source, readers) is None:
-            _read_folder(source, readers, options, files, passed_over)
-        else:
-            files.append(_read_one(source, readers, options))
-    if not files:
-        raise ReadError("matches nothing that passhat can read.", source=", ".join(map(str, words)))
-    runs = without_retries([run for file in files for run in file.runs])
-    runs = joined(runs) if join else runs
-    return Reading(tuple(_with_unique_names(runs)), tuple(files), tuple(passed_over))
-
-
-def _read_folder(
-    folder: Source,
-    readers: list[Reader],
-    options: ReadOptions,
-    files: list[FileRead],
-    passed_over: list[tuple[str, str]],
-) -> None:
-    """Every log in a folder; what is none is passed over, and said to be."""
-    found: list[FileRead] = []
-    wrong: list[tuple[str, str]] = []
-    for source in files_inside(folder, lambda one: _reader_of(one, readers) is not None):
-        reader = _reader_of(source, readers)
-        try:
-            found.append(_read_one(source, readers, options))
-        except ReadError as error:
-            if reader is not None and reader.name != "table":
-                raise
-            wrong.append((source.name, error.message.removeprefix(f"{source.name}: ")))
-    if not found and folder.found:
-        # A glob also matches folders the user did not mean.
-        passed_over.append((folder.name, "a folder without any log"))
-        return
-    if not found:
-        raise ReadError(
-            "is a folder without any log or table that passhat can read"
-            + (f" ({counted(len(wrong), 'file')} looked at)." if wrong else "."),
-            source=folder.name,
-            hint=f"Name the files: '{folder.name}/*.csv'",
+    join_by = how.get("join_by") or ("agent" if how.get("join") else None)
+    if join_by not in (None, *JOIN_BY):
+        raise InvalidValue(f"cannot join by {join_by!r}.", hint=f"Choose: {', '.join(JOIN_BY)}.")
+    options = _options(how, joining=join_by is not None)
+    reader_list = registered_readers()
+    collected = _Collected(reader_list, options)
+    store = how.get("store") or DEFAULT_PATH
+    expanded = expand(map(str, words), store, how.get("max_unpacked"))
+    for source in expanded:
+        collected.add(source, several=len(expanded) > 1)
+    if not collected.read:
+        raise (
+            collected.errors[0]
+            if collected.errors
+            else ReadError(
+                "matches nothing that passhat can read.", source=", ".join(map(str, words))
+            )
         )
-    if wrong:
-        said = f"passed over in {folder.name}: {some([name for name, _ in wrong])}"
-        found = [
-            replace(f, runs=tuple(replace(r, reading=(*r.reading, said)) for r in f.runs))
-            for f in found
-        ]
-    files += found
-    passed_over += wrong
+    return collected.reading(join_by, [str(word) for word in words])
 
 
-def _reader_of(source: Source, readers: list[Reader]) -> Reader | None:
-    return next((reader for reader in readers if reader.recognizes(source)), None)
-
-
-def _read_one(source: Source, readers: list[Reader], options: ReadOptions) -> FileRead:
-    reader = _reader_of(source, readers)
-    if reader is not None:
-        return FileRead(source.name, reader.name, tuple(reader.read(source, options)))
-    if not source.head:
-        raise NoRows("the file is empty.", source=source.name)
-    names = ", ".join(reader.name for reader in readers)
-    raise UnknownFormat(
-        f"no reader recognizes the content (it starts with {source.head[:16]!r}).",
-        source=source.name,
-        hint=f"Readers installed: {names}.",
+def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
+    needs, mapping = how.get("needs") or Needs(), how.get("mapping")
+    return ReadOptions(
+        dict(how.get("columns") or {}),
+        how.get("pass_at"),
+        how.get("scorer"),
+        tuple(how.get("labels") or ()),
+        # Only attempts can be joined, not their counts.
+        replace(needs, attempts=needs.attempts or joining),
+        how.get("agent"),
+        how.get("records"),
+        how.get("trials"),
+        how.get("passes"),
+        None if mapping is None else str(mapping),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadSource:
+    source: Source
+    reader: Reader
+    runs: tuple[Run, ...]
+
+
+class _Collected:
+    """Reads sources one by one, each file once, and keeps what cannot be read."""
+
+    def __init__(self, readers: list[Reader], options: ReadOptions) -> None:
+        self._readers = readers
+        self._table = next(reader for reader in readers if reader.general)
+        self._options = options
+        self._names: dict[tuple[int, int], str] = {}
+        self.read: list[_ReadSource] = []
+        self.errors: list[PasshatError] = []
+        self._refused: list[tuple[str, str]] = []
+        self._passed_over: list[tuple[str, str]] = []
+
+    def add(self, source: Source, *, several: bool) -> None:
+        try:
+            if source.is_folder and self._reader_of(source) is None:
+                self._add_folder(source)
+            elif not self._is_known(source):
+                self.read.append(self._read_one(source))
+        except MissingExtra:
+            raise
+        except PasshatError as error:
+            if not several or not isinstance(error, ReadError):
+                raise
+            self.errors.append(error)
+            why = error.message.removeprefix(f"{source.name}: ")
+            self._refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
+
+    def _with_stated_agent(self, runs: list[Run]) -> list[Run]:
+        """Name all runs after --agent; sources that state several agents are not merged into it."""
+        agent = self._options.agent
+        if agent is None:
+            return runs
+        stated = {run.agent for run in runs if not run.agent_guessed} - {agent}
+        if len(stated) > 1:
+            raise InvalidValue(
+                f"--agent {agent} names one agent, but the sources state {len(stated)}: "
+                f"{some(sorted(stated))}.",
+                hint="Leave --agent out, or read the files of each agent on their own.",
+            )
+        return [_Rename(agent)(run) for run in runs]
+
+    def reading(self, join_by: str | None, words: Sequence[str]) -> Reading:
+        files = self._with_repeats_joined()
+        if join_by == "folder":
+            files = [replace(f, runs=tuple(map(_folder_name(f.source), f.runs))) for f in files]
+        kept = without_retries([run for file in files for run in file.runs])
+        kept = self._with_stated_agent(kept)
+        kept = count_once(kept, joining=join_by is not None)
+        if join_by is not None:
+            kept = join_runs(kept, words)
+        per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
+        return Reading(
+            tuple(_with_unique_names(kept)),
+            per_file,
+            tuple(self._passed_over),
+            tuple(self._refused),
+        )
+
+    def _with_repeats_joined(self) -> list[_ReadSource]:
+        """Join what a harness keeps as sibling folders: AGENT/RUN1, AGENT/RUN2."""
+        groups: dict[object, list[_ReadSource]] = {}
+        for index, file in enumerate(self.read):
+            folder = _run_folder(file.source).parent
+            siblings = file.reader.repeats_in_siblings and len(file.runs) == 1
+            if siblings and file.runs[0].agent_guessed and folder.name.lower() in _ANY_FOLDER:
+                siblings = False
+            run = file.runs[0] if file.runs else None
+            key: object = index
+            if siblings and run is not None and run.attempts is not None:
+                agent = "" if run.agent_guessed else run.agent
+                known = replace(run.protocol, attempts=None).digest
+                key = (file.reader.name, folder, agent, known)
+            groups.setdefault(key, []).append(file)
+        return [
+            group[0] if len(group) == 1 else _joined_siblings(group) for group in groups.values()
+        ]
+
+    def _add_folder(self, folder: Source) -> None:
+        """Read every log in a folder; other files are passed over, and named."""
+        read: list[_ReadSource] = []
+        skipped: list[tuple[str, str]] = []
+        not_logs: list[str] = []
+        for source in files_inside(folder, lambda s: self._reader_of(s) is not None, skipped):
+            if self._is_known(source):
+                continue
+            reader = self._reader_of(source)
+            try:
+                read.append(self._read_one(source))
+            except ReadError as error:
+                if reader is not None and not reader.general:
+                    raise
+                skipped.append((source.name, error.message.removeprefix(f"{source.name}: ")))
+                not_logs.append(source.name)
+        if not read and folder.found:
+            # A glob also matches folders the user did not mean.
+            self._passed_over.append((folder.name, "a folder without any log"))
+            return
+        if not read and not (self.read and not skipped):
+            raise ReadError(
+                "is a folder without any log or table that passhat can read"
+                + (f" ({counted(len(skipped), 'file')} looked at)." if skipped else "."),
+                source=folder.name,
+                hint=f"Name the files: '{folder.name}/*.csv'",
+            )
+        if skipped:
+            names = [name for name, _ in skipped]
+            note = f"passed over in {folder.name}: {some(names)}"
+            read = [
+                replace(f, runs=tuple(replace(r, reading=(*r.reading, note)) for r in f.runs))
+                for f in read
+            ]
+        self.read += read
+        self._passed_over += skipped
+
+    def _is_known(self, source: Source) -> bool:
+        """Whether the same file was read before, under this name, a link, or a second hard link."""
+        if source.address or source.part or source.is_folder:
+            return False
+        try:
+            status = os.stat(source.path)  # noqa: PTH116 - follows links, as is wanted here
+        except OSError:
+            return False
+        first = self._names.setdefault((status.st_dev, status.st_ino), source.name)
+        if first == source.name:
+            return False
+        self._passed_over.append((source.name, f"the same file as {first}: counted once"))
+        return True
+
+    def _reader_of(self, source: Source) -> Reader | None:
+        if self._options.is_mapped and not (source.is_folder or source.address or source.part):
+            return self._table  # the user states how to read it
+        return next((reader for reader in self._readers if reader.recognizes(source)), None)
+
+    def _read_one(self, source: Source) -> _ReadSource:
+        reader = self._reader_of(source)
+        if reader is not None:
+            return _ReadSource(source, reader, tuple(reader.read(source, self._options)))
+        if not source.head:
+            raise NoRows("the file is empty.", source=source.name)
+        names = ", ".join(reader.name for reader in self._readers)
+        raise UnknownFormat(
+            f"no reader recognizes the content (it starts with {source.head[:16]!r}).",
+            source=source.name,
+            hint=f"Readers installed: {names}.",
+        )
+
+
+def _run_folder(source: Source) -> Path:
+    """The folder that a run fills: the log itself, or the folder the log is in."""
+    path = Path(os.path.abspath(source.path))  # noqa: PTH100 - without following links
+    return path if source.is_folder else path.parent
+
+
+def _joined_siblings(group: list[_ReadSource]) -> _ReadSource:
+    runs = [run for file in group for run in file.runs]
+    if runs[0].agent_guessed:
+        # The layout AGENT/RUN names the agent.
+        agent = _run_folder(group[0].source).parent.name
+        runs = [replace(run, name=agent, agent=agent, agent_guessed=False) for run in runs]
+    runs = count_once(without_retries(runs))
+    joined = runs[0] if len(runs) == 1 else join_group(runs)
+    return replace(group[0], runs=(joined,))
+
+
+def _folder_name(source: Source) -> _Rename:
+    folder = _run_folder(source)
+    return _Rename((folder.parent if source.is_folder else folder).name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rename:
+    agent: str
+
+    def __call__(self, run: Run) -> Run:
+        name = self.agent + run.name.removeprefix(run.agent)
+        return replace(run, name=name, agent=self.agent, agent_guessed=False)
+
+
 def _with_unique_names(runs: list[Run]) -> list[Run]:
-    """Name the source, then a number, where two runs would have the same name."""
-    named = runs
-    taken = Counter(run.name for run in named)
+    """Add the source, then a number, where two runs would have the same name."""
+    taken = Counter(run.name for run in runs)
     named = [
         replace(run, name=f"{run.name} ({run.source})") if taken[run.name] > 1 else run
-        for run in named
+        for run in runs
     ]
     taken = Counter(run.name for run in named)
     seen: Counter[str] = Counter()

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
-
-import msgspec
+from typing import IO, TYPE_CHECKING, Protocol
 
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
+from passhat.readers.json_records import Losing, json_lines
 from passhat.readers.sources import Source
+from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.gathering import Chunk
 
 if TYPE_CHECKING:
     from _csv import Reader as _CsvReader
 
+    from _typeshed import WriteableBuffer
     from duckdb import DuckDBPyConnection
 
-__all__ = ["CsvRows", "JsonLinesRows", "ParquetRows", "Rows"]
+__all__ = ["CsvRows", "JsonLinesRows", "Losses", "ParquetRows", "Rows"]
 
 CHUNK_ROWS = 2_000
 """Small enough for a chunk to stay in the processor's cache: twice as fast as 20,000."""
 _DELIMITERS = (",", "\t", ";", "|")
+_BLOCK = 1 << 18
+_LONGEST_LINE = 32 << 20
+_LOSSES_KEPT = 1_000
+_SURROGATE = re.compile("[\udc80-\udcff]")
+
+# A completion may well be longer than the 131,072 characters that the module allows.
+csv.field_size_limit(_LONGEST_LINE)
 
 
 class Rows(Protocol):
@@ -36,11 +46,36 @@ class Rows(Protocol):
     place: str
     """What a position in the file is called: line or row."""
 
+    lines: Sequence[int]
+    """The place of every row of the last chunk."""
+
     def chunks(self) -> Iterator[Chunk]:
         """Columns of up to CHUNK_ROWS rows at a time."""
 
     def line_of(self, row: int) -> int:
         """The line of the file that a row (counted from 0) stands on."""
+
+
+class Losses:
+    """Rows of a table that cannot be used."""
+
+    def __init__(self) -> None:
+        self._kept: list[Loss] = []
+        self._more = self._more_rows = 0
+
+    def lose(self, where: str, what: str, rows: int = 1) -> None:
+        """Note a row, or a part of the file, that cannot be used."""
+        if len(self._kept) < _LOSSES_KEPT:
+            self._kept.append(Loss(where, what, rows))
+        else:
+            self._more += 1
+            self._more_rows += rows
+
+    @property
+    def all(self) -> tuple[Loss, ...]:
+        """The first thousand, and a count of the rest."""
+        more = Loss("", f"{self._more:,} more like these", self._more_rows)
+        return (*self._kept, more) if self._more else tuple(self._kept)
 
 
 class CsvRows:
@@ -49,73 +84,151 @@ class CsvRows:
     kind = "CSV"
     place = "line"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, losing: Losing | None = None) -> None:
         self._source = source
+        self._losing = losing or Losses()
+        self.lines: Sequence[int] = ()
 
     def chunks(self) -> Iterator[Chunk]:
-        with self._reader() as reader:
+        with self._source.open() as stream:
+            guard = _LineGuard(stream, self._losing)
+            buffered = io.BufferedReader(guard, _BLOCK)
+            text = io.TextIOWrapper(
+                buffered, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            )
+            reader = csv.reader(text, delimiter=_delimiter(self._source.head), strict=True)
             header = self._header(reader)
-            done = 0
-            while block := list(islice(reader, CHUNK_ROWS)):
-                rows = [row for row in block if row]
-                if not set(map(len, rows)) <= {len(header)}:
-                    self._refuse_ragged(rows, done, len(header))
-                done += len(rows)
+            width = len(header)
+            while True:
+                before = reader.line_num
+                block: list[list[str]] = []
+                broken = ""
+                try:
+                    block.extend(islice(reader, CHUNK_ROWS))
+                except csv.Error as error:
+                    broken = str(error)
+                rows = block
+                self.lines = range(before + 1, before + 1 + len(block))
+                if guard.is_broken or broken or set(map(len, block)) != {width}:
+                    rows = self._sound(block, before, width)
+                if broken:
+                    self._losing.lose(f"line {reader.line_num}", f"is not a CSV record ({broken})")
                 if rows:
                     columns = map(list, zip(*rows, strict=True))
                     yield dict(zip(header, columns, strict=True))
+                if not block and not broken:
+                    return
 
     def line_of(self, row: int) -> int:
         """Read again up to a row: only a broken table pays for this."""
         line, seen = 1, -1  # the header is row -1
-        with self._reader() as reader:
-            for record in reader:
-                if record and seen == row:
-                    return line
-                seen += bool(record)
-                line = reader.line_num + 1
-        return line
-
-    @contextmanager
-    def _reader(self) -> Iterator[_CsvReader]:
-        """A CSV reader whose complaints name file and line."""
         with self._source.open() as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(
+                stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            )
             reader = csv.reader(text, delimiter=_delimiter(self._source.head), strict=True)
-            try:
-                yield reader
-            except csv.Error as error:
-                raise ReadError(
-                    f"is not a CSV record ({error}).",
-                    source=self._source.name,
-                    line=reader.line_num or 1,
-                    hint="Look for a quote that is not closed or a cell longer than "
-                    f"{csv.field_size_limit():,} characters.",
-                ) from None
-            except UnicodeDecodeError:
-                raise _not_text(self._source) from None
+            while True:
+                try:
+                    for record in reader:
+                        if record and seen == row:
+                            return line
+                        seen += bool(record)
+                        line = reader.line_num + 1
+                    return line
+                except csv.Error:
+                    line = reader.line_num + 1
+
+    def _sound(self, block: list[list[str]], before: int, width: int) -> list[list[str]]:
+        """The rows with as many cells as the header and without broken characters."""
+        kept, lines = [], []
+        for line, row in enumerate(block, before + 1):
+            where = f"line {line}"
+            if not row:
+                continue
+            if len(row) != width:
+                cells = counted(len(row), "cell")
+                columns = counted(width, "column")
+                self._losing.lose(where, f"{cells} where the header has {columns}")
+            elif any(_SURROGATE.search(cell) for cell in row):
+                self._losing.lose(where, "is not UTF-8 text; save the table as UTF-8")
+            else:
+                kept.append(row)
+                lines.append(line)
+        self.lines = lines
+        return kept
 
     def _header(self, reader: _CsvReader) -> list[str]:
-        header = next((row for row in reader if row), None)
+        try:
+            header = next((row for row in reader if row), None)
+        except csv.Error as error:
+            raise ReadError(
+                f"is not a CSV record ({error}).",
+                source=self._source.name,
+                line=reader.line_num or 1,
+                hint="Look for a quote that is not closed or a cell longer than "
+                f"{csv.field_size_limit():,} characters.",
+            ) from None
         if header is None:
             raise NoRows("the file is empty.", source=self._source.name)
+        if any(_SURROGATE.search(cell) for cell in header):
+            raise ReadError(
+                "is not UTF-8 text.",
+                source=self._source.name,
+                line=reader.line_num,
+                hint="Save the table as UTF-8.",
+            )
         twice = [name for name, count in Counter(header).items() if count > 1]
         if twice:
             raise ReadError(
-                f"column {shorten(twice[0])} stands in the header twice.",
+                f"column {shorten(twice[0])} is in the header twice.",
                 source=self._source.name,
                 line=reader.line_num,
             )
         return header
 
-    def _refuse_ragged(self, rows: list[list[str]], before: int, width: int) -> None:
-        at, row = next((at, row) for at, row in enumerate(rows) if len(row) != width)
-        raise ReadError(
-            f"{counted(len(row), 'cell')} where the header has {counted(width, 'column')}.",
-            source=self._source.name,
-            line=self.line_of(before + at),
-            hint="Quote cells that contain the delimiter.",
-        )
+
+class _LineGuard(io.RawIOBase):
+    """Passes bytes on, drops the rest of a line that would not fit into memory.
+
+    ``is_broken`` turns true when a block is not UTF-8, before any of its text is handed over.
+    """
+
+    def __init__(self, stream: IO[bytes], losing: Losing) -> None:
+        self._stream = stream
+        self._losing = losing
+        self._length = 0
+        self._line = 1
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.is_broken = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)
+        block = self._stream.read(len(view))
+        if not block:
+            return 0
+        if not self.is_broken and not block.isascii():
+            try:
+                self._decoder.decode(block)
+            except UnicodeDecodeError:
+                self.is_broken = True
+        newline = block.rfind(b"\n")
+        self._length = self._length + len(block) if newline < 0 else len(block) - newline - 1
+        if self._length > _LONGEST_LINE:
+            block += self._skipped()
+        view[: len(block)] = block
+        return len(block)
+
+    def _skipped(self) -> bytes:
+        """Leave out the rest of the line, and end it."""
+        self._length = 0
+        while part := self._stream.readline(_BLOCK):
+            if part.endswith(b"\n"):
+                break
+        self._losing.lose("a line", f"is longer than {_LONGEST_LINE >> 20} MB and was cut", 0)
+        return b""
 
 
 class JsonLinesRows:
@@ -124,41 +237,22 @@ class JsonLinesRows:
     kind = "JSON lines"
     place = "line"
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, losing: Losing | None = None) -> None:
         self._source = source
+        self._losing = losing or Losses()
+        self.lines: Sequence[int] = ()
 
     def chunks(self) -> Iterator[Chunk]:
         names: dict[str, None] = {}
-        rows = self._rows()
-        while block := [row for _, row in islice(rows, CHUNK_ROWS)]:
+        rows = json_lines(self._source, self._losing, dict[str, object])
+        while numbered := list(islice(rows, CHUNK_ROWS)):
+            self.lines, block = zip(*numbered, strict=True)
             names |= dict.fromkeys(name for row in block for name in row)
             yield {name: [row.get(name) for row in block] for name in names}
 
     def line_of(self, row: int) -> int:
-        return next(islice(self._rows(), row, None))[0]
-
-    def _rows(self) -> Iterator[tuple[int, dict[str, object]]]:
-        with self._source.open() as stream:
-            for line, text in enumerate(_lines(stream), 1):
-                if not text.strip():
-                    continue
-                try:
-                    row = msgspec.json.decode(text)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                    raise self._refuse(line, f"({error})", text) from None
-                if not isinstance(row, dict):
-                    raise self._refuse(line, f"but {shorten(row)}", text)
-                yield line, row
-
-    def _refuse(self, line: int, why: str, text: bytes) -> ReadError:
-        start = shorten(text.decode("utf-8", "replace").strip())
-        return ReadError(
-            f"is not one JSON object {why}; it starts with {start}.",
-            source=self._source.name,
-            line=line,
-            hint="A JSON lines table has one object per line, such as "
-            '{"task": "a", "trial": 0, "success": 1}.',
-        )
+        rows = json_lines(self._source, Losses(), dict[str, object])
+        return next(islice(rows, row, None), (0, {}))[0]
 
 
 class ParquetRows:
@@ -169,6 +263,7 @@ class ParquetRows:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.lines: Sequence[int] = ()
 
     def columns(self) -> list[str]:
         """The names of the columns, without reading any row."""
@@ -184,7 +279,10 @@ class ParquetRows:
     def chunks(self) -> Iterator[Chunk]:
         with self._found() as found:
             names = [column[0] for column in found.description or ()]
+            done = 0
             while block := found.fetchmany(CHUNK_ROWS):
+                self.lines = range(done + 1, done + 1 + len(block))
+                done += len(block)
                 columns = zip(*block, strict=True)
                 yield {name: list(cells) for name, cells in zip(names, columns, strict=True)}
 
@@ -215,25 +313,3 @@ def _delimiter(head: bytes) -> str:
     """The delimiter that the header line uses most."""
     first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
     return max(_DELIMITERS, key=first.count)
-
-
-def _lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines without a byte order mark."""
-    for index, line in enumerate(stream):
-        yield line.removeprefix(b"\xef\xbb\xbf") if index == 0 else line
-
-
-def _not_text(source: Source) -> ReadError:
-    """Name the first line that is not UTF-8."""
-    with source.open() as stream:
-        for line, content in enumerate(stream, 1):
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError as error:
-                return ReadError(
-                    f"is not UTF-8 text (byte 0x{content[error.start]:02x}).",
-                    source=source.name,
-                    line=line,
-                    hint="Save the table as UTF-8.",
-                )
-    return ReadError("is not UTF-8 text.", source=source.name)

@@ -1,4 +1,8 @@
-"""Where runs are read from: files, globs, and the examples that ship with passhat."""
+"""Where runs are read from: files, folders, globs, stores, and the examples that ship with passhat.
+
+This is the front door for files of unknown origin: only regular files are opened, links that leave
+a folder or loop are not followed, and what a compressed file unpacks to is limited.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ import atexit
 import glob
 import gzip
 import io
+import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
@@ -25,23 +31,83 @@ from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["EXAMPLE_PREFIX", "STANDARD_INPUT", "Source", "examples", "expand", "files_inside"]
+__all__ = [
+    "EXAMPLE_PREFIX",
+    "STANDARD_INPUT",
+    "Source",
+    "UnpackedTooLarge",
+    "examples",
+    "expand",
+    "files_inside",
+    "unpacked_limit",
+]
 
 EXAMPLE_PREFIX = "example:"
 STANDARD_INPUT = "-"
 _HEAD_BYTES = 64 * 1024
 _HEAD_BLOCK = 4 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+UNPACKED_FLOOR = 64 * 1024 * 1024
+"""Bytes that any compressed file may unpack to, whatever its ratio."""
+MOST_RATIO = 50
+"""Logs compress 5 to 30 times (measured on inspect_ai and tau2-bench logs), a bomb 1,000 times."""
+
+_ENDINGS = frozenset(
+    {
+        *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".eval", ".xlsx"),
+        *(".xml", ".gz", ".zst", ".db", ".sqlite", ".log"),
+    }
+)
+"""Endings of files. Anything else behind a dot belongs to the name: ``gpt-4.1``."""
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class UnpackedTooLarge(ReadError):
+    """A compressed file unpacks to more than is allowed."""
+
+    def __init__(self, source: str, limit: int) -> None:
+        super().__init__(
+            f"unpacks to more than {limit / 1e6:,.0f} MB, which is more than {MOST_RATIO} times "
+            "its size or than the limit that was set; nothing was read.",
+            source=source,
+            hint="If the file is sound, allow more: --max-unpacked 4GB",
+        )
+
+
+def unpacked_limit(packed: int, stated: int | None) -> int:
+    """How many bytes a compressed file of this size may unpack to."""
+    return max(UNPACKED_FLOOR, MOST_RATIO * packed) if stated is None else stated
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file, compressed or not, or one folder. ``name`` is what the user called it.
+    """One file, compressed or not, or one folder.
 
-    ``found`` is true when the user named the folder around it: then a file that is no log is
-    passed over rather than refused. ``part`` names one run inside a store. ``address`` is set for
-    a store on a server, which has no file. ``size`` is how many bytes of a plain file count, when
-    not all do.
+    Attributes
+    ----------
+    name : str
+        The path as the user wrote it.
+    path : Path
+        The file or folder.
+    found : bool
+        Whether the user named the folder around it: a file that is not a log is then passed over
+        rather than refused.
+    part : str
+        The id of one run inside a store.
+    address : str
+        Set for a store on a server, which has no file.
+    size : int, optional
+        How many bytes of a plain file count, when not all do.
+    max_unpacked : int, optional
+        The stated limit on what a compressed file unpacks to.
     """
 
     name: str
@@ -50,14 +116,17 @@ class Source:
     part: str = ""
     address: str = ""
     size: int | None = None
+    max_unpacked: int | None = None
 
     @property
     def stem(self) -> str:
         """The file's name without its endings, for naming what has no name."""
         if self.name == STANDARD_INPUT:
             return "stdin"
-        name = self.path.resolve().name
-        return name.split(".")[0] or name
+        path = Path(self.path.resolve().name)
+        while path.suffix.lower() in _ENDINGS and path.stem:
+            path = Path(path.stem)
+        return path.name
 
     @cached_property
     def is_folder(self) -> bool:
@@ -71,10 +140,25 @@ class Source:
 
     def inside(self, *names: str) -> Source:
         """A file inside this folder."""
-        return Source(str(Path(self.name, *names)), self.path.joinpath(*names))
+        return Source(
+            str(Path(self.name, *names)),
+            self.path.joinpath(*names),
+            max_unpacked=self.max_unpacked,
+        )
+
+    def children(self, pattern: str) -> list[Source]:
+        """The regular files below this folder that match a glob, each once and links left out."""
+        root = self.path.resolve()
+        kept = []
+        for path in sorted(self.path.glob(pattern)):
+            relative = path.relative_to(self.path)
+            # A link anywhere on the way would count a trial twice, or read outside the folder.
+            if path.is_file() and path.resolve() == root / relative:
+                kept.append(self.inside(*relative.parts))
+        return kept
 
     def whole_lines(self) -> Source:
-        """The file up to the end of its last whole line: the rest is being written."""
+        """The file up to the end of its last whole line: the rest is still being written."""
         try:
             with self.path.open("rb") as file:
                 if file.read(2) == _GZIP_MAGIC:
@@ -82,17 +166,17 @@ class Source:
                 end = file.seek(0, io.SEEK_END)
                 while end:
                     start = file.seek(max(0, end - _HEAD_BYTES))
-                    found = file.read(end - start).rfind(b"\n")
-                    if found >= 0:
-                        return replace(self, size=start + found + 1)
+                    newline = file.read(end - start).rfind(b"\n")
+                    if newline >= 0:
+                        return replace(self, size=start + newline + 1)
                     end = start
-        except OSError:  # said when it is read
+        except OSError:  # reported when it is read
             return self
         return replace(self, size=0)
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes of the content, decompressed; nothing for a folder.
+        """The first bytes of the content, decompressed; empty for a folder.
 
         A file that breaks off early still shows how it begins.
         """
@@ -110,14 +194,24 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The content as bytes, decompressed; what goes wrong on the way is a ReadError."""
+        """The content as bytes, decompressed; whatever goes wrong on the way is a ReadError."""
         try:
+            self._refuse_special()
             with self.path.open("rb") as plain:
-                packed = plain.read(2) == _GZIP_MAGIC
+                magic = plain.read(4)
                 plain.seek(0)
-                if packed:
-                    with gzip.open(plain) as unpacked:
-                        yield unpacked  # type: ignore[misc]
+                if magic.startswith(_GZIP_MAGIC):
+                    with gzip.open(plain) as unpacked, self._limited(unpacked) as limited:  # type: ignore[arg-type]
+                        yield limited
+                elif magic == _ZSTD_MAGIC:
+                    import zstandard
+
+                    decompressor = zstandard.ZstdDecompressor(max_window_size=2**27)
+                    try:
+                        with self._limited(decompressor.stream_reader(plain)) as limited:
+                            yield limited
+                    except zstandard.ZstdError as error:
+                        raise zlib.error(str(error)) from None
                 elif self.size is None:
                     yield plain
                 else:
@@ -134,20 +228,39 @@ class Source:
                 f"cannot be read: {error.strerror or error}.", source=self.name
             ) from None
 
+    def _refuse_special(self) -> None:
+        """Refuse what is not a regular file before opening it: a pipe without a writer blocks."""
+        mode = os.stat(self.path).st_mode  # noqa: PTH116 - a test may replace Path's methods
+        kind = next((name for test, name in _KINDS if test(mode)), None)
+        if kind is not None:
+            raise ReadError(
+                f"is {kind}, not a file, and can be read only once.",
+                source=self.name,
+                hint="Pipe it to standard input instead: COMMAND | passhat read -",
+            )
+
+    def _limited(self, unpacked: IO[bytes]) -> io.BufferedReader:
+        limit = unpacked_limit(self.path.stat().st_size, self.max_unpacked)
+        return io.BufferedReader(_Beginning(unpacked, limit, UnpackedTooLarge(self.name, limit)))
+
 
 class _Beginning(io.RawIOBase):
-    """The first bytes of a file, however long it has become."""
+    """The first bytes of a stream; what follows is left out, or raises an error."""
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
+    def __init__(self, file: IO[bytes], size: int, beyond: ReadError | None = None) -> None:
         self._file = file
         self._left = size
+        self._beyond = beyond
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        part = self._file.read(min(len(memoryview(buffer)), self._left))
-        memoryview(buffer)[: len(part)] = part
+        view = memoryview(buffer)
+        part = self._file.read(min(len(view), self._left))
+        if not part and self._beyond is not None and self._left == 0 and self._file.read(1):
+            raise self._beyond
+        view[: len(part)] = part
         self._left -= len(part)
         return len(part)
 
@@ -159,13 +272,16 @@ def examples() -> dict[str, Path]:
     return {path.name.partition(".")[0]: path for path in tables}
 
 
-def expand(sources: Iterable[str], store: str = DEFAULT_PATH) -> list[Source]:
+def expand(
+    sources: Iterable[str], store: str = DEFAULT_PATH, max_unpacked: int | None = None
+) -> list[Source]:
     """Turn what a user typed into files: paths, globs, ``example:NAME``, ids of runs in a store."""
-    found: dict[tuple[Path, str], Source] = {}
+    expanded: dict[tuple[Path, str], Source] = {}
     for word in sources:
         for source in _expand_one(word, store):
-            found.setdefault((source.path.resolve(), source.part), source)
-    return list(found.values())
+            key = (source.path.resolve(), source.part)
+            expanded.setdefault(key, replace(source, max_unpacked=max_unpacked))
+    return list(expanded.values())
 
 
 def _expand_one(word: str, store: str) -> list[Source]:
@@ -183,7 +299,11 @@ def _expand_one(word: str, store: str) -> list[Source]:
         address, _, part = word.partition("#")
         return [Source(without_password(word), Path(word), part=part, address=address)]
     path = Path(word)
-    if path.exists():
+    try:
+        exists = path.exists()
+    except (OSError, ValueError):  # a loop of links, a name that is too long, a null byte
+        exists = False
+    if exists:
         return [Source(word, path)]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
@@ -192,7 +312,7 @@ def _expand_one(word: str, store: str) -> list[Source]:
 
 
 def _stored_run(word: str, store: str) -> Source:
-    """A run of the store, by its id; what is neither that nor a file is not there."""
+    """A run of the store, by its id."""
     hint = "Check the path or the glob."
     address = store if is_address(store) else ""
     if address or Path(store).is_file():
@@ -202,24 +322,61 @@ def _stored_run(word: str, store: str) -> Source:
     raise ReadError("there is no such file.", source=word, hint=hint)
 
 
-def files_inside(folder: Source, is_log: Callable[[Source], bool]) -> Iterator[Source]:
-    """Every file below a folder in order of its name, hidden ones left out.
+def files_inside(
+    folder: Source,
+    is_log: Callable[[Source], bool],
+    passed_over: list[tuple[str, str]] | None = None,
+) -> Iterator[Source]:
+    """Every regular file below a folder in order of its name, hidden ones left out.
 
-    A folder that is a log itself is one source, and is not looked into.
+    A folder that is a log itself is one source, and is not looked into. Links that leave the
+    folder or lead back up are not followed; ``passed_over`` receives their names and why.
     """
+    yield from _walk(
+        folder, folder.path.resolve(), is_log, [] if passed_over is None else passed_over
+    )
+
+
+def _walk(
+    folder: Source,
+    root: Path,
+    is_log: Callable[[Source], bool],
+    passed_over: list[tuple[str, str]],
+) -> Iterator[Source]:
     try:
         paths = sorted(folder.path.iterdir())
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}."
         raise ReadError(message, source=folder.name) from None
+    # Links last: of a file and a link to it, the file itself is read and the link is named.
+    paths.sort(key=lambda path: path.is_symlink())
     for path in paths:
         if path.name.startswith("."):
             continue
-        source = Source(str(Path(folder.name, path.name)), path, found=True)
-        if source.is_folder and not is_log(source):
-            yield from files_inside(source, is_log)
+        source = replace(folder.inside(path.name), found=True)
+        why = _why_not_followed(path, root)
+        if why:
+            passed_over.append((source.name, why))
+        elif source.is_folder and not is_log(source):
+            yield from _walk(source, root, is_log, passed_over)
         elif source.is_folder or path.is_file():
             yield source
+        else:
+            passed_over.append((source.name, "not a regular file"))
+
+
+def _why_not_followed(path: Path, root: Path) -> str:
+    if not path.is_symlink():
+        return ""
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):  # a loop is a RuntimeError before Python 3.13
+        return "a link that leads nowhere or to itself"
+    if not target.is_relative_to(root):
+        return f"a link that leaves the folder (to {target})"
+    if target.is_dir():
+        return "a link to a folder that is read anyway"
+    return ""
 
 
 @cache

@@ -85,6 +85,7 @@ class SweBenchReader(Reader):
             Protocol(suite="SWE-bench"),
             says={} if share is None else {"accuracy": round(share / 100, 8)},
             reading=() if head.name else ("the log does not name the agent",),
+            guessed=not head.name,
         )
         return log.runs(lambda _: facts)
 
@@ -167,6 +168,7 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
         Protocol(suite="SWE-bench"),
         says={"accuracy": resolved / total} if resolved is not None and total else {},
         reading=(*reading, "one attempt per instance: how much attempts differ is not in it"),
+        guessed=True,
     )
     return log.runs(lambda _: facts)
 
@@ -180,6 +182,6 @@ def _is_all(found: _Summary) -> bool:
 
 
 def _without_run(name: str) -> str:
-    """The harness calls its file MODEL.RUN.json; ``gpt-4.1`` alone is a model."""
+    """The harness calls its file MODEL.RUN.json; ``gpt-4.1`` and ``gpt-4.1-mini`` are models."""
     model, _, run = name.rpartition(".")
-    return model if model and not run.isdigit() else name
+    return model if model and run[:1].isalpha() else name

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
 from passhat._display import counted, some
-from passhat.errors import NoRows, PasshatError, ReadError
+from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, counted_note, is_counted
+from passhat.readers.mapping import RecordMap, guess, read_mapped, unknown
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.rows import CsvRows, JsonLinesRows, ParquetRows, Rows
+from passhat.readers.records import content_kind
+from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
 from passhat.readers.sources import Source
+from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Run, Tally
 from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.columns import ColumnMap
-from passhat.stats.outcomes.gathering import AttemptGatherer, CountGatherer, Gathered
+from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
 
@@ -31,36 +35,96 @@ class TableReader(Reader):
     general = True
 
     def recognizes(self, source: Source) -> bool:
-        return source.head.startswith(_PARQUET_MAGIC) or _looks_like_text(source.head)
+        head = source.head
+        return head.startswith(_PARQUET_MAGIC) or is_excel(head) or _looks_like_text(head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        rows = _rows_of(source, growing=options.needs.growing)
-        if isinstance(rows, ParquetRows):
-            large = _counted_runs(source, rows, options)
-            if large is not None:
-                return large
-        chunks = rows.chunks()
-        first = next(chunks, None)
-        if first is None:
-            raise NoRows("has no rows: there is nothing to report.", source=source.name)
+        if options.needs.growing and not source.head.startswith(_PARQUET_MAGIC):
+            source = source.whole_lines()
+        if options.is_mapped or content_kind(source) in ("JSON", "XML", "Excel"):
+            return read_mapped(source, options, _mapping(source, options))
+        return _read_table(source, options)
+
+
+_Gatherer = AttemptGatherer | CountGatherer
+
+
+def _read_table(source: Source, options: ReadOptions) -> list[Run]:
+    losses = Losses()
+    rows = _rows_of(source, losses)
+    if isinstance(rows, ParquetRows):
+        large = _counted_runs(source, rows, options)
+        if large is not None:
+            return large
+    chunks = rows.chunks()
+    first = next(chunks, None)
+    if first is None:
+        raise _no_rows(source, losses)
+    if isinstance(rows, JsonLinesRows) and not first.keys() >= set(options.columns.values()):
+        # A field inside a record, such as report.resolved.
+        return read_mapped(source, options, _mapping(source, options))
+    try:
+        columns = ColumnMap.resolve(first, options.columns, options.labels)
+        gatherer = _gatherer(columns, options, list(first), source)
+        for chunk in chain([first], chunks):
+            _add(gatherer, chunk, rows, losses)
+        if gatherer.count == 0:
+            raise _no_rows(source, losses)
+        gathered = gatherer.runs()
+    except RowError as error:
+        raise _with_line(error, source, rows) from None
+    except ReadError:
+        raise
+    except PasshatError as error:
+        raise ReadError(error.message, source=source.name, hint=error.hint) from None
+    lost = sum(loss.rows for loss in losses.all)
+    tally = Tally(gatherer.count + lost, gatherer.count, losses=losses.all)
+    reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
+    return [
+        replace(_as_run(found, source, options, reading, columns, gathered), tally=tally)
+        for found in gathered
+    ]
+
+
+def _add(gatherer: _Gatherer, chunk: Chunk, rows: Rows, losses: Losses) -> None:
+    """Add a chunk; where a row cannot be used, lose that row and add the others."""
+    try:
+        gatherer.add(chunk)
+    except RowError:
+        names, lines = list(chunk), rows.lines
+        for line, cells in zip(lines, zip(*chunk.values(), strict=True), strict=True):
+            try:
+                gatherer.add({name: [cell] for name, cell in zip(names, cells, strict=True)})
+            except RowError as error:
+                losses.lose(f"{rows.place} {line}", error.message)
+
+
+def _no_rows(source: Source, losses: Losses) -> ReadError:
+    if losses.all:
+        return ReadError(f"no row can be used: {losses.all[0]}.", source=source.name)
+    return NoRows("has no rows: there is nothing to report.", source=source.name)
+
+
+def _mapping(source: Source, options: ReadOptions) -> RecordMap:
+    """The mapping the user states, or the one that the names of the fields leave no doubt about."""
+    if options.mapping is not None:
         try:
-            columns = ColumnMap.resolve(first, options.columns, options.labels)
-            gatherer = _gatherer(columns, options, list(first), source)
-            for chunk in chain([first], chunks):
-                gatherer.add(chunk)
-            gathered = gatherer.runs()
-        except RowError as error:
-            raise _with_line(error, source, rows) from None
-        except ReadError:
-            raise
-        except PasshatError as error:
-            raise ReadError(error.message, source=source.name, hint=error.hint) from None
-        reading = (f"{rows.kind} table, {counted(gatherer.count, 'row')}", *columns.sentences())
-        tally = Tally(gatherer.count, gatherer.count)
-        return [
-            replace(_as_run(found, source, options, reading, columns, gathered), tally=tally)
-            for found in gathered
-        ]
+            text = Path(options.mapping).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidValue(f"{options.mapping} cannot be read: {error}.") from None
+        mapping = RecordMap.from_toml(text, options.mapping)
+        return replace(
+            mapping,
+            records=options.records if options.records is not None else mapping.records,
+            trials=options.trials or mapping.trials,
+            passes=options.passes or mapping.passes,
+            fields={**mapping.fields, **{w: (p,) for w, p in options.columns.items()}},
+        )
+    mapping, certain = guess(source, options)
+    if not certain:
+        raise unknown(source, options)
+    mapping.check("--map")
+    return mapping
 
 
 def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
@@ -107,13 +171,12 @@ def _looks_like_text(head: bytes) -> bool:
     return True
 
 
-def _rows_of(source: Source, *, growing: bool = False) -> Rows:
+def _rows_of(source: Source, losses: Losses) -> Rows:
     if source.head.startswith(_PARQUET_MAGIC):
         return ParquetRows(source)
-    source = source.whole_lines() if growing else source
-    if source.head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
-        return JsonLinesRows(source)
-    return CsvRows(source)
+    if content_kind(source) == "JSON lines":
+        return JsonLinesRows(source, losses)
+    return CsvRows(source, losses)
 
 
 def _gatherer(
@@ -169,6 +232,7 @@ def _as_run(
         ),
         attempts=found.attempts,
         source=source.name,
+        agent_guessed=not found.model,
         reading=(*reading, *_gaps(columns), *found.notes),
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -96,19 +98,20 @@ class Tau2BenchReader(Reader):
             # Either the folder form without an index, or records cut out of a broken document.
             rows = chain(rows, _from_files(results, log))
         for number, (key, row) in enumerate(rows, 1):
-            _take(log, row, key or f"simulation {number}")
+            where = key or f"simulation {number}"
+            with log.row(where):
+                _take(log, row, where)
         facts = _facts(document.head, source)
         return log.runs(lambda _: facts)
 
 
 def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simulation]]:
     """The folder form without an index: one file after the other."""
-    folder = Source(results.name, results.path.parent).inside("simulations")
-    for path in sorted(folder.path.glob("*.json")):
-        one = folder.inside(path.name)
-        where = f"simulations/{path.name}"
+    folder = replace(results, name=str(Path(results.name).parent), path=results.path.parent)
+    for file in folder.children("simulations/*.json"):
+        where = f"simulations/{file.path.name}"
         try:
-            yield where, decode(bytes(read_bytes(one, log)), _Simulation)
+            yield where, decode(bytes(read_bytes(file, log)), _Simulation)
         except BROKEN:
             log.lose(where, "is not a simulation that can be read")
         except ReadError as error:
@@ -140,6 +143,7 @@ def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
         steps=None if row.messages is None else len(row.messages),
         cost=row.agent_cost,
         seed=row.seed,
+        source_id=row.id,
         transcript=where if row.id is None else f"simulation {row.id}",
     )
 
@@ -151,6 +155,7 @@ def _facts(head: _Results, source: Source) -> RunFacts:
     steps = info.max_steps
     return RunFacts(
         agent=str(agent.llm or agent.implementation or source.stem),
+        guessed=not (agent.llm or agent.implementation),
         protocol=Protocol(
             suite=f"tau2-bench/{domain}" if domain else None,
             decoding=scalars(agent.llm_args),

@@ -56,9 +56,12 @@ class TauBenchReader(Reader):
             noun="row",
         )
         for number, (_, row) in enumerate(document.items, 1):
-            _take(log, number, row)
+            with log.row(f"row {number}"):
+                _take(log, number, row)
         agent, decoding, said = from_name(source)
-        facts = RunFacts(agent, Protocol(suite=_suite(source), decoding=decoding), reading=said)
+        facts = RunFacts(
+            agent, Protocol(suite=_suite(source), decoding=decoding), reading=said, guessed=True
+        )
         return log.runs(lambda _: facts)
 
 

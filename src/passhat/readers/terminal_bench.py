@@ -18,6 +18,8 @@ from passhat.stats.outcomes import Run
 
 __all__ = ["TerminalBenchReader", "seconds_between"]
 
+_LONG_ID = 16
+"""Trials have a UUID; what is shorter is a counter."""
 _TRIAL = re.compile(r"\.(\d+)-of-\d+\b")
 
 # failure_mode, when there is a verdict: the agent's doing.
@@ -38,6 +40,7 @@ _MISSING = {
 
 
 class _Trial(msgspec.Struct):
+    id: Any = None
     task_id: Any = None
     trial_name: Any = None
     is_resolved: Any = None
@@ -73,6 +76,7 @@ class TerminalBenchReader(Reader):
     """``{results: [{task_id, is_resolved, failure_mode, ...}], pass_at_k}``; null is missing."""
 
     name = "terminal_bench"
+    repeats_in_siblings = True
 
     def recognizes(self, source: Source) -> bool:
         if source.is_folder:
@@ -95,7 +99,8 @@ class TerminalBenchReader(Reader):
             noun="trial",
         )
         for number, (_, trial) in enumerate(document.items, 1):
-            _take(log, number, trial)
+            with log.row(f"trial {number}"):
+                _take(log, number, trial)
         facts = _facts(document.head, _metadata(results, log), results)
         return log.runs(lambda _: facts)
 
@@ -119,6 +124,7 @@ def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
         ),
         tokens=_sum(trial.total_input_tokens, trial.total_output_tokens),
         transcript=str(trial.trial_name or ""),
+        source_id=trial.id if len(str(trial.id or "")) >= _LONG_ID else None,
     )
 
 
@@ -147,6 +153,7 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
         says=_printed(head),
         counts=("source counts trials without a verdict as failures",),
         reading=said,
+        guessed=not parts,
         origin=f"Terminal-Bench run {about.run_id}" if about.run_id else "",
     )
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from passhat.errors import ReadError
+from passhat.readers.sources import Source, UnpackedTooLarge, unpacked_limit
 
-__all__ = ["BrokenMember", "Members", "is_zip"]
+__all__ = ["BrokenMember", "Members", "is_excel", "is_zip"]
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _LOCAL_SIGN = b"PK\x03\x04"
@@ -37,11 +38,17 @@ class _Entry:
     size: int
     method: int
     crc: int | None
+    unpacked: int | None = None
 
 
 def is_zip(head: bytes) -> bool:
     """Whether a file begins as a zip file does."""
     return head.startswith(_LOCAL_SIGN)
+
+
+def is_excel(head: bytes) -> bool:
+    """Whether a file begins as an Excel workbook does."""
+    return is_zip(head) and (b"xl/" in head or b"[Content_Types].xml" in head)
 
 
 class Members:
@@ -53,14 +60,18 @@ class Members:
         Whether the table of contents is gone and the members were found by walking.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self._path = path
+    def __init__(self, source: Source) -> None:
+        self._path = source.path
+        self._name = source.name
         self.cut_off = False
         try:
             self._entries = self._found()
+            # One budget for all members: overlapping members unpack the same bytes many times.
+            self._limit = unpacked_limit(source.path.stat().st_size, source.max_unpacked)
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}."
-            raise ReadError(message, source=name) from None
+            raise ReadError(message, source=source.name) from None
+        self._left = self._limit
 
     def _found(self) -> dict[str, _Entry]:
         try:
@@ -78,14 +89,19 @@ class Members:
         return [name for name in self._entries if name.startswith(prefix)]
 
     def read(self, name: str) -> bytes:
-        """Unpack one member and check it; raises BrokenMember."""
+        """Unpack one member and check it; raises BrokenMember, or UnpackedTooLarge."""
         entry = self._entries[name]
+        if entry.unpacked is not None and entry.unpacked > self._left:
+            raise UnpackedTooLarge(self._name, self._limit)
         try:
             with self._path.open("rb") as stream:
                 packed = _packed(stream, entry)
-            data = _unpacked(packed, entry.method)
+            data = _unpacked(packed, entry.method, self._left)
         except (zlib.error, struct.error, EOFError, OSError, OverflowError, MemoryError) as error:
             raise BrokenMember(f"cannot be unpacked ({error})") from None
+        self._left -= len(data)
+        if self._left < 0:
+            raise UnpackedTooLarge(self._name, self._limit)
         if entry.crc is not None and zlib.crc32(data) != entry.crc:
             raise BrokenMember("its checksum is wrong")
         return data
@@ -95,7 +111,11 @@ def _from_contents(path: Path) -> dict[str, _Entry]:
     with zipfile.ZipFile(path) as archive:
         return {
             info.filename: _Entry(
-                info.header_offset, info.compress_size, info.compress_type, info.CRC
+                info.header_offset,
+                info.compress_size,
+                info.compress_type,
+                info.CRC,
+                info.file_size,
             )
             for info in archive.infolist()
         }
@@ -124,10 +144,11 @@ def _by_walking(stream: IO[bytes]) -> Iterator[tuple[str, _Entry]]:
 def _until_descriptor(stream: IO[bytes], start: int) -> tuple[int, int]:
     """The size of a member that was written as a stream, and where the next one begins."""
     stream.seek(start)
-    data = b""
+    data = bytearray()
     while block := stream.read(_BLOCK):
+        searched = max(0, len(data) - len(_DESCRIPTOR_SIGN))
         data += block
-        at = data.find(_DESCRIPTOR_SIGN)
+        at = data.find(_DESCRIPTOR_SIGN, searched)
         if at >= 0:
             return at, start + at + 16
     return len(data), start + len(data)
@@ -146,17 +167,23 @@ def _packed(stream: IO[bytes], entry: _Entry) -> bytes:
     return packed
 
 
-def _unpacked(packed: bytes, method: int) -> bytes:
+def _unpacked(packed: bytes, method: int, limit: int) -> bytes:
+    """The content of a member, at most one byte more than the limit."""
     if method == _STORED:
         return packed
     if method == _DEFLATED:
-        return zlib.decompress(packed, -zlib.MAX_WBITS)
+        unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+        data = unpacking.decompress(packed, limit + 1)
+        if not unpacking.eof and len(data) <= limit:
+            raise BrokenMember("the file ends in the middle of it")
+        return data
     if method != _ZSTD:
         raise BrokenMember(f"is packed with a method that is not known here ({method})")
     import zstandard
 
     try:
-        with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
-            return reader.read()
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**27)
+        with decompressor.stream_reader(packed, read_across_frames=True) as reader:
+            return reader.read(limit + 1)
     except zstandard.ZstdError as error:
         raise BrokenMember(f"cannot be unpacked ({error})") from None

@@ -71,6 +71,10 @@ class TextColumn:
             codes = [self._codes[cell if isinstance(cell, str) else str(cell)] for cell in cells]
         self._rows.extend(codes)
 
+    def truncate(self, rows: int) -> None:
+        """Forget all rows after the first ones."""
+        del self._rows[rows:]
+
     def code_of(self, text: str) -> int | None:
         """The number of a text, if it has been seen."""
         return self._codes.texts.get(text)
@@ -95,6 +99,9 @@ class NumberColumn:
     def extend(self, numbers: Iterable[float]) -> None:
         self._rows.extend(numbers)
 
+    def truncate(self, rows: int) -> None:
+        del self._rows[rows:]
+
     @property
     def values(self) -> FloatArray:
         return np.frombuffer(self._rows, np.float64) if self._rows else np.zeros(0)
@@ -108,6 +115,9 @@ class HashColumn:
 
     def extend(self, cells: Iterable[object]) -> None:
         self._rows.extend(map(_answer_hash, cells))
+
+    def truncate(self, rows: int) -> None:
+        del self._rows[rows:]
 
     @property
     def values(self) -> IntArray:
@@ -146,15 +156,15 @@ def parse_column(
     """Parse a column of cells; the first that cannot be parsed is an error with its row."""
     if parse is number_from:
         # Most columns of numbers have no empty cell, and then float alone is three times faster.
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError):
             return list(map(float, cells))  # type: ignore[arg-type]
     try:
         return list(map(parse, cells))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         for offset, cell in enumerate(cells):
             try:
                 parse(cell)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 message = f"{named} should hold {expected}, not {shorten(cell)}."
                 raise RowError(first_row + offset, message) from None
         raise

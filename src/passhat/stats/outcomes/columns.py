@@ -17,11 +17,26 @@ SLICE_PREFIX = "slice:"
 # The first name is passhat's own; among the others an earlier one wins over a later one.
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "model": ("model", "agent", "model_name", "agent_name", "system"),
+        "model": (
+            *("model", "agent", "model_name", "agent_name", "system", "llm", "model_id"),
+            *("agent_id", "model_name_or_path"),
+        ),
         "suite": ("suite", "benchmark", "dataset", "set"),
-        "task": ("task", "task_id", "item", "item_id", "question_id", "question", "problem_id"),
-        "trial": ("trial", "attempt", "epoch", "sample", "run", "seed", "repeat"),
-        "success": ("success", "passed", "correct", "resolved", "is_resolved", "reward", "score"),
+        "task": (
+            *("task", "task_id", "item", "item_id", "question_id", "question", "problem_id"),
+            *("instance_id", "example_id", "sample_id", "doc_id", "test_id", "case_id"),
+            *("scenario_id", "prompt_id", "query_id", "task_name", "test_name", "test_case"),
+            *("testcase", "problem", "scenario", "instance", "example"),
+        ),
+        "trial": (
+            *("trial", "attempt", "epoch", "sample", "run", "seed", "repeat", "repetition"),
+            *("trial_id", "trial_index", "attempt_id", "attempt_index", "attempt_number"),
+            *("repetition_number", "repeat_index", "run_index", "sample_index", "iteration"),
+        ),
+        "success": (
+            *("success", "passed", "correct", "resolved", "is_resolved", "reward", "score"),
+            *("is_correct", "is_success", "solved", "is_solved", "succeeded", "accepted", "pass"),
+        ),
         "n": ("n", "attempts", "samples", "trials", "total"),
         "c": ("c", "passes", "successes", "num_correct", "n_correct"),
         "missing": ("missing", "m"),

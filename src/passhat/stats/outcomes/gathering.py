@@ -104,9 +104,19 @@ class _Rows:
 
     def _refuse_nameless(self) -> None:
         code = self._task.code_of("")
-        if code is not None:
-            row = int(np.flatnonzero(self._task.codes == code)[0])
-            raise RowError(row, "the task id is empty.")
+        if code is None:
+            return
+        rows = np.flatnonzero(self._task.codes[self.count :] == code)
+        if len(rows):
+            raise RowError(self.count + int(rows[0]), "the task id is empty.")
+
+    def _take_back(self) -> None:
+        """Forget the rows of a chunk that could not be added as a whole."""
+        for column in self._all_columns():
+            column.truncate(self.count)
+
+    def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
+        return [self._task, *self._run.values(), *self._slices.values()]
 
     def _numbers(
         self, word: str, cells: list[object], parse: Callable[[object], float]
@@ -197,7 +207,20 @@ class AttemptGatherer(_Rows):
         self._measures = {word: NumberColumn() for word in columns.used(*_MEASURES)}
 
     def add(self, chunk: Chunk) -> None:
-        """Take the next rows."""
+        """Take the next rows: all of them, or none and a RowError."""
+        try:
+            self._add(chunk)
+        except RowError:
+            self._take_back()
+            raise
+
+    def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
+        optional = (self._trial, self._detail, self._answers)
+        columns = [*super()._all_columns(), self._rewards, *self._measures.values()]
+        columns += [*self._extras.values(), *(column for column in optional if column is not None)]
+        return columns
+
+    def _add(self, chunk: Chunk) -> None:
         meaning = self.columns.meaning
         size = self._add_shared(chunk)
         lookup = self._reward_words.__getitem__
@@ -276,7 +299,17 @@ class CountGatherer(_Rows):
         self._counts = {word: NumberColumn() for word in columns.used("n", "c", "missing")}
 
     def add(self, chunk: Chunk) -> None:
-        """Take the next rows."""
+        """Take the next rows: all of them, or none and a RowError."""
+        try:
+            self._add(chunk)
+        except RowError:
+            self._take_back()
+            raise
+
+    def _all_columns(self) -> list[TextColumn | NumberColumn | HashColumn]:
+        return [*super()._all_columns(), *self._counts.values()]
+
+    def _add(self, chunk: Chunk) -> None:
         size = self._add_shared(chunk)
         for word, column in self._counts.items():
             cells = chunk[self.columns.meaning[word]]

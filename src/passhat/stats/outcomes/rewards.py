@@ -76,8 +76,9 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
         rewards = np.where(marks, np.nan, rewards)
     elif pass_at is None and np.nanmax(rewards) > 1 + REWARD_TOLERANCE:
         raise InvalidValue(
-            f"rewards go up to {np.nanmax(rewards):g}, so what counts as a pass must be said.",
-            hint="Give the threshold: --pass-at 1.0 (or pass_at=1.0 in Python).",
+            f"rewards go up to {np.nanmax(rewards):g}, so what counts as a pass must be stated.",
+            hint="State the reward from which an attempt passes: --pass-at REWARD, or pass_at in "
+            "Python.",
         )
     threshold = 1.0 if pass_at is None else pass_at
     if not binary.all():

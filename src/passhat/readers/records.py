@@ -1,0 +1,410 @@
+"""The records of any file as plain dictionaries: JSON, JSON lines, CSV, Excel, Parquet, XML.
+
+Used where a format is described by a mapping rather than by code. One record is decoded at a time:
+a document of 100 MB must not become a gigabyte of Python objects.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.readers.base import ReadOptions
+from passhat.readers.builder import LogBuilder
+from passhat.readers.json_parts import container_end, find_container, parts
+from passhat.readers.json_records import (
+    BROKEN,
+    BYTE_ORDER_MARK,
+    decode,
+    json_lines,
+    read_bytes,
+    short_lines,
+)
+from passhat.readers.rows import CsvRows, ParquetRows
+from passhat.readers.sources import Source
+from passhat.readers.zip_members import BrokenMember, Members, is_zip
+
+__all__ = ["Record", "RecordFile", "Step", "content_kind", "elements", "steps_of", "value_at"]
+
+_PARQUET_MAGIC = b"PAR1"
+_DEEPEST = 40
+
+# -- paths -----------------------------------------------------------------------------------
+
+# A name, a quoted name, [*], [3], [name=value], or * for all values of an object.
+_STEP = re.compile(r'\s*(?:"([^"]+)"|\[(\*|-?\d+|[^\]=]+=[^\]]*)\]|(\*)|([^.\[\]"]+))\s*\.?')
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a path: a key, an index, all elements, or that where a field has a value."""
+
+    key: str = ""
+    index: int | None = None
+    every: bool = False
+    where: tuple[str, str] | None = None
+
+
+def steps_of(path: str) -> tuple[Step, ...]:
+    """Split a path such as ``results[*].report.resolved`` into its steps."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(path):
+        found = _STEP.match(path, at)
+        if found is None or found.end() == at:
+            raise ValueError(f"{path!r} is not a path: see {path[at:]!r}")
+        quoted, inside, star, name = found.groups()
+        if quoted is not None or name is not None:
+            steps.append(Step(quoted if quoted is not None else name.strip()))
+        elif star or inside == "*":
+            steps.append(Step(every=True))
+        elif "=" in inside:
+            field_name, _, value = inside.partition("=")
+            steps.append(Step(where=(field_name.strip(), value.strip().strip("'\""))))
+        else:
+            steps.append(Step(index=int(inside)))
+        at = found.end()
+    return tuple(steps)
+
+
+def value_at(data: object, steps: tuple[Step, ...]) -> object:
+    """The value at a path without wildcards, or ``None``."""
+    for place, step in enumerate(steps):
+        if step.every:
+            rest = steps[place + 1 :]
+            values = data.values() if isinstance(data, dict) else data
+            return [value_at(v, rest) for v in values] if isinstance(values, list) else None
+        data = _follow(data, step)
+        if data is None:
+            return None
+    return data
+
+
+def _follow(data: object, step: Step) -> object:
+    if step.where is not None:
+        name, wanted = step.where
+        rows = data if isinstance(data, list) else ()
+        return next((r for r in rows if str(value_at(r, steps_of(name))) == wanted), None)
+    if step.index is not None:
+        inside = isinstance(data, list) and -len(data) <= step.index < len(data)
+        return data[step.index] if inside and isinstance(data, list) else None
+    if isinstance(data, dict):
+        return data.get(step.key)
+    if isinstance(data, str) and data[:1] in ("{", "["):
+        # Exports to CSV write nested fields as JSON inside a cell.
+        try:
+            return _follow(decode(data.encode(), Any), step)
+        except BROKEN:
+            return None
+    return None
+
+
+# -- records ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: its fields, its key or place among its siblings, and what is around it."""
+
+    where: str
+    data: Any
+    key: str = ""
+    index: int = 0
+    parents: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class RecordFile:
+    """A file whose records are read one after the other; ``root`` is what is around them."""
+
+    source: Source
+    log: LogBuilder
+    path: str = ""
+    root: dict[str, Any] = field(default_factory=dict)
+
+    def records(self) -> Iterator[Record]:
+        """Every record; what cannot be decoded is lost."""
+        kind = content_kind(self.source)
+        if kind == "JSON":
+            yield from self._from_document()
+        elif kind == "JSON lines":
+            for line, row in json_lines(self.source, self.log, Any):
+                yield from _below(Record(f"line {line}", row, "", line - 1), steps_of(self.path))
+        elif kind == "XML":
+            yield from self._from_xml()
+        elif kind == "Excel":
+            yield from _excel_rows(self.source)
+        else:
+            yield from self._from_table()
+
+    def _from_table(self) -> Iterator[Record]:
+        parquet = self.source.head.startswith(_PARQUET_MAGIC)
+        rows = ParquetRows(self.source) if parquet else CsvRows(self.source, self.log)
+        number = 0
+        for chunk in rows.chunks():
+            names = list(chunk)
+            for cells in zip(*chunk.values(), strict=True):
+                number += 1
+                yield Record(f"row {number}", dict(zip(names, cells, strict=True)), "", number - 1)
+
+    def _from_document(self) -> Iterator[Record]:
+        data = bytes(read_bytes(self.source, self.log))
+        steps = steps_of(self.path)
+        fixed = next((i for i, step in enumerate(steps) if step.every), len(steps))
+        keys = [step.key for step in steps[:fixed]]
+        if any(step.index is not None or step.where for step in steps[:fixed]):
+            fixed, keys = 0, []
+        rest = steps[fixed + 1 :]
+        if fixed == len(steps):  # the document, or one object in it, is the only record
+            whole = self._decoded(data)
+            value = value_at(whole, steps)
+            if value is not None:
+                yield Record("the document", value)
+            return
+        for number, (key, content) in enumerate(self._elements(data, keys), 1):
+            where = f"record {key or number}"
+            try:
+                value = decode(content, Any)
+            except BROKEN as error:
+                self.log.lose(where, f"cannot be read ({error})")
+                continue
+            yield from _below(Record(where, value, key, number - 1), rest)
+
+    def _elements(self, data: bytes, keys: list[str]) -> Iterator[tuple[str, bytes]]:
+        """The raw elements of the container at a path of keys; cut out by hand if it is broken."""
+        raw: Any = data
+        try:
+            for key in keys:
+                raw = decode(bytes(raw), dict[str, msgspec.Raw])[key]
+            self.root = self._around(data, keys)
+            content = bytes(raw).lstrip()
+            if content.startswith(b"{"):
+                for name, value in decode(content, dict[str, msgspec.Raw]).items():
+                    yield name, bytes(value)
+            else:
+                for value in decode(content, list[msgspec.Raw]):
+                    yield "", bytes(value)
+        except KeyError:
+            return
+        except BROKEN as error:
+            opening = find_container(data, keys)
+            if opening is None:
+                self.log.lose("the file", f"cannot be read ({error})", 0)
+                return
+            self.log.lose("the file", "is broken or ends too early", 0)
+            for part in parts(data, opening):
+                if part.complete:
+                    yield part.key, part.content
+                else:
+                    self.log.lose(f"record {part.key}".strip(), "the file ends in the middle of it")
+
+    def _around(self, data: bytes, keys: list[str]) -> dict[str, Any]:
+        """The document without its records."""
+        opening = find_container(data, keys)
+        end = None if opening is None else container_end(data, opening)
+        if not keys or opening is None or end is None:
+            return {}
+        whole = self._decoded(data[:opening] + b"null" + data[end:])
+        return whole if isinstance(whole, dict) else {}
+
+    def _decoded(self, data: bytes) -> object:
+        try:
+            return decode(data, Any)
+        except BROKEN as error:
+            self.log.lose("the file", f"cannot be read ({error})", 0)
+            return None
+
+    def _from_xml(self) -> Iterator[Record]:
+        wanted = [step.key for step in steps_of(self.path) if step.key]
+        number = 0
+        for path, element in elements(self.source, self.log):
+            if wanted and path[-len(wanted) :] == wanted:
+                number += 1
+                yield Record(f"<{element.tag}> {number}", _as_dict(element), "", number - 1)
+
+
+def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
+    """The records at the rest of a path inside one element."""
+    every = next((i for i, step in enumerate(steps) if step.every), None)
+    if every is None:
+        value = value_at(record.data, steps) if steps else record.data
+        if value is not None:
+            yield Record(record.where, value, record.key, record.index, record.parents)
+        return
+    container = value_at(record.data, steps[:every])
+    pairs: list[tuple[str, object]] = []
+    if isinstance(container, dict):
+        pairs = list(container.items())
+    elif isinstance(container, list):
+        pairs = [("", value) for value in container]
+    for number, (key, value) in enumerate(pairs, 1):
+        inner = Record(
+            f"{record.where}.{key or number}",
+            value,
+            key,
+            number - 1,
+            (*record.parents, record.data),
+        )
+        yield from _below(inner, steps[every + 1 :])
+
+
+def content_kind(source: Source) -> str:
+    """JSON, JSON lines, XML, Excel, Parquet or CSV, by the content."""
+    head = source.head
+    if head.startswith(_PARQUET_MAGIC):
+        return "Parquet"
+    if is_zip(head):
+        return "Excel"
+    text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if text.startswith(b"<"):
+        return "XML"
+    if not text.startswith((b"{", b"[")):
+        return "CSV"
+    return "JSON lines" if text.startswith(b"{") and _has_lines(source) else "JSON"
+
+
+def _has_lines(source: Source) -> bool:
+    """Whether the first line is a whole object and another line follows."""
+    try:
+        with source.open() as stream:
+            lines = (line for line in short_lines(stream) if line.strip())
+            first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
+            try:
+                whole = isinstance(decode(first, Any), dict)
+            except BROKEN:
+                # A first line that is broken, before one that is not: lines all the same.
+                second = next(lines, b"")
+                return second.lstrip().startswith(b"{") and _is_object(second)
+            return whole and next(lines, None) is not None
+    except ReadError:
+        return False
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(decode(line, Any), dict)
+    except BROKEN:
+        return False
+
+
+# -- XML and Excel ---------------------------------------------------------------------------
+
+
+def elements(source: Source, log: LogBuilder) -> Iterator[tuple[list[str], ET.Element]]:
+    """Every element of an XML file as it ends, with the tags on the way to it.
+
+    A document type is refused: entities that expand into each other fill any memory.
+    """
+    if b"<!DOCTYPE" in source.head or b"<!ENTITY" in source.head:
+        raise ReadError(
+            "has a document type (<!DOCTYPE ...>), which is not read.",
+            source=source.name,
+            hint="Remove the line with <!DOCTYPE, if you trust the file.",
+        )
+    path: list[str] = []
+    try:
+        with source.open() as stream:
+            for event, element in ET.iterparse(stream, ("start", "end")):
+                if event == "start":
+                    element.tag = str(element.tag).rpartition("}")[2]
+                    path.append(element.tag)
+                    if len(path) > _DEEPEST:
+                        raise ReadError("is nested too deeply.", source=source.name)
+                else:
+                    yield path.copy(), element
+                    path.pop()
+                    if len(path) <= 2:
+                        element.clear()  # the records below it have been handed over
+    except (ET.ParseError, ValueError, LookupError) as error:
+        log.lose("the end", f"is not well-formed XML ({error})", 0)
+
+
+def _as_dict(element: ET.Element) -> dict[str, Any]:
+    """Attributes and children as fields; a child that repeats is a list, text is ``#text``."""
+    data: dict[str, Any] = dict(element.attrib)
+    for child in element:
+        value: Any = _as_dict(child) if len(child) or child.attrib else (child.text or "").strip()
+        if child.tag in data:
+            known = data[child.tag]
+            data[child.tag] = [*known, value] if isinstance(known, list) else [known, value]
+        else:
+            data[child.tag] = value
+    if element.text and element.text.strip():
+        data["#text"] = element.text.strip()
+    return data
+
+
+def _excel_rows(source: Source) -> Iterator[Record]:
+    """The rows of the first sheet, by the names in its first row."""
+    members = Members(source)
+    sheets = sorted(members.names("xl/worksheets/sheet"), key=lambda name: (len(name), name))
+    if not sheets:
+        raise ReadError("is a zip file without a worksheet.", source=source.name)
+    try:
+        shared = _shared_strings(members)
+        sheet = ET.fromstring(_no_document_type(members.read(sheets[0]), source))
+    except (BrokenMember, ET.ParseError) as error:
+        raise ReadError(f"cannot be read as Excel ({error}).", source=source.name) from None
+    header: list[str] | None = None
+    for row in sheet.iter(f"{_SHEET}row"):
+        cells = dict(_cell(cell, shared) for cell in row.iter(f"{_SHEET}c"))
+        if header is None:
+            width = max(cells, default=-1) + 1
+            header = [str(cells.get(i, "") or "") for i in range(width)]
+            continue
+        if any(value not in (None, "") for value in cells.values()):
+            number = int(row.get("r") or 0)
+            data = {name: cells.get(i) for i, name in enumerate(header) if name}
+            yield Record(f"row {number}", data, "", number - 2)
+
+
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+def _no_document_type(content: bytes, source: Source) -> bytes:
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise ReadError("holds XML with a document type, which is not read.", source=source.name)
+    return content
+
+
+def _shared_strings(members: Members) -> list[str]:
+    name = "xl/sharedStrings.xml"
+    if name not in members:
+        return []
+    content = members.read(name)
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise BrokenMember("has a document type")
+    strings = ET.fromstring(content).iter(f"{_SHEET}si")
+    return ["".join(text.text or "" for text in item.iter(f"{_SHEET}t")) for item in strings]
+
+
+def _cell(cell: ET.Element, shared: list[str]) -> tuple[int, object]:
+    letters = re.match(r"[A-Z]+", cell.get("r") or "A")
+    column = 0
+    for letter in letters[0] if letters else "A":
+        column = column * 26 + ord(letter) - ord("A") + 1
+    kind, content = cell.get("t"), cell.findtext(f"{_SHEET}v")
+    if kind == "inlineStr":
+        return column - 1, "".join(text.text or "" for text in cell.iter(f"{_SHEET}t"))
+    if content is None:
+        return column - 1, None
+    if kind == "s":
+        place = int(content)
+        return column - 1, shared[place] if 0 <= place < len(shared) else None
+    if kind == "b":
+        return column - 1, content == "1"
+    if kind in ("str", "e"):
+        return column - 1, content
+    number = float(content)
+    return column - 1, int(number) if number.is_integer() else number
+
+
+def plain_log(source: Source) -> LogBuilder:
+    """A builder for looking at a file; what it loses is not reported."""
+    return LogBuilder(source, "file", ReadOptions())
