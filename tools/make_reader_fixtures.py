@@ -219,6 +219,7 @@ def terminal_bench() -> bytes:
     def trial(number: int, resolved: object, mode: str) -> dict[str, object]:
         name = f"hello.{number}-of-3.run"
         return {
+            "id": f"5b6c0d6e-0000-4000-8000-{number:012}",
             "task_id": "hello",
             "trial_name": name,
             "is_resolved": resolved,

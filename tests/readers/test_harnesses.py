@@ -77,11 +77,11 @@ def test_a_null_trial_leaves_the_order_unknown(samples: Samples) -> None:
     assert run.outcomes.n.tolist() == [2]
 
 
-def test_a_trial_that_stands_there_twice_counts_once(samples: Samples) -> None:
+def test_a_trial_that_is_listed_twice_counts_once(samples: Samples) -> None:
     rows = [{"task_id": 0, "reward": r, "trial": 0, "traj": []} for r in (1.0, 0.0)]
     (run,) = read(samples.write("", rows))
     assert run.outcomes.n.tolist() == [1]
-    assert "stands there twice" in str(run.losses[0])
+    assert "is listed twice" in str(run.losses[0])
 
 
 def test_tau2_bench_ends(samples: Samples) -> None:
@@ -323,7 +323,7 @@ def test_swe_bench_summaries_given_together_are_attempts(samples: Samples) -> No
         samples.write("", content, "model.monday.json"),
         samples.write("", better, "model.tuesday.json"),
     ]
-    (run,) = read(files, join=True)
+    (run,) = read(files, join=True, agent="model")
     assert run.outcomes.tasks[:3] == ("django__1", "django__2", "django__3")
     assert run.outcomes.n.tolist() == [2, 2, 2, 2, 0, 0]
     assert run.outcomes.c.tolist() == [2, 1, 1, 0, 0, 0]
@@ -455,7 +455,9 @@ def test_a_folder_of_jobs_is_one_source_per_job(samples: Samples, tmp_path: Path
     for job in ("monday", "tuesday"):
         samples.write("", b'{"n_total_trials": 2}', f"jobs/{job}/result.json")
         for trial in (1, 2):
-            samples.write("harbor", file=f"jobs/{job}/hello__{trial}/result.json")
+            content = json.loads(samples.content("harbor"))
+            content["agent_result"]["cost_usd"] = 0.1 * trial + len(job)
+            samples.write("", content, f"jobs/{job}/hello__{trial}/result.json")
     found = read_all(tmp_path / "jobs")
     assert [(file.reader, Path(file.source).name) for file in found.files] == [
         ("harbor", "monday"),
@@ -466,7 +468,7 @@ def test_a_folder_of_jobs_is_one_source_per_job(samples: Samples, tmp_path: Path
     assert run.outcomes.n.tolist() == [4]
 
 
-def test_a_glob_may_match_a_folder_that_none_such_meant(samples: Samples, tmp_path: Path) -> None:
+def test_a_glob_may_match_a_folder_that_was_not_meant(samples: Samples, tmp_path: Path) -> None:
     samples.write("tau_bench", file="logs/tau.json")
     (tmp_path / "logs" / "plots").mkdir()
     found = read_all(str(tmp_path / "logs" / "*"))

@@ -1,25 +1,48 @@
-"""k files with one attempt each become k attempts, when asked and never by accident."""
+"""Whose attempt is it: nothing counts twice, and nothing is joined on a guess."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from passhat import read
+from passhat.errors import InvalidValue
+from passhat.readers import read_all
+from passhat.readers.identity import from_name
+from passhat.readers.sources import Source
 from passhat.report.source_check import check_source
 
 Samples = Any
 
 
-def _one_trial(samples: Samples, name: str, rewards: dict[str, float], llm: str = "gpt") -> Path:
+def _one_trial(
+    samples: Samples, name: str, rewards: dict[str, float], llm: str = "gpt", tag: str = ""
+) -> Path:
     agent = {**samples.tau2_info["agent_info"], "llm": llm}
     rows = [samples.simulation(task, 0, reward) for task, reward in rewards.items()]
+    for row in rows:
+        row["id"] = f"simulation-{tag or name}-{row['task_id']}"
     info = {**samples.tau2_info, "agent_info": agent}
     path: Path = samples.write("", {"info": info, "tasks": [], "simulations": rows}, name)
     return path
+
+
+def _table(folder: Path, name: str, *verdicts: int, column: str = "") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head, cell = ("model,", f"{column},") if column else ("", "")
+    rows = "".join(f"{cell}{chr(97 + i)},{v}\n" for i, v in enumerate(verdicts))
+    path.write_text(f"{head}task,success\n{rows}")
+    return path
+
+
+# -- joining ---------------------------------------------------------------------------------
 
 
 def test_files_stay_apart_until_they_are_joined(samples: Samples) -> None:
@@ -39,18 +62,14 @@ def test_files_stay_apart_until_they_are_joined(samples: Samples) -> None:
     assert [int(v) for v in run.outcomes.order.of(0)] == [1, 1, 0]
     assert run.tally is not None
     assert run.tally.attempts == 5
-    assert [a.extras["transcript"] for a in (run.attempts or ()).of(1)] == [  # type: ignore[union-attr]
-        "simulation b-0",
-        "simulation b-0",
-    ]
     assert "3 runs of the same agent joined" in run.reading[0]
     assert run.protocol.attempts is None
 
 
 def test_what_differs_is_not_joined(samples: Samples) -> None:
     files = [
-        _one_trial(samples, "1.json", {"a": 1.0}),
-        _one_trial(samples, "2.json", {"a": 1.0}, llm="other"),
+        _one_trial(samples, "1.json", {"a": 1.0}, tag="x"),
+        _one_trial(samples, "2.json", {"a": 1.0}, llm="other", tag="x"),
     ]
     assert [run.agent for run in read(files, join=True)] == ["gpt", "other"]
 
@@ -74,31 +93,267 @@ def test_counts_cannot_be_joined_and_stay_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("join", [True, False])
 def test_a_joined_run_no_longer_shows_the_number_of_one_file(samples: Samples, join: bool) -> None:
-    files = [samples.write("cruxeval", file=f"{i}/m_temp0.2_output.json") for i in (1, 2)]
-    runs = read(files, join=join)
+    content = json.loads(samples.content("cruxeval"))
+    files = [samples.write("", content, "1/m_temp0.2_output.json")]
+    content["raw_scored_generations"]["sample_1"] = [False]
+    files.append(samples.write("", content, "2/m_temp0.2_output.json"))
+    runs = read(files, join=join, agent="m")
     assert [bool(check_source(run)) for run in runs] == ([False] if join else [True, True])
 
 
-def test_files_numbered_by_name_are_the_same_agent(samples: Samples) -> None:
-    for number in (1, 2):
-        samples.write("human_eval", file=f"mine_run{number}_results.jsonl")
-    samples.write("human_eval", file="gpt-4_results.jsonl")
-    samples.write("human_eval", file="gpt-5_results.jsonl")
-    runs = read(samples.folder, join=True)
-    assert {run.agent: run.outcomes.n.tolist() for run in runs} == {
-        "gpt-4": [2, 2],
-        "gpt-5": [2, 2],
-        "mine": [4, 4],
-    }
-
-
 def test_two_prompts_of_one_file_are_not_two_attempts(samples: Samples) -> None:
-    data = json.loads(samples.content("promptfoo"))
-    rows = data["results"]["results"]
-    rows.append({**rows[0], "promptIdx": 1, "prompt": {"raw": "y", "label": "beg"}})
-    files = [samples.write("", data, f"{i}.json") for i in (1, 2)]
+    files = []
+    for number in (1, 2):
+        data = json.loads(samples.content("promptfoo"))
+        rows = data["results"]["results"]
+        rows[0]["response"]["output"] = f"answer {number}"
+        rows.append({**rows[0], "promptIdx": 1, "prompt": {"raw": "y", "label": "beg"}})
+        files.append(samples.write("", data, f"{number}.json"))
     runs = read(files, join=True)
     assert [(run.name, run.outcomes.attempts) for run in runs] == [
         ("p prompt 1", 4),
         ("p prompt 2", 2),
     ]
+
+
+# -- names of files --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("gpt-4.1.csv", "gpt-4.1"),
+        ("gpt-4.5.csv.gz", "gpt-4.5"),
+        ("claude-3.5-sonnet.jsonl", "claude-3.5-sonnet"),
+        ("v1.2.3.CSV", "v1.2.3"),
+        ("results.v2.tsv", "results.v2"),
+        ("plain.parquet", "plain"),
+    ],
+)
+def test_only_known_endings_are_stripped(name: str, agent: str) -> None:
+    assert Source(name, Path(name)).stem == agent
+
+
+@pytest.mark.parametrize(
+    ("name", "agent", "temperature"),
+    [
+        ("flan-t5-large_results.jsonl", "flan-t5-large", None),
+        ("codegen16b_t0.8_samples.jsonl_results.jsonl", "codegen16b", 0.8),
+        ("m_temp0.2_output.json", "m", 0.2),
+        ("m-t1.json", "m", 1.0),
+        ("gpt-4.1_results.jsonl", "gpt-4.1", None),
+    ],
+)
+def test_a_temperature_in_a_name_is_one(name: str, agent: str, temperature: float | None) -> None:
+    named, decoding, _ = from_name(Source(name, Path(name)))
+    assert (named, decoding.get("temperature")) == (agent, temperature)
+
+
+def test_models_with_a_dot_are_not_merged(tmp_path: Path, samples: Samples) -> None:
+    _table(tmp_path, "gpt-4.1.csv", 1, 1)
+    _table(tmp_path, "gpt-4.5.csv", 0, 1)
+    runs = read(str(tmp_path / "gpt*.csv"), join=True)
+    assert [(run.agent, run.outcomes.n.tolist()) for run in runs] == [
+        ("gpt-4.1", [1, 1]),
+        ("gpt-4.5", [1, 1]),
+    ]
+    names = ("gpt-4.1-mini.json", "gpt-4.5-preview.json")
+    for name in names:
+        samples.write("swe_bench summary", file=f"swe/{name}")
+    agents = [run.agent for run in read(samples.folder / "swe")]
+    assert agents == ["gpt-4.1-mini", "gpt-4.5-preview"]
+
+
+def test_a_join_on_a_guessed_name_is_refused_with_the_command(
+    samples: Samples,
+) -> None:
+    one = samples.write("human_eval", file="mine_run1_results.jsonl")
+    two = samples.write("human_eval", file="mine_run2_results.jsonl")
+    with pytest.raises(InvalidValue, match="joined on a guess") as caught:
+        read([one, two], join=True)
+    assert f"--join --agent mine {one} {two}" in str(caught.value)
+    (run,) = read([one, two], join=True, agent="mine")
+    assert (run.agent, run.outcomes.n.tolist()) == ("mine", [4, 4])
+
+
+def test_the_folder_can_be_the_agent(tmp_path: Path) -> None:
+    for agent, verdicts in (("alpha", (1, 0)), ("beta", (0, 0))):
+        for run, verdict in enumerate(verdicts):
+            _table(tmp_path, f"{agent}/{run}.csv", verdict, 1)
+    runs = read(tmp_path, join_by="folder")
+    assert {run.agent: run.outcomes.c.tolist() for run in runs} == {
+        "alpha": [1, 2],
+        "beta": [0, 2],
+    }
+
+
+def test_join_by_column_needs_the_column(tmp_path: Path) -> None:
+    named = [_table(tmp_path, f"{i}.csv", i, column="m") for i in (0, 1)]
+    (run,) = read(named, join_by="column")
+    assert run.outcomes.n.tolist() == [2]
+    with pytest.raises(InvalidValue, match="cannot join by 'weather'"):
+        read(named, join_by="weather")
+
+
+def test_one_stated_agent_does_not_swallow_two(tmp_path: Path) -> None:
+    files = [_table(tmp_path, f"{name}.csv", 1, column=name) for name in ("m", "o")]
+    with pytest.raises(InvalidValue, match="the sources state 2: m, o"):
+        read(files, agent="x")
+
+
+# -- the same thing twice --------------------------------------------------------------------
+
+
+def test_links_to_a_file_are_the_file(tmp_path: Path) -> None:
+    path = _table(tmp_path, "table.csv", 1, 0, column="m")
+    (tmp_path / "linked.csv").symlink_to(path)
+    os.link(path, tmp_path / "hard.csv")
+    found = read_all(tmp_path, join=True)
+    assert found.runs[0].outcomes.n.tolist() == [1, 1]
+    assert [name for name, why in found.passed_over if "counted once" in why] == [
+        str(tmp_path / "table.csv"),
+        str(tmp_path / "linked.csv"),
+    ]
+    (run,) = read([path, tmp_path / "linked.csv", tmp_path / "hard.csv"], join=True)
+    assert run.outcomes.n.tolist() == [1, 1]
+
+
+def test_a_loop_of_links_is_named_and_not_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    _table(folder, "one.csv", 1, column="m")
+    _table(folder, "two.csv", 0, column="m")
+    (folder / "loop").symlink_to(".")
+    (folder / "self").symlink_to("self")
+    outside = _table(tmp_path, "secret/three.csv", 1, column="m")
+    (folder / "out.csv").symlink_to(outside)
+    (folder / "away").symlink_to(outside.parent)
+    found = read_all(folder, join=True)
+    assert found.runs[0].outcomes.n.tolist() == [2]
+    assert {Path(name).name for name, _ in found.passed_over} == {"loop", "self", "out.csv", "away"}
+
+
+@pytest.mark.parametrize("name", ["tau2_bench", "livecodebench", "terminal_bench", "evalplus"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_copy_counts_once_and_is_named(samples: Samples, name: str, packed: bool) -> None:
+    original = samples.write(name, file="output/run.json")
+    content = original.read_bytes()
+    copy = samples.write(
+        "", gzip.compress(content) if packed else content + b"\n", "artifacts/run.json"
+    )
+    once = [run.outcomes.n.tolist() for run in read(original)]
+    runs = read([original, copy], join=True)
+    assert [run.outcomes.n.tolist() for run in runs] == once
+    assert any("counted once" in line for run in runs for line in run.reading)
+
+
+def test_attempts_that_two_files_share_count_once(samples: Samples) -> None:
+    rows = [samples.simulation(task, 0, 1.0) for task in "abcd"]
+    for number, row in enumerate(rows):
+        row["id"] = f"0f3b9c1e-{number}"
+    info = {"info": samples.tau2_info, "tasks": []}
+    first = samples.write("", {**info, "simulations": rows[:3]}, "first.json")
+    second = samples.write("", {**info, "simulations": rows[1:]}, "second.json")
+    (run,) = read([first, second], join=True)
+    assert dict(zip(run.outcomes.tasks, run.outcomes.n.tolist(), strict=True)) == dict.fromkeys(
+        "abcd", 1
+    )
+    assert any("2 attempts of" in line and "counted once" in line for line in run.reading)
+
+
+def test_an_attempt_twice_in_one_file_is_skipped(samples: Samples) -> None:
+    rows = [samples.simulation("a", 0, 1.0), samples.simulation("a", 0, 1.0)]
+    rows[1]["trial"] = 1
+    data = {"info": samples.tau2_info, "tasks": [], "simulations": rows}
+    (run,) = read(samples.write("", data))
+    assert run.outcomes.n.tolist() == [1]
+    assert run.tally is not None
+    assert run.tally.skipped == {"the same attempt again, by its own id": 1}
+
+
+def test_a_counter_is_no_identity(samples: Samples) -> None:
+    """Ids that every file starts anew do not make two attempts one."""
+    files = []
+    for number in (1, 2):
+        row = samples.simulation("a", 0, 1.0)
+        row |= {"id": "0", "duration": 2.5 * number}
+        data = {"info": samples.tau2_info, "tasks": [], "simulations": [row]}
+        files.append(samples.write("", data, f"{number}.json"))
+    (run,) = read(files, join=True)
+    assert run.outcomes.n.tolist() == [2]
+
+
+def test_equal_verdicts_are_no_copies(tmp_path: Path) -> None:
+    """Two agents that pass everything are two runs, and numbered repeats are repeats."""
+    _table(tmp_path, "old.csv", 1, 1)
+    _table(tmp_path, "new.csv", 1, 1)
+    assert len(read(str(tmp_path / "*.csv"))) == 2
+    for number in (1, 2, 3):
+        _table(tmp_path, f"repeats/run{number}.csv", 1, 1, column="m")
+    (run,) = read(tmp_path / "repeats", join=True)
+    assert run.outcomes.n.tolist() == [3, 3]
+
+
+def test_a_copied_table_counts_once_in_a_join(tmp_path: Path) -> None:
+    path = _table(tmp_path, "table.csv", 1, 0, column="m")
+    shutil.copy(path, tmp_path / "table (copy).csv")
+    (run,) = read(tmp_path, join=True)
+    assert run.outcomes.n.tolist() == [1, 1]
+    assert any("counted once" in line for line in run.reading)
+
+
+def test_terminal_bench_runs_of_an_agent_join_by_themselves(samples: Samples) -> None:
+    content = json.loads(samples.content("terminal_bench"))
+    for agent in ("Warp", "Goose"):
+        for run in range(5):
+            for number, row in enumerate(content["results"]):
+                row |= {"is_resolved": (run + number) % 2 == 0, "id": ""}
+            samples.write("", content, f"board/{agent}/2025-0{run + 1}-01/results.json")
+    runs = read(samples.folder / "board")
+    assert {(run.agent, tuple(run.outcomes.n.tolist())) for run in runs} == {
+        ("Warp", (15,)),
+        ("Goose", (15,)),
+    }
+    assert "5 runs of the same agent joined" in runs[0].reading[0]
+
+
+def test_terminal_bench_runs_of_unknown_agents_stay_apart(samples: Samples) -> None:
+    content = json.loads(samples.content("terminal_bench"))
+    for run in range(2):
+        content["results"][0]["is_resolved"] = bool(run)
+        samples.write("", content, f"runs/2025-0{run + 1}-01/results.json")
+    assert len(read(samples.folder / "runs")) == 2
+
+
+def _redteam(strategy: str | None, success: bool) -> dict[str, object]:
+    metadata = {"pluginId": "pii"} | ({"strategyId": strategy} if strategy else {})
+    return {
+        "prompt": {"raw": "{{prompt}}", "label": "ask"},
+        "promptIdx": 0,
+        "vars": {"prompt": "Who lives there?"},
+        "provider": {"id": "p"},
+        "success": success,
+        "metadata": metadata,
+        "response": {"output": "o", "cached": False},
+    }
+
+
+def test_red_team_strategies_are_not_repeats(samples: Samples) -> None:
+    rows = [_redteam(None, True), _redteam("jailbreak", False), _redteam("base64", True)]
+    rows.append(_redteam("jailbreak", True))
+    data = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": []}}
+    (run,) = read(samples.write("", data))
+    assert run.outcomes.n.tolist() == [1, 2, 1]
+    assert run.outcomes.c.tolist() == [1, 1, 1]
+
+
+def test_tests_with_the_same_variables_are_told_apart_by_their_assertions(
+    samples: Samples,
+) -> None:
+    rows = []
+    for wanted in ("yes", "no", "yes"):
+        row = _redteam(None, True)
+        row |= {"metadata": {}, "testCase": {"assert": [{"type": "contains", "value": wanted}]}}
+        rows.append(row)
+    data = {"evalId": "e", "results": {"version": 3, "results": rows, "prompts": []}}
+    (run,) = read(samples.write("", data))
+    assert run.outcomes.n.tolist() == [2, 1]

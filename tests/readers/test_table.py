@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -185,9 +186,6 @@ def test_a_stated_threshold_is_recorded_in_the_protocol(table: Table) -> None:
 BROKEN = {
     "missing column": ("model,trial,success\nm,0,1\n", "line 1: no column was recognized as task"),
     "no verdict": ("model,task\nm,a\n", "line 1: no column was recognized as success"),
-    "text in success": (LONG + "m,c,0,maybe\n", "line 6: .*'maybe'"),
-    "text in a number": ("task,success,cost\na,1,\nb,1,dear\n", "line 3: .*'cost'.*'dear'"),
-    "text in n": ("task,n,c\na,5,1\nb,many,1\n", "line 3: .*a whole number, not 'many'"),
     "c above n": ("task,n,c\na,5,1\nb,5,7\n", "line 3: n = 5, c = 7: more passes"),
     "no attempts": ("task,n,c\na,0,0\n", "line 2: .*at least one attempt"),
     "duplicate trial": (LONG + "\nm,a,1,1\n", r"line 7: trial '1' of task 'a'.*\(see line 3\)"),
@@ -196,28 +194,55 @@ BROKEN = {
     "only a header": ("model,task,trial,success\n", "has no rows"),
     "binary junk": (bytes(range(256)) * 20, "no reader recognizes"),
     "zip": (b"PK\x03\x04" + bytes(100), "no reader recognizes"),
-    "long line": ("task,success\n" + "a" * 10**7 + ",1\n", "line 2: is not a CSV record"),
-    "long header": ("a" * 10**7 + ",success\nx,1\n", "line 1: is not a CSV record"),
+    "long header": ("a" * 10**7 + ",success\nx,1\n", "line 1: no column was recognized as task"),
     "many commas": ("task,success\n" + "," * 10**7 + "\n", "line 2: 10,000,001 cells"),
-    "too few cells": (LONG + "m,c\n", "line 6: 2 cells where the header has 4"),
     "open quote": ('task,success\n"a,1\n', "line 2: is not a CSV record"),
-    "twice in header": ("task,task,success\na,b,1\n", "line 1: column 'task' stands .* twice"),
-    "latin-1": ("task,success\ncafé,1\n".encode("latin-1"), "line 2: is not UTF-8"),
-    "late latin-1": (
-        b"task,success\n" + b"a,1\n" * 40_000 + b"\xe9,1\n",
-        "line 40002: is not UTF-8",
+    "twice in header": (
+        "task,task,success\na,b,1\n",
+        "line 1: column 'task' is .* twice",
     ),
-    "no task": ("task,success\na,1\n,1\n", "line 3: the task id is empty"),
+    "latin-1": ("task,success\ncafé,1\n".encode("latin-1"), "line 2: is not UTF-8"),
     "truncated gzip": (gzip.compress(LONG.encode() * 99)[:40], "compressed data is broken"),
     "slice that varies": (
         "task,trial,success,slice:band\na,0,1,easy\na,1,1,hard\n",
         r"line 3: slice 'band' is 'hard' here and 'easy' earlier.*\(see line 2\)",
     ),
-    "json that is no object": ('{"task": "a", "success": 1}\n[1]\n', "line 2: .*one JSON object"),
-    "broken json": ('{"task": "a", "success": 1}\n{"task": \n', "line 2: .*one JSON object"),
-    "long json line": ('{"task": "a"}\n' + "x" * 10**7, "line 2: .*10,000,000 characters"),
-    "json list": ("[1, 2]", "line 1: .*one JSON object"),
+    "json list": ("[1, 2]", "valid JSON, but not of a format passhat knows"),
 }
+
+
+LOST = {
+    "text in success": (LONG + "m,c,0,maybe\n", 4, "line 6: .*'maybe'"),
+    "text in a number": ("task,success,cost\na,1,\nb,1,dear\n", 1, "line 3: .*'cost'.*'dear'"),
+    "text in n": ("task,n,c\na,5,1\nb,many,1\n", 5, "line 3: .*a whole number, not 'many'"),
+    "too few cells": (LONG + "m,c\n", 4, "line 6: 2 cells where the header has 4"),
+    "late latin-1": (
+        b"task,success\n" + b"a,1\n" * 40_000 + b"\xe9,1\n",
+        40_000,
+        "line 40002: is not UTF-8",
+    ),
+    "no task": ("task,success\na,1\n,1\n", 1, "line 3: the task id is empty"),
+    "a cell that goes on": ('task,success\na,1\n"b"x,1\nc,0\n', 2, "line 3: is not a CSV record"),
+    "json that is no object": ('{"task": "a", "success": 1}\n[1]\n', 1, "line 2: is not what"),
+    "broken json": ('{"task": "a", "success": 1}\n{"task": \n', 1, "line 2: is not JSON"),
+    "a number of 400 digits": (
+        '{"task": "a", "success": 1}\n{"task": "a", "success": ' + "9" * 400 + "}\n",
+        1,
+        "line 2: .*400 characters",
+    ),
+    "a line of 40 MB": ("task,success\na,1\nb" + "x" * 40_000_000 + ",1\nc,1\n", 2, "longer than"),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_a_row_that_cannot_be_used_is_lost_and_the_others_are_read(table: Table, case: str) -> None:
+    content, attempts, message = LOST[case]
+    (run,) = read(table(content))
+    assert run.outcomes.attempts == attempts
+    assert re.search(message, str(run.losses[0]))
+    tally = run.tally
+    assert tally is not None
+    assert tally.rows == tally.attempts + tally.lost
 
 
 @pytest.mark.parametrize("case", BROKEN)

@@ -28,6 +28,7 @@ from passhat.stats.outcomes.gathering import outcomes_of
 
 __all__ = ["count_once", "from_name", "join_group", "join_runs", "without_retries"]
 
+_DIGITS = re.compile(r"\d+")
 _WEAK_ID = 8
 """An id shorter than this may be a counter that every file starts anew."""
 
@@ -59,10 +60,11 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
 def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     """Leave out runs and attempts that another file has already brought.
 
-    Two runs are the same when everything recorded about their attempts is the same: ids, answers,
-    seeds, times, costs. Where nothing but verdicts was recorded, two runs may be equal by chance,
-    so they count as copies only when they are about to be joined, and only unless the names of
-    their files number them as repeats (``run1``, ``run2``).
+    Two runs are the same when everything recorded about their attempts is the same: verdicts,
+    answers, seeds, times, costs. Ids and fractions of seconds settle it. Without them two runs may
+    be equal by chance (a deterministic agent, few tasks), so both stay unless they are about to be
+    joined, where the same attempts would count twice; names of files that number them as repeats
+    (``run1``, ``run2``) keep them apart even then.
     """
     kept: list[Run] = []
     copies: dict[int, list[str]] = {}
@@ -96,14 +98,12 @@ def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:
 
 
 def _are_numbered(first: str, second: str) -> bool:
-    """Whether two paths differ by a repeat's number alone, as in run1.csv and run2.csv."""
-    numbers = [_NUMBERED.findall(name) for name in (first, second)]
-    bare = {_NUMBERED.sub("", name) for name in (first, second)}
-    return len(bare) == 1 and numbers[0] != numbers[1]
+    """Whether two paths differ in numbers alone, as in run1.csv and run2.csv, or in a date."""
+    return first != second and _DIGITS.sub("#", first) == _DIGITS.sub("#", second)
 
 
 def _content(attempts: Attempts) -> tuple[bytes, bool]:
-    """A digest of all that is recorded, and whether that is more than verdicts."""
+    """A digest of all that is recorded, and whether equal digests mean the same attempts."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update("\0".join(attempts.tasks).encode("utf-8", "replace"))
     digest.update(attempts.starts.astype(np.int64).tobytes())
@@ -111,18 +111,19 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
     telling = False
     if attempts.answers is not None:
         digest.update(attempts.answers.astype(np.int64).tobytes())
-        telling = bool((attempts.answers != 0).any())
     for name, column in sorted(attempts.measures.items()):
         if not np.isnan(column).all():
             digest.update(name.encode() + column.astype(np.float64).tobytes())
-            telling = True
-    for name, texts in (("seed", None), ("source_id", None)):
+            # No two attempts take the same fraction of a second; they may take the same steps.
+            known = column[~np.isnan(column)]
+            telling = telling or bool((known % 1 != 0).any())
+    for name in ("seed", "source_id"):
         texts = attempts.extras.get(name)
         if texts is not None and any(texts.values):
             codes, back = np.unique(texts.codes, return_inverse=True)
             used = [texts.values[code] for code in codes.tolist()]
             digest.update("\0".join([name, *used]).encode("utf-8", "replace") + back.tobytes())
-            telling = telling or any(used)
+            telling = telling or (name == "source_id" and all(used))
     return digest.digest(), telling
 
 
@@ -166,10 +167,10 @@ def _identities(run: Run, attempts: Attempts, ids: Coded) -> list[_Identity]:
     tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
     columns = [column.tolist() for _, column in sorted(attempts.measures.items())]
     rows = zip(tasks.tolist(), attempts.verdicts.tolist(), *columns, strict=True)
-    suite = run.protocol.suite or ""
+    owner = f"{'' if run.agent_guessed else run.agent}\n{run.protocol.suite or ''}"
     return [
         (
-            (suite, attempts.tasks[task], text) if (text := ids[row]) else None,
+            (owner, attempts.tasks[task], text) if (text := ids[row]) else None,
             (verdict, *(None if value != value else value for value in measures)),
         )
         for row, (task, verdict, *measures) in enumerate(rows)
@@ -359,11 +360,6 @@ _ENDINGS = re.compile(r"(\.(jsonl?|gz|results)|_(results|samples|eval_results|ev
 # "mine_run1" and "mine_run2" are the same agent; "gpt-4" and "gpt-5" are not.
 _COUNTER = re.compile(
     r"[_\-.](?:trial|run|seed|attempt|try|rep|repeat|epoch)[_-]?\d+$", re.IGNORECASE
-)
-
-
-_NUMBERED = re.compile(
-    r"(?<![a-z])(?:trial|run|seed|attempt|try|rep|repeat|epoch)[_-]?\d+", re.IGNORECASE
 )
 
 

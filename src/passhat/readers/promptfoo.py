@@ -39,8 +39,11 @@ class _Response(msgspec.Struct):
     tokenUsage: _Tokens | None = None  # noqa: N815 - promptfoo's own name
 
 
-class _Case(msgspec.Struct):
+class _Case(msgspec.Struct, rename={"checks": "assert"}):
     vars: Any = None
+    description: Any = None
+    metadata: Any = None
+    checks: Any = None
 
 
 class _Row(msgspec.Struct, rename="camel"):
@@ -56,6 +59,8 @@ class _Row(msgspec.Struct, rename="camel"):
     provider_response: _Response | None = None
     latency_ms: Any = None
     cost: Any = None
+    metadata: Any = None
+    id: Any = None
 
 
 class _Stats(msgspec.Struct):
@@ -110,11 +115,13 @@ class PromptfooReader(Reader):
         )
         runs: dict[str, tuple[str, str, int]] = {}
         seen: set[tuple[str, str]] = set()
+        tasks = _Tasks()
         for number, (_, row) in enumerate(document.items, 1):
-            agent, prompt = _provider(row, document.head), _prompt(row)
-            key = f"{agent}\n{prompt}"
-            runs.setdefault(key, (agent, prompt, _index(row)))
-            _take(log, number, row, key, seen)
+            with log.row(f"result {number}"):
+                agent, prompt = _provider(row, document.head), _prompt(row)
+                key = f"{agent}\n{prompt}"
+                runs.setdefault(key, (agent, prompt, _index(row)))
+                _take(log, number, row, key, tasks.of(row), seen)
         prompts = list(dict.fromkeys(prompt for _, prompt, _ in runs.values()))
 
         def facts(key: str) -> RunFacts:
@@ -139,8 +146,9 @@ def _rows(output: _Output) -> list[_Row]:
     return _rows(output.data) if output.data is not None else []
 
 
-def _take(log: LogBuilder, number: int, row: _Row, key: str, seen: set[tuple[str, str]]) -> None:
-    task = _task(row.vars or (row.test_case.vars if row.test_case else None))
+def _take(
+    log: LogBuilder, number: int, row: _Row, key: str, task: str, seen: set[tuple[str, str]]
+) -> None:
     answer = row.response or row.provider_response or _Response()
     if _cached(answer) and (key, task) in seen:
         log.skip("a cached answer, which is no fresh attempt")
@@ -165,6 +173,7 @@ def _take(log: LogBuilder, number: int, row: _Row, key: str, seen: set[tuple[str
         tokens=tokens.total,
         cost=row.cost,
         answer=answer.output if isinstance(answer.output, str) else None,
+        source_id=row.id,
     )
 
 
@@ -173,6 +182,33 @@ def _cached(answer: _Response) -> bool:
     tokens = answer.tokenUsage
     early = tokens is not None and bool(tokens.cached) and tokens.total is None
     return answer.cached is True or (answer.cached is None and early)
+
+
+class _Tasks:
+    """Names for test cases: the variables, and what else tells apart cases that share them.
+
+    A red-team probe and its jailbroken versions have the same variables, and so may two tests
+    with different assertions; they are not repeats of one another.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, str]] = {}
+
+    def of(self, row: _Row) -> str:
+        case = row.test_case or _Case()
+        name = _task(row.vars or case.vars)
+        about = {**_mapping(case.metadata), **_mapping(row.metadata)}
+        probe = [str(about[key]) for key in ("pluginId", "strategyId") if about.get(key)]
+        if probe:
+            name = f"{name} [{'/'.join(probe)}]"
+        told_apart = msgspec.json.encode([case.description, case.checks], order="sorted")
+        digest = hashlib.sha256(told_apart).hexdigest()[:6]
+        names = self._known.setdefault(name, {})
+        return names.setdefault(digest, name if not names else f"{name} ({digest})")
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _task(variables: object) -> str:

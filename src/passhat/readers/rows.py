@@ -217,18 +217,18 @@ class _LineGuard(io.RawIOBase):
         newline = block.rfind(b"\n")
         self._length = self._length + len(block) if newline < 0 else len(block) - newline - 1
         if self._length > _LONGEST_LINE:
-            block += self._skipped()
+            self._skip_line()
+            block = block[:-1] + b"\n"
         view[: len(block)] = block
         return len(block)
 
-    def _skipped(self) -> bytes:
-        """Leave out the rest of the line, and end it."""
+    def _skip_line(self) -> None:
+        """Leave out the rest of the line."""
         self._length = 0
         while part := self._stream.readline(_BLOCK):
             if part.endswith(b"\n"):
                 break
         self._losing.lose("a line", f"is longer than {_LONGEST_LINE >> 20} MB and was cut", 0)
-        return b""
 
 
 class JsonLinesRows:

@@ -186,9 +186,10 @@ def _gatherer(
         return AttemptGatherer(columns, options.pass_at)
     if columns.holds_counts:
         return CountGatherer(columns)
+    short = [name if len(name) <= 40 else f"{name[:40]}…" for name in names]
     lacking = "task" if "task" not in columns.meaning else "success (or n and c)"
     raise ReadError(
-        f"no column was recognized as {lacking}; the columns are {some(names, 12)}. A table needs "
+        f"no column was recognized as {lacking}; the columns are {some(short, 12)}. A table needs "
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,

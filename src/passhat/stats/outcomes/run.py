@@ -52,13 +52,10 @@ class Run:
         was begun again, not two.
     sums : Sums, optional
         Reasons and measures of a run whose attempts were counted where they lie.
-<<<<<<< HEAD
-    estimates : tuple
-        Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
-=======
     agent_guessed : bool
         Whether ``agent`` comes from the name of a file or folder: the source itself names none.
->>>>>>> 4cedd15 (Readers: identity of attempts, a mapper for any file, and a safe front door)
+    estimates : tuple
+        Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
     """
 
     name: str
@@ -73,8 +70,8 @@ class Run:
     reading: tuple[str, ...] = ()
     tally: Tally | None = None
     origin: str = ""
-    agent_guessed: bool = False
     sums: Sums | None = None
+    agent_guessed: bool = False
     estimates: tuple[object, ...] = ()
 
     @property
