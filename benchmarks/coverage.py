@@ -21,11 +21,10 @@ import numpy as np
 from scipy.special import comb
 
 import interval_peers as peers
+from beta_binomial import AtLeast
 from measuring import machine, write_section
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
-from passhat.stats.estimate.intervals.these_tasks import AtLeast, rerun_intervals
-from passhat.stats.outcomes import Histogram
 
 METRICS = {"pass^1": AtLeast(1, 1), "pass^4": AtLeast(4, 4), "pass@4": AtLeast(1, 4)}
 TASKS = (20, 50, 164, 500)
@@ -89,12 +88,6 @@ class Suites:
         if metric.m == metric.k:
             return np.asarray(comb(c, metric.k) / comb(n, metric.k))
         return np.asarray(1 - comb(n - c, metric.k) / comb(n, metric.k))
-
-    def rerun_truth(self, metric: AtLeast) -> FloatArray:
-        """Mean of g over exactly the simulated tasks, (R,)."""
-        if metric.m == metric.k:
-            return np.asarray((self.rates**metric.k).mean(axis=1))
-        return np.asarray((1 - (1 - self.rates) ** metric.k).mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,53 +154,18 @@ def _bootstrap_ends(suites: Suites) -> Iterator[tuple[str, str, peers.Ends]]:
         yield method, name, (low, high)
 
 
-def rerun_inputs(suites: Suites, hist: FloatArray) -> tuple[Histogram, FloatArray]:
-    """One simulated histogram as passhat's, without empty cells, and the metrics' values."""
-    points = np.array([hist @ suites.values(metric) / hist.sum() for metric in METRICS.values()])
-    seen = np.flatnonzero(hist)
-    n = np.full(len(seen), suites.attempts)
-    return Histogram(n, seen, hist[seen].astype(np.int64)), points
-
-
-def rerun_ends(suites: Suites) -> Iterator[tuple[str, str, peers.Ends]]:
-    """Yield (method, metric, ends) of the intervals judged on the re-runs question."""
-    distinct, member = np.unique(suites.hist, axis=0, return_inverse=True)
-    fits = [
-        rerun_intervals(*rerun_inputs(suites, hist), list(METRICS.values())) for hist in distinct
-    ]
-    lows = np.stack([fit.lows for fit in fits])[member.ravel()]
-    highs = np.stack([fit.highs for fit in fits])[member.ravel()]
-    for index, (name, metric) in enumerate(METRICS.items()):
-        yield "**beta-binomial grid**", name, (lows[:, index], highs[:, index])
-        any_pass = metric.m < metric.k
-        ends = peers.scorio_uniform(suites.hist, metric.k, any_pass=any_pass)
-        yield "uniform prior per task (scorio)", name, ends
-        ends = gaffke_ends(suites.hist, suites.values(metric), 1.0)
-        yield "Gaffke a=1 (answers the other question)", name, ends
-
-
-def study(
-    repetitions: int, designs: list[tuple[Prior, int, int]]
-) -> dict[str, dict[str, list[Cell]]]:
-    """Coverage and width of every method in every cell, for both questions."""
-    results: dict[str, dict[str, list[Cell]]] = {
-        "new tasks": defaultdict(list),
-        "re-runs": defaultdict(list),
-    }
+def study(repetitions: int, designs: list[tuple[Prior, int, int]]) -> dict[str, list[Cell]]:
+    """Coverage and width of every method in every cell."""
+    results: dict[str, list[Cell]] = defaultdict(list)
     began = time.perf_counter()
     for done, (prior, tasks, attempts) in enumerate(designs, start=1):
         suites = simulate(prior, tasks, attempts, repetitions)
         label = f"{prior.name}, {tasks} x {attempts}"
-        for question, ends in (("new tasks", new_task_ends), ("re-runs", rerun_ends)):
-            for method, name, (low, high) in ends(suites):
-                metric = METRICS[name]
-                new = question == "new tasks"
-                truth = prior.truth(metric) if new else suites.rerun_truth(metric)
-                hit = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-                cell = Cell(
-                    f"{name}, {label}", tasks, float(hit.mean()), float((high - low).mean())
-                )
-                results[question][method].append(cell)
+        for method, name, (low, high) in new_task_ends(suites):
+            truth = prior.truth(METRICS[name])
+            hit = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+            width = float((high - low).mean())
+            results[method].append(Cell(f"{name}, {label}", tasks, float(hit.mean()), width))
         spent = time.perf_counter() - began
         print(f"{done}/{len(designs)} {label} ({spent:.0f} s)", file=sys.stderr, flush=True)
     return results
@@ -256,10 +214,9 @@ def main() -> None:
         f"{error / np.sqrt(len(designs)):.4f} (the metrics of a design share their suites). "
         f"Bootstraps use {peers.RESAMPLES:,} resamples. {machine()}."
     ]
-    for question, methods in results.items():
-        best = next(iter(methods))
-        parts += [f"### About {question}", table(methods)]
-        parts += [f"Worst cells of {best}: {worst_cells(methods, best)}."]
+    best = next(iter(results))
+    parts += ["### About new tasks", table(results)]
+    parts += [f"Worst cells of {best}: {worst_cells(results, best)}."]
     text = "\n\n".join(parts)
     print(text)
     if options.write:

@@ -85,6 +85,9 @@ class Terms:
         Compare runs although their protocols differ; the differences are listed.
     alternative : {"two-sided", "greater", "less"}
         Only comparisons are asked in one direction.
+    equal_tails : bool
+        Each end alone must hold with confidence (1 + level) / 2, as a gate needs it. Blaker's
+        interval of one attempt per task does not give that, Clopper and Pearson's does.
     """
 
     missing: MissingPolicy = MissingPolicy.BOUND
@@ -94,6 +97,7 @@ class Terms:
     population: Population | None = None
     allow: bool = False
     alternative: Alternative = "two-sided"
+    equal_tails: bool = False
 
     def __post_init__(self) -> None:
         # Words are accepted where the type says an enum: a caller may have them from a file.

@@ -30,9 +30,8 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.forecast.grid import rate_grid
-from passhat.stats.forecast.interior_point import Factored, minimise
-from passhat.stats.forecast.likelihood import scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
 __all__ = ["Admissible", "cutoff_for"]

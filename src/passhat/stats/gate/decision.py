@@ -66,7 +66,7 @@ class GateOptions:
     @property
     def two_sided(self) -> Terms:
         """Terms of the two-sided interval whose ends are the one-sided bounds."""
-        return replace(self.terms, level=2 * self.terms.level - 1)
+        return replace(self.terms, level=2 * self.terms.level - 1, equal_tails=True)
 
 
 def gate(

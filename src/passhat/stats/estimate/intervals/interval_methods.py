@@ -14,23 +14,16 @@ from passhat.stats.estimate.intervals.new_tasks_delta import (
     gaffke_delta,
     gaffke_delta_clusters,
 )
-from passhat.stats.estimate.intervals.ordered_metrics import MOST_ATTEMPTS, InARow
 from passhat.stats.estimate.intervals.shared import Intervals
-from passhat.stats.estimate.intervals.these_tasks import AtLeast, Form, Gain, rerun_intervals
+from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import (
     CountMetric,
     Delta,
-    FirstAll,
-    FirstAny,
-    GPass,
     Metric,
     OrderedMetric,
-    PassAt,
     PassHat,
-    Window,
 )
 from passhat.stats.estimate.task_values import Completed
-from passhat.stats.outcomes import Histogram
 from passhat.stats.terms import Population, Terms
 
 __all__ = ["Asked", "Interval", "intervals_of"]
@@ -56,34 +49,64 @@ class Interval:
 def intervals_of(
     view: Completed, points: Mapping[Metric, float], asked: Asked
 ) -> dict[Metric, Interval]:
-    """Intervals of all metrics in one pass; a metric for which there is none is left out."""
+    """Intervals of all metrics in one pass; a metric for which there is none is left out.
+
+    ``points`` are the values that the caller reports. Every interval is made to hold exactly that
+    number: computed a second time, it may differ in the last bit.
+    """
     if asked.terms.about() is Population.THESE_TASKS:
-        return dict(_for_these_tasks(view, points, asked))
-    if asked.terms.cluster is not None:
-        return dict(_for_clusters(view, list(points), asked))
-    return dict(_for_new_tasks(view, list(points), asked))
+        raw = _for_these_tasks(view, points, asked)
+    elif asked.terms.cluster is not None:
+        raw = _for_clusters(view, list(points), asked)
+    else:
+        raw = _for_new_tasks(view, list(points), asked)
+    return {metric: _holding(metric, points[metric], interval) for metric, interval in raw}
 
 
 _DIGITS = 12
+_SMALLEST_WIDTH = 10.0**-_DIGITS
+_MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a note
+_SOLVED = 1e-4  # the frontier's ends are certified to about 3e-5
+_HISTOGRAM = "Gaffke's bound on the histogram of task values"
 _JOINT = "Gaffke's bound on joint draws of both means"
-_Found = Iterator[tuple[Metric, Interval]]
+_Named = Iterator[tuple[Metric, Interval]]
 
 
-def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Found:
+def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
+    """The interval within the metric's range, holding its point, and never of zero width."""
+    low, high = max(interval.low, metric.lowest), min(interval.high, metric.highest)
+    moved = max(low - point, point - high)
+    extended = moved > max(_MATERIAL * (high - low), _SOLVED)
+    # The last bits depend on which metrics were computed together.
+    low, high = min(round(low, _DIGITS), point), max(round(high, _DIGITS), point)
+    if high - low < _SMALLEST_WIDTH:
+        low, high = (
+            max(low - _SMALLEST_WIDTH, metric.lowest),
+            min(high + _SMALLEST_WIDTH, metric.highest),
+        )
+    return Interval(low, high, interval.method + (", extended to the point" if extended else ""))
+
+
+def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Named:
     cells = view.histogram
-    counted_ones = [metric for metric in metrics if isinstance(metric, CountMetric)]
-    if counted_ones:
-        rows = np.stack([metric.values(cells.n, cells.c) for metric in counted_ones])
-        found = gaffke(rows, cells.tasks, level=asked.terms.level)
-        yield from _named(counted_ones, found, "Gaffke's bound on the histogram of task values")
+    counts = [metric for metric in metrics if isinstance(metric, CountMetric)]
+    if counts and int(cells.n.max()) == 1 and not asked.terms.equal_tails:
+        # One attempt per task is a binomial sample of tasks; Gaffke's bound would be
+        # Clopper-Pearson's interval, which is 4 to 9% wider.
+        binomial = TheseTasks(cells, asked.terms)
+        for count in counts:
+            yield count, Interval(*binomial.one_attempt_each(count), "Blaker's interval")
+    elif counts:
+        rows = np.stack([metric.values(cells.n, cells.c) for metric in counts])
+        yield from _named(counts, gaffke(rows, cells.tasks, level=asked.terms.level), _HISTOGRAM)
     for metric in metrics:
         if isinstance(metric, OrderedMetric):
             seen = view.of(metric)
-            found = gaffke(seen.values, seen.tasks, level=asked.terms.level)
-            yield from _named([metric], found, "Gaffke's bound on the histogram of task values")
+            ends = gaffke(seen.values, seen.tasks, level=asked.terms.level)
+            yield from _named([metric], ends, _HISTOGRAM)
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
-        found = gaffke_delta(
+        ends = gaffke_delta(
             np.stack([metric.parts[0].values(cells.n, cells.c) for metric in gains]),
             cells.c / cells.n,
             cells.tasks,
@@ -91,20 +114,20 @@ def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> 
             level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
-        yield from _named(gains, found, f"{_JOINT}, {_seeded(asked)}")
+        yield from _named(gains, ends, f"{_JOINT}, {_seeded(asked)}")
 
 
-def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Found:
+def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Named:
     labels = view.outcomes.label(asked.terms.cluster or "")
     weighed = f"weights per {asked.terms.cluster} ({counted(len(set(labels)), 'cluster')})"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
     if averages:
         rows = np.stack([view.per_task(metric) for metric in averages])
-        found = gaffke_clusters(rows, np.array(labels), level=asked.terms.level)
-        yield from _named(averages, found, f"Gaffke's bound, {weighed}")
+        ends = gaffke_clusters(rows, np.array(labels), level=asked.terms.level)
+        yield from _named(averages, ends, f"Gaffke's bound, {weighed}")
     gains = [metric for metric in metrics if isinstance(metric, Delta) and metric.k > 1]
     if gains:
-        found = gaffke_delta_clusters(
+        ends = gaffke_delta_clusters(
             np.stack([view.per_task(metric.parts[0]) for metric in gains]),
             view.per_task(PassHat(1)),
             np.array(labels),
@@ -112,7 +135,7 @@ def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _
             level=asked.terms.level,
             seed=SEED if asked.rng is None else asked.rng,
         )
-        yield from _named(gains, found, f"{_JOINT}, {weighed}, {_seeded(asked)}")
+        yield from _named(gains, ends, f"{_JOINT}, {weighed}, {_seeded(asked)}")
 
 
 def _seeded(asked: Asked) -> str:
@@ -120,52 +143,22 @@ def _seeded(asked: Asked) -> str:
     return f"seed {SEED}" if asked.rng is None else "the caller's generator"
 
 
-def _for_these_tasks(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Found:
-    alone = len(view.outcomes) == 1
-    forms: dict[Metric, Form] = {
-        metric: form
-        for metric in points
-        if (form := _form(metric, view.histogram)) is not None
-        and not (alone and isinstance(form, Gain))
-    }
-    if not forms:
-        return
-    values = np.array([points[metric] for metric in forms])
-    found = rerun_intervals(view.histogram, values, list(forms.values()), level=asked.terms.level)
-    for metric, interval in _named(list(forms), found, "hierarchical beta-binomial posterior"):
-        yield metric, Interval(interval.low, interval.high, interval.method + _told(metric))
+def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
+    for metric, low, high in zip(metrics, ends.lows.tolist(), ends.highs.tolist(), strict=True):
+        yield metric, Interval(low, high, method)
 
 
-def _form(metric: Metric, cells: Histogram) -> Form | None:
-    """The metric as a function of a task's success rate, where it is one."""
-    if isinstance(metric, PassAt | FirstAny):
-        return AtLeast(1, metric.k)
-    if isinstance(metric, PassHat | FirstAll):
-        return AtLeast(metric.k, metric.k)
-    if isinstance(metric, GPass):
-        return AtLeast(metric.needed, metric.k)
-    if isinstance(metric, Window):
-        n = int(cells.n[0])  # the same on every task, or there would be no value
-        return InARow(metric.k, n) if n <= MOST_ATTEMPTS else None
-    return Gain(metric.k) if isinstance(metric, Delta) and metric.k > 1 else None
+def _for_these_tasks(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Named:
+    """One frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
+    tasks = TheseTasks(view.histogram, asked.terms)
+    n = int(view.histogram.n.max())
+    for metric in points:
+        chosen = metric if isinstance(metric, Delta) else metric.unordered(n)
+        ends = None if chosen is None else tasks.interval(chosen)
+        if ends is not None:
+            yield metric, Interval(*ends, tasks.method(metric) + _twin(metric, chosen))
 
 
-def _told(metric: Metric) -> str:
-    """What else is to be known of such an interval."""
-    if isinstance(metric, Delta):
-        return ", from 0 where the tasks may be all alike"
-    if isinstance(metric, Window):
-        return ", for as many attempts, independent given the task"
-    if not isinstance(metric, OrderedMetric):
-        return ""
-    twin = PassAt(metric.k) if isinstance(metric, FirstAny) else PassHat(metric.k)
-    return f" of {twin}, its unordered twin"
-
-
-def _named(metrics: Sequence[Metric], found: Intervals, how: str) -> _Found:
-    for i, metric in enumerate(metrics):
-        extended = ", extended to the point" if found.extended[i] else ""
-        point = float(found.points[i])
-        # The last bits depend on which metrics were computed together; nobody needs them.
-        low, high = round(float(found.lows[i]), _DIGITS), round(float(found.highs[i]), _DIGITS)
-        yield metric, Interval(min(low, point), max(high, point), how + extended)
+def _twin(metric: Metric, chosen: Metric | None) -> str:
+    """Which metric the interval of an ordered one was computed for."""
+    return "" if chosen is metric else f" of {chosen}, its unordered twin"

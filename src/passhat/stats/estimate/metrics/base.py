@@ -59,6 +59,13 @@ class Metric(ABC):
     def known(self, p: FloatArray) -> FloatArray:
         """The metric's true value for each task, were its success rate exactly p."""
 
+    def unordered(self, _n: int) -> CountMetric | None:
+        """The metric of n and c with the same expected value; ``None`` where there is none.
+
+        ``_n`` is the number of attempts per task, for metrics whose meaning depends on it.
+        """
+        return None
+
     def __str__(self) -> str:
         return self.name
 
@@ -70,6 +77,9 @@ class CountMetric(Metric):
     @abstractmethod
     def values(self, n: IntArray, c: IntArray) -> FloatArray:
         """The unbiased value at each cell; n sorted, k <= n."""
+
+    def unordered(self, _n: int) -> CountMetric | None:
+        return self
 
     @property
     @abstractmethod

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 from typing import ClassVar
 
 import numpy as np
 
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.metrics.base import OrderedMetric
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.metrics.base import CountMetric, OrderedMetric
+from passhat.stats.estimate.metrics.pass_at import PassAt
+from passhat.stats.estimate.metrics.pass_hat import PassHat
 from passhat.stats.outcomes.order import Sequences
 
-__all__ = ["FirstAll", "FirstAny", "Window"]
+__all__ = ["MOST_ATTEMPTS", "FirstAll", "FirstAny", "ShuffledWindow", "Window"]
+
+MOST_ATTEMPTS = 128
+"""Beyond that counting the sequences of ``window^w`` would take seconds."""
 
 _DEFINITION = "Defined here as it is used in evaluation harnesses that keep the order of attempts"
 
@@ -39,6 +45,9 @@ class FirstAny(OrderedMetric):
     def known(self, p: FloatArray) -> FloatArray:
         return 1.0 - (1.0 - p) ** self.k
 
+    def unordered(self, _n: int) -> CountMetric | None:
+        return PassAt(self.k)
+
     def python(self) -> str:
         return f"k = {self.k}\nvalue = sum(any(row[:k]) for row in rows) / len(rows)"
 
@@ -64,6 +73,9 @@ class FirstAll(OrderedMetric):
 
     def known(self, p: FloatArray) -> FloatArray:
         return p**self.k
+
+    def unordered(self, _n: int) -> CountMetric | None:
+        return PassHat(self.k)
 
     def python(self) -> str:
         return f"k = {self.k}\nvalue = sum(all(row[:k]) for row in rows) / len(rows)"
@@ -100,6 +112,9 @@ class Window(OrderedMetric):
             f"{self.name} depends on how many attempts are made: p alone does not give it."
         )
 
+    def unordered(self, n: int) -> CountMetric | None:
+        return ShuffledWindow(self.k, n) if n <= MOST_ATTEMPTS else None
+
     def python(self) -> str:
         return (
             f"w = {self.k}\n"
@@ -107,3 +122,66 @@ class Window(OrderedMetric):
             "    return any(all(row[i:i + w]) for i in range(len(row) - w + 1))\n"
             "value = sum(found(row) for row in rows) / len(rows)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledWindow(CountMetric):
+    """The share of all orders of a task's attempts in which some w in a row pass.
+
+    It has the expected value of ``window^w`` where attempts are independent given the task, and
+    does not depend on their order. ``k`` is w; every task has n attempts.
+
+    References
+    ----------
+    W. Feller (1968), An Introduction to Probability Theory and Its Applications, vol. 1, 3rd ed.,
+        chapter XIII.7 (success runs).
+    """
+
+    n: int = 1
+
+    question: ClassVar[str] = Window.question
+    formula: ClassVar[str] = "orders of c passes in n attempts with w in a row / C(n, c)"
+    paper: ClassVar[str] = "Feller 1968, chapter XIII.7"
+
+    @property
+    def name(self) -> str:
+        return f"window^{self.k} in any order"
+
+    @property
+    def estimator(self) -> str:
+        return "task mean of the share of orders with w in a row"
+
+    def ways(self) -> list[int]:
+        """How many of the sequences with j = 0..n passes have w of them in a row.
+
+        Without such a run, the j passes fall into the n - j + 1 places around the failures, fewer
+        than w into each; those are counted by inclusion and exclusion, in whole numbers.
+
+        Examples
+        --------
+        >>> ShuffledWindow(2, 3).ways()
+        [0, 0, 2, 1]
+        """
+        counts = []
+        for j in range(self.n + 1):
+            failures = self.n - j
+            without = sum(
+                (-1) ** i * comb(failures + 1, i) * comb(self.n - i * self.k, failures)
+                for i in range(min(failures + 1, j // self.k) + 1)
+            )
+            counts.append(comb(self.n, j) - without)
+        return counts
+
+    def values(self, _n: IntArray, c: IntArray) -> FloatArray:
+        shares = [ways / comb(self.n, j) for j, ways in enumerate(self.ways())]
+        return np.asarray(np.array(shares)[c], np.float64)
+
+    def known(self, p: FloatArray) -> FloatArray:
+        j = np.arange(self.n + 1)
+        rates = np.asarray(p, np.float64)[..., None]
+        ways = np.array(self.ways(), float)
+        return np.asarray((rates**j * (1 - rates) ** (self.n - j)) @ ways)
+
+    @property
+    def cell_python(self) -> str:
+        return f"{self.ways()}[c] / comb(n, c)"

@@ -1,4 +1,4 @@
-"""The inner problem of the band, by a primal-dual interior-point method.
+"""Distributions of success rates on a grid: their likelihood, and the best one at a price.
 
 Over the weights g of a distribution on the grid, with y = B g the likelihood of each cell,
 
@@ -26,10 +26,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 
 from passhat.stats.arrays import FloatArray
+from passhat.stats.outcomes import Histogram
 
-__all__ = ["Factored", "Optimum", "minimise"]
+__all__ = ["Factored", "Optimum", "minimise", "scaled_likelihood"]
 
 _MOST_ITERATIONS = 60
 _TOLERANCE = 1e-6
@@ -217,3 +219,15 @@ def _lengths(here: _Point, step: _Point, inside: float) -> tuple[float, float]:
 def _room(value: FloatArray, step: FloatArray) -> float:
     steepest = float(np.minimum.reduce(step / value))
     return -1 / steepest if steepest < 0 else 2.0
+
+
+def scaled_likelihood(cells: Histogram, rates: FloatArray) -> FloatArray:
+    """p^c (1-p)^(n-c) for every cell and rate, divided by its largest value over all p.
+
+    The factor depends on the cell alone, so that it changes no difference of log-likelihoods;
+    without it the rows of a hundred attempts would underflow.
+    """
+    n, c = cells.n[:, None].astype(float), cells.c[:, None].astype(float)
+    logs = xlogy(c, rates) + xlog1py(n - c, -rates)
+    largest = xlogy(c, c / n) + xlog1py(n - c, -c / n)
+    return np.asarray(np.exp(logs - largest), np.float64)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.forecast.grid import rate_grid
-from passhat.stats.forecast.interior_point import Factored, minimise
-from passhat.stats.forecast.likelihood import scaled_likelihood
 from passhat.stats.forecast.views import countable
 from passhat.stats.outcomes import Outcomes
 
