@@ -160,6 +160,16 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store: Store) -> None:
         store.claim(RUN.id, ALL)
 
 
+def test_a_run_is_found_by_its_name(store: Store) -> None:
+    fixed = replace(RUN, name="fixed")
+    store.begin(fixed, 1)
+    assert store.find("fixed").id == fixed.id
+    store.begin(replace(RUN, agent="another", name="fixed"), 1)
+    with pytest.raises(InvalidValue, match="2 runs are named 'fixed'"):
+        store.find("fixed")
+    assert store.find(fixed.id).id == fixed.id
+
+
 def test_a_write_that_breaks_leaves_nothing_behind(store: Store) -> None:
     store.claim(RUN.id, ALL)
     with pytest.raises(KeyError):

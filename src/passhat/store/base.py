@@ -308,13 +308,16 @@ class Store(ABC):
         return stored_runs(self._db)
 
     def find(self, word: str) -> StoredRun:
-        """A run by its id or the beginning of it."""
-        ids = [i for (i,) in self._db.execute("SELECT id FROM runs ORDER BY started, key")]
-        found = [one for one in ids if one.startswith(word)]
-        if len(found) == 1:
-            return stored_runs(self._db, self._key(found[0]))[0]
-        known = ", ".join((found or ids)[-10:])
-        what = f"{len(found)} runs start with" if found else "there is no run"
+        """A run by its name (``passhat run --name``), its id, or the beginning of its id."""
+        rows = list(self._db.execute("SELECT id, name FROM runs ORDER BY started, key"))
+        named = [run for run, name in rows if name == word] if word else []
+        matches = named or [run for run, _ in rows if run.startswith(word)]
+        if len(matches) == 1:
+            return stored_runs(self._db, self._key(matches[0]))[0]
+        known = ", ".join((matches or [run for run, _ in rows])[-10:])
+        what = "there is no run"
+        if matches:
+            what = f"{len(matches)} runs {'are named' if named else 'start with'}"
         raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
 
     def protocol(self, run: str) -> Protocol:
