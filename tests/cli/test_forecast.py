@@ -32,15 +32,28 @@ def test_json(passhat: Passhat, suite: Path) -> None:
     assert {"metric", "low", "high", "level", "lines", "method", "notes"} <= set(result)
     assert 0 <= result["low"] <= result["high"] <= 1
     assert "power law" in result["lines"]
-    assert any(note.startswith("warning: k = 1,000 is 125 times") for note in result["notes"])
+    assert any(text.startswith("k = 1,000 is 125 times") for text in result["warnings"])
 
 
 def test_terminal_with_a_curve(passhat: Passhat, suite: Path) -> None:
-    ended = passhat("forecast", suite, "--run", "B", "--metric", "pass^100", "--curve")
+    ended = passhat("forecast", suite, "--run", "B", "--metric", "pass^100", "--curve", "--full")
     assert ended.code == 0
     for word in ("pass^1 ", "pass^64", "pass^100", "Warning", "In words", "p = 1 with chance z"):
         assert word in ended.out
     assert "never see a failure" in ended.out
+
+
+def test_the_summary_fits_a_screen(
+    passhat: Passhat, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for more in ([], ["--curve", "--reach", "0.3", "--keep", "0.2"]):
+        ended = passhat("forecast", suite, "--run", "A", *more)
+        lines = ended.out.splitlines()
+        assert len(lines) <= 15
+        assert max(map(len, lines)) <= 80
+        assert "95% band" in ended.out
+        assert "--full" in ended.out
 
 
 def test_targets(passhat: Passhat, suite: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     help="How many users the sentence speaks of.",
 )
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@term_options("missing", "level", help={"level": "Confidence of the band."})
+@term_options("missing", "level", "cluster", help={"level": "Confidence of the band."})
 @source_options
+@click.option("--full", is_flag=True, help="Print every model line, note and the method.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(
     source: str,
@@ -54,33 +55,38 @@ def command(
     run_name: str | None,
     terms: Terms,
     how: HowToRead,
+    full: bool,
     as_json_text: bool,
 ) -> ExitCode:
-    """Say what k attempts would do when fewer were made.
+    """Bound what k attempts would do when fewer were made.
 
-    The band holds for every shape of difficulty that the data do not reject. The lines are named
-    models; those that leave the band are not drawn.
+    The band holds for every shape of difficulty that the data do not reject. --full adds the
+    lines of named models.
     """
     from rich.console import Console
 
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.report.forecast_data import default_words, forecast_data
-    from passhat.report.forecast_terminal import render_forecast
+    from passhat.report.forecast_terminal import (
+        default_words,
+        forecast_data,
+        render_forecast,
+        render_summary,
+    )
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
     run = how.one(source, run_name, needs=COUNTS_ONLY)
-    asked: dict[str, Any] = {"level": terms.level, "missing": terms.missing}
     words = metrics or (() if reach or keep else default_words(run))
     if curve:
-        curves = [forecast_curve(run, word, **asked) for word in words]
-        found = tuple(point for points in curves for point in points)
+        curves = [forecast_curve(run, word, terms) for word in words]
+        forecasts = tuple(point for points in curves for point in points)
     else:
-        found = forecast_all(run, words, **asked)
-    inverse = [reaches(run, x, **asked) for x in reach]
-    inverse += [keeps(run, x, **asked) for x in keep]
+        forecasts = forecast_all(run, words, terms)
+    inverse = [reaches(run, x, terms) for x in reach]
+    inverse += [keeps(run, x, terms) for x in keep]
     if as_json_text:
-        data = forecast_data(run, found, inverse, users)
+        data = forecast_data(run, forecasts, inverse, users)
         click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        click.echo(render_forecast(run, found, inverse, Console(), users=users), nl=False)
+        render = render_forecast if full else render_summary
+        click.echo(render(run, forecasts, inverse, Console(), users=users), nl=False)
     return ExitCode.OK

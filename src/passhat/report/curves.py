@@ -87,7 +87,9 @@ def k_of(found: Estimate | Forecast) -> int:
 
 def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ...]:
     try:
-        return forecast_curve(outcomes, word, level=terms.level, missing=terms.missing)
+        return forecast_curve(
+            outcomes, word, level=terms.level, missing=terms.missing, cluster=terms.cluster
+        )
     except PasshatError:  # nothing has a verdict, so nothing can be said beyond n either
         return ()
 

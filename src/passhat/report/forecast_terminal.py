@@ -1,4 +1,4 @@
-"""Forecasts as a person reads them in a terminal."""
+"""Forecasts as text for a terminal, and as plain data."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from passhat._display import number
+from passhat._display import counted, number, percent, percent_range
 from passhat.report.tables import captured, facts, plain, plain_table
-from passhat.stats.forecast import FORMULAS, Forecast, Reach
+from passhat.stats.estimate.grammar import metric as parse
+from passhat.stats.forecast import FORMULAS, SCHEMA, Forecast, Reach
 from passhat.stats.outcomes import Run
 
-__all__ = ["render_forecast"]
+__all__ = ["default_words", "forecast_data", "render_forecast", "render_summary"]
+
+_MOST_ROWS = 6
 
 _SHORT = {
     "zero-inflated beta-binomial": "inflated",
@@ -22,20 +25,96 @@ _SHORT = {
 }
 
 
-def render_forecast(
+def default_words(run: Run) -> tuple[str, str]:
+    """The metrics of a forecast by default: pass@k at ten times n, pass^k at four times n."""
+    n = max(int(run.outcomes.n.max()), 1)
+    return f"pass@{10 * n}", f"pass^{4 * n}"
+
+
+def forecast_data(
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], users: int
+) -> dict[str, object]:
+    """The forecasts under their schema, with every digit."""
+    return {
+        "schema": SCHEMA,
+        "run": run.name,
+        "results": [each.to_dict() | {"in_words": each.users(users)} for each in forecasts],
+        "reach": [each.to_dict() for each in inverse],
+    }
+
+
+def render_summary(
     run: Run,
-    found: Sequence[Forecast],
+    forecasts: Sequence[Forecast],
     inverse: Sequence[Reach],
     console: Console,
     *,
     users: int = 10_000,
 ) -> str:
-    """The bands with the lines inside them, then what they mean, then what to beware of."""
-    return captured(console, lambda: _parts(run, found, inverse, users))
+    """Forecasts in at most 15 lines: what they mean, the bands, and what narrows them."""
+    return captured(console, lambda: _summary(run, forecasts, inverse, users))
+
+
+def _summary(
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], users: int
+) -> Iterator[RenderableType]:
+    outcomes = run.outcomes
+    tasks = counted(len(outcomes), "task")
+    yield Text.assemble(plain(run.name, "bold"), f"   {tasks}, {outcomes.attempts_text()} each")
+    for reach in inverse[:3]:
+        yield plain(str(reach), "italic")
+    last = _last_of_each_family(forecasts)
+    for each in last[:2]:
+        sentence = each.users(users)
+        yield plain(f"{sentence[0].upper()}{sentence[1:]}.", "italic")
+    if forecasts:
+        shown = _some_of(forecasts, _MOST_ROWS if len(last) < 2 else _MOST_ROWS - 1)
+        rows = [
+            (each.metric, percent(each.observed), percent_range(each.low, each.high))
+            for each in shown
+        ]
+        yield plain_table(("metric", "observed", f"{forecasts[0].level:.0%} band"), rows)
+        yield plain(_next_step(last))
+    yield plain("Model lines, notes and method: --full. Every digit: --json.", "grey50")
+
+
+def _some_of(forecasts: Sequence[Forecast], most: int) -> list[Forecast]:
+    """At most so many of them, the last among them."""
+    step = -(-len(forecasts) // most)
+    return list(forecasts[::-1][::step][::-1])
+
+
+def _next_step(forecasts: Sequence[Forecast]) -> str:
+    """Whether more attempts or more tasks would narrow the widest band."""
+    widest = max(forecasts, key=lambda each: each.high - each.low)
+    if widest.observed is None:
+        return (
+            f"Next: more attempts per task; {widest.metric} is beyond those made, so its band is "
+            "wide however many tasks there are."
+        )
+    return "Next: more tasks; the band is as narrow as an interval for new tasks can be."
+
+
+def _last_of_each_family(forecasts: Sequence[Forecast]) -> list[Forecast]:
+    """The forecast with the largest k of every family of metrics, in their order."""
+    last = {type(parse(each.metric)): each for each in forecasts}
+    return list(last.values())
+
+
+def render_forecast(
+    run: Run,
+    forecasts: Sequence[Forecast],
+    inverse: Sequence[Reach],
+    console: Console,
+    *,
+    users: int = 10_000,
+) -> str:
+    """The bands with the model lines inside them, then what they mean, then notes."""
+    return captured(console, lambda: _parts(run, forecasts, inverse, users))
 
 
 def _parts(
-    run: Run, found: Sequence[Forecast], inverse: Sequence[Reach], users: int
+    run: Run, forecasts: Sequence[Forecast], inverse: Sequence[Reach], users: int
 ) -> Iterator[RenderableType]:
     yield Text.assemble(plain(run.name, "bold"), "   ", plain(run.source, "grey50"))
     yield plain(str(run.outcomes))
@@ -44,32 +123,33 @@ def _parts(
         yield plain(str(reach), "italic")
     if inverse:
         yield Text("")
-    if not found:
+    if not forecasts:
         return
-    yield Text(f"{found[0].level:.0%} band for new tasks, and lines inside it", style="bold")
-    yield _table(found)
-    yield facts(_facts(found, users))
+    yield Text(f"{forecasts[0].level:.0%} band for new tasks, and lines inside it", style="bold")
+    yield _table(forecasts)
+    yield facts(_facts(forecasts, users))
 
 
-def _table(found: Sequence[Forecast]) -> RenderableType:
-    models = list(dict.fromkeys(_SHORT.get(name, name) for one in found for name in one.lines))
+def _table(forecasts: Sequence[Forecast]) -> RenderableType:
+    models = list(
+        dict.fromkeys(_SHORT.get(name, name) for each in forecasts for name in each.lines)
+    )
     rows = []
-    for one in found:
-        drawn = {_SHORT.get(name, name): value for name, value in one.lines.items()}
+    for each in forecasts:
+        drawn = {_SHORT.get(name, name): value for name, value in each.lines.items()}
         cells = [number(drawn.get(name)) for name in models]
-        rows.append([one.metric, number(one.observed), one.band_text(), *cells])
+        rows.append([each.metric, number(each.observed), each.band_text(), *cells])
     return plain_table(("metric", "seen", "band", *models), rows)
 
 
-def _facts(found: Sequence[Forecast], users: int) -> Iterator[tuple[str, str]]:
-    # Of a curve only its last point is put into words; families keep their order.
-    last = {one.metric.partition("@")[0].partition("^")[0] + one.metric[4:5]: one for one in found}
-    for one in last.values():
-        yield "In words", one.users(users)
-    notes = dict.fromkeys(note for one in last.values() for note in one.notes)
-    for note in notes:
-        text = note.removeprefix("warning: ")
-        yield ("Note" if text == note else "Warning"), text
-    for name in dict.fromkeys(name for one in last.values() for name in one.lines):
+def _facts(forecasts: Sequence[Forecast], users: int) -> Iterator[tuple[str, str]]:
+    last = _last_of_each_family(forecasts)
+    for each in last:
+        yield "In words", each.users(users)
+    for warning in dict.fromkeys(text for each in last for text in each.warnings):
+        yield "Warning", warning
+    for note in dict.fromkeys(text for each in last for text in each.notes):
+        yield "Note", note
+    for name in dict.fromkeys(name for each in last for name in each.lines):
         yield "Lines", f"{_SHORT.get(name, name)}: {FORMULAS[name]}"
-    yield "Method", found[-1].method
+    yield "Method", forecasts[-1].method

@@ -44,7 +44,29 @@ def test_a_misspelled_word_would_be_noticed(vega_lite: Any) -> None:
     assert not vega_lite.is_valid(good | {"mark": {"type": "bar", "ariaa": False}})
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "heatmap"])
+OF_TEMPERATURES = ("temperature", "best-temperature", "heatmap")
+
+
+@pytest.fixture(scope="module")
+def temperatures() -> Material:
+    def run(t: float, passes: list[int]) -> Run:
+        outcomes = Outcomes.from_counts(4, passes)
+        return Run(f"a {t}", "a", outcomes, Protocol(decoding={"temperature": t}))
+
+    runs = [run(0.2, [4, 0, 0] * 10), run(0.6, [3, 1, 2] * 10), run(1.0, [2, 1, 0] * 10)]
+    return Material(build_report(runs, ReportOptions(with_details=True)))
+
+
+@pytest.mark.parametrize("name", OF_TEMPERATURES)
+def test_figures_of_a_temperature_fit(name: str, temperatures: Material, vega_lite: Any) -> None:
+    figure = make_figure(name, temperatures)
+    assert figure is not None
+    assert vega_lite.is_valid(json.loads(json.dumps(specification(figure))))
+    assert "data-tip=" in page_svg(figure)
+    assert all(len(row) == len(figure.header) for row in figure.rows)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in OF_TEMPERATURES])
 def test_every_figure_has_words_numbers_and_a_named_picture(
     name: str, material: Material, vega_lite: Any
 ) -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import forecast
-from passhat.stats.forecast.band import Admissible, cutoff_for
+from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
 from passhat.stats.forecast.views import countable
 from passhat.stats.outcomes import Outcomes
 
@@ -31,8 +32,8 @@ def counts(draw: st.DrawFn) -> Counts:
 def ends(n: list[int] | int, c: list[int], *words: str) -> list[tuple[float, float]]:
     cells = Outcomes.from_counts(n, c).histogram()
     metrics: list[CountMetric] = [countable(word) for word in words]
-    found = Admissible.of(cells, metrics, cutoff=cutoff_for(0.95))
-    return [found.ends(one) for one in metrics]
+    admissible = Admissible.of(cells, metrics)
+    return [admissible.ends(metric, cutoff_for(0.95)) for metric in metrics]
 
 
 @settings(max_examples=30)
@@ -107,7 +108,7 @@ def test_agrees_with_a_brute_force_search() -> None:
     """Two tasks at most of two kinds: every G on a coarse grid of three rates, tried out."""
     cells = Outcomes.from_counts(2, [0] * 6 + [1] * 2 + [2] * 4).histogram()
     chosen = countable("pass^4")
-    found = Admissible.of(cells, [chosen], cutoff=cutoff_for(0.95))
+    admissible = Admissible.of(cells, [chosen])
     rng = np.random.default_rng(0)
     rates = np.sort(rng.random((200_000, 3)), axis=1)
     rates[:, 0] *= rng.integers(0, 2, len(rates))
@@ -120,9 +121,32 @@ def test_agrees_with_a_brute_force_search() -> None:
     )
     best = 6 * np.log(0.5) + 2 * np.log(1 / 6) + 4 * np.log(1 / 3)  # the histogram is attainable
     value = (weights * rates**4).sum(axis=1)[np.asarray(fit) >= best - 2.5]
-    low, high = found.ends(chosen)
+    low, high = admissible.ends(chosen, 2.5)
     assert low <= value.min() <= low + 0.02
     assert high - 0.02 <= value.max() <= high
+
+
+def test_the_cutoff_rises_where_one_kind_of_task_is_rare() -> None:
+    assert cutoff_for(0.95, 0) == pytest.approx(3.0)
+    assert 2.5 < cutoff_for(0.95, 30) < cutoff_for(0.95, 3) < 3.0
+    cells = Outcomes.from_counts(4, [0] * 2 + [1] * 5 + [4] * 9).histogram()
+    rare = [rare_tasks(cells, countable(word)) for word in ("pass@9", "pass^9", "gpass@8:0.5")]
+    assert rare == [2, 7, 2]
+
+
+@pytest.mark.parametrize("tasks", [5, 10, 30])
+def test_coverage_at_one_attempt_is_exact_and_holds(tasks: int) -> None:
+    """With n = 1 the band of pass@1 is that of a proportion, and all outcomes can be counted."""
+    passed = np.arange(tasks + 1)
+    bands = []
+    for c in passed.tolist():
+        band = forecast(Outcomes.from_counts(1, [1] * c + [0] * (tasks - c)), "pass@1")
+        bands.append((band.low, band.high))
+    low, high = np.array(bands).T
+    truth = np.linspace(0.002, 0.998, 499)
+    chance = binom.pmf(passed[:, None], tasks, truth)
+    covered = (chance * ((low[:, None] <= truth) & (truth <= high[:, None]))).sum(axis=0)
+    assert covered.min() >= 0.93
 
 
 def test_levels_scale_the_cutoff() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import passhat
 from passhat.errors import InvalidValue, TooFewAttempts
-from passhat.stats.forecast import FORMULAS, forecast, forecast_all, forecast_curve
+from passhat.stats.forecast import FORMULAS, forecast, forecast_all, forecast_curve, keeps
 from passhat.stats.outcomes import Outcomes, Run
 
 SUITE = Outcomes.from_counts(8, [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8] * 4)
@@ -112,9 +112,9 @@ def test_one_attempt_and_all_alike_draw_no_line() -> None:
 
 
 def test_far_beyond_n_it_warns() -> None:
-    assert not any("warning" in note for note in forecast(SUITE, "pass@80").notes)
+    assert not forecast(SUITE, "pass@80").warnings
     far = forecast(SUITE, "pass@81")
-    assert far.notes[0].startswith("warning: k = 81 is 10 times the 8 attempts per task")
+    assert far.warnings[0].startswith("k = 81 is 10 times the 8 attempts per task")
 
 
 def test_missing_attempts_widen_the_band() -> None:
@@ -211,3 +211,25 @@ def test_evalperf_from_ten_of_a_hundred(shared_data: Path) -> None:
         for found in forecast_all(Outcomes.from_counts(10, thinned), ["pass@100", "pass^100"]):
             truth = passhat.estimate(whole, found.metric, level=None).value
             assert found.low <= truth <= found.high, (model, found.metric)
+
+
+def test_clusters_widen_the_band() -> None:
+    passed = [4] * 10 + [0] * 10 + [4] * 10 + [0] * 10 + [2] * 10 + [0] * 10
+    labels = {"repo": [f"r{i // 10}" for i in range(60)], "own": [f"t{i}" for i in range(60)]}
+    outcomes = Outcomes.from_counts(4, passed, labels=labels)
+    alone = forecast(outcomes, "pass^16")
+    together = forecast(outcomes, "pass^16", cluster="repo")
+    single = forecast(outcomes, "pass^16", cluster="own")
+    assert together.low < alone.low
+    assert together.high > alone.high
+    assert together.high - together.low > 2 * (alone.high - alone.low)
+    # Clusters of one task each are the tasks themselves.
+    assert (single.low, single.high) == pytest.approx((alone.low, alone.high), abs=0.01)
+    assert any("only 6 clusters of repo" in text for text in together.warnings)
+    assert "clusters by repo" in together.method
+    assert keeps(outcomes, 0.2, cluster="repo").surely is None
+    with pytest.raises(InvalidValue, match="has no effect"):
+        forecast(outcomes, "pass^16", drop_short=True)
+    alike = Outcomes.from_counts(4, [1, 2], labels={"same": ["x", "x"]})
+    with pytest.raises(InvalidValue, match="share one same"):
+        forecast(alike, "pass^8", cluster="same")

@@ -1,4 +1,4 @@
-"""The band: how small and how large a metric may be, whatever the shape of the difficulty.
+"""The band: the smallest and largest value of a metric over all shapes of difficulty.
 
 n attempts per task identify no more than the first n moments of G, the distribution of success
 rates over tasks. So no shape is assumed: the band reaches from the smallest to the largest
@@ -29,14 +29,15 @@ import numpy as np
 
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.forecast.grid import rate_grid
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["Admissible", "cutoff_for"]
+__all__ = ["Admissible", "cutoff_for", "rare_tasks"]
 
 _CUTOFF_AT_95 = 2.5
+_EXTRA_WHEN_RARE, _RARE = 0.5, 3.0
 _MOST_SOLVES = 40
 _CLOSE = 0.04  # of the deficit; the certificate's loss is of second order in it
 _TIGHT = 5e-5  # between what some G attains and what no G can pass
@@ -47,18 +48,36 @@ _MOST_DIPS = 40
 _LOOKS = 17  # between three neighbours of the fine grid
 
 
-def cutoff_for(level: float) -> float:
-    """How far below the maximum the log-likelihood may lie: 2.5 at 95%.
+def cutoff_for(level: float, rare: float = math.inf) -> float:
+    """How far below the maximum the log-likelihood may lie: 2.5 at 95%, 3 where an end is unseen.
 
     Wilks' theorem would say 1.92, half the chi-square quantile; it does not hold at the edge of
-    all distributions, and 2.5 is what keeps the coverage of 95% where it was measured (see
-    docs/benchmarks/forecast.md). Other levels scale it by the ratio of the chi-square quantiles.
+    all distributions, and 2.5 is what keeps the coverage of 95% where both kinds of tasks are
+    plenty (docs/benchmarks/forecast.md). Where one kind was hardly seen, 2.5 is too little: a
+    share of tasks of which none was seen is bounded by (1 - share)^tasks >= exp(-cutoff), which
+    holds in 1 - exp(-2.5) = .918 of cases, at 10 tasks and at 1,000. The cutoff therefore rises to
+    3 as ``rare``, the tasks of the rarer kind, falls to 0. Other levels scale it by the ratio of
+    the chi-square quantiles.
     """
     from scipy.special import ndtri
 
     if not 0 < level < 1:
         raise InvalidValue(f"level must lie between 0 and 1, not {level:g}.")
-    return float(_CUTOFF_AT_95 * (ndtri((1 + level) / 2) / ndtri(0.975)) ** 2)
+    at_95 = _CUTOFF_AT_95 + _EXTRA_WHEN_RARE * _RARE / (_RARE + rare)
+    return float(at_95 * (ndtri((1 + level) / 2) / ndtri(0.975)) ** 2)
+
+
+def rare_tasks(cells: Histogram, metric: CountMetric) -> int:
+    """Tasks of the rarer kind at the end of the rates that the metric depends on.
+
+    For pass@k the tasks that never passed or the others, for pass^k those that always passed or
+    the others, whichever are fewer; for other metrics the smaller of both.
+    """
+    total = int(cells.tasks.sum())
+    never = int(cells.tasks[cells.c == 0].sum())
+    always = int(cells.tasks[cells.c == cells.n].sum())
+    kinds = {PassAt: (never,), PassHat: (always,)}.get(type(metric), (never, always))
+    return min(min(count, total - count) for count in kinds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,25 +107,24 @@ _Theta = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Admissible:
-    """All distributions of difficulty that the data do not reject.
+    """The distributions of difficulty that the data do not reject.
 
     Made once for some outcomes and the metrics that will be asked; each end of each band is then
-    one search.
+    one search. ``cutoff`` is how far the log-likelihood may lie below its maximum.
     """
 
     support: _Support
     fine_rates: FloatArray
     fine_likelihood: FloatArray
     weights: FloatArray  # of the most likely distribution
-    cutoff: float
 
     @classmethod
-    def of(cls, cells: Histogram, metrics: Sequence[CountMetric], *, cutoff: float) -> Admissible:
+    def of(cls, cells: Histogram, metrics: Sequence[CountMetric]) -> Admissible:
         """Prepare the grid and the most likely distribution; every cell needs an attempt."""
         n = int(cells.n.max())
         fine = rate_grid(n, metrics, finer=_FINER)
         support = _Support.of(cells, rate_grid(n, metrics))
-        blank = cls(support, fine, scaled_likelihood(cells, fine), np.empty(0), cutoff)
+        blank = cls(support, fine, scaled_likelihood(cells, fine), np.empty(0))
         for _ in range(_MOST_REFINEMENTS):
             solved = blank._solved(support, np.zeros_like, 0.0)
             if len(solved.wanted) == 0:
@@ -115,19 +133,19 @@ class Admissible:
         weights = np.pad(solved.weights, (0, len(support.rates) - len(solved.weights)))
         return replace(blank, support=support, weights=weights)
 
-    def ends(self, metric: CountMetric) -> tuple[float, float]:
+    def ends(self, metric: CountMetric, cutoff: float) -> tuple[float, float]:
         """The smallest and largest value of the metric over all admissible distributions."""
-        return self.low(metric), self.high(metric)
+        return self.low(metric, cutoff), self.high(metric, cutoff)
 
-    def low(self, metric: CountMetric) -> float:
+    def low(self, metric: CountMetric, cutoff: float) -> float:
         """The smallest value that is not rejected, or a little less."""
-        return self._smallest(metric.known)
+        return self._smallest(metric.known, cutoff)
 
-    def high(self, metric: CountMetric) -> float:
+    def high(self, metric: CountMetric, cutoff: float) -> float:
         """The largest value that is not rejected, or a little more."""
-        return -self._smallest(lambda rates: -metric.known(rates))
+        return -self._smallest(lambda rates: -metric.known(rates), cutoff)
 
-    def _smallest(self, theta: _Theta) -> float:
+    def _smallest(self, theta: _Theta, cutoff: float) -> float:
         """Search for the tau at which the likelihood has fallen to the threshold.
 
         The deficit grows with tau, about as its square. Whatever happens, each tau tried gives a
@@ -138,23 +156,23 @@ class Admissible:
         bound = float(theta(self.fine_rates).min())
         attained = float(theta(support.rates) @ self.weights)
         tasks = float(support.cells.tasks.sum())
-        search = _Search(math.log(4 * math.sqrt(tasks)), math.log(self.cutoff))
+        search = _Search(math.log(4 * math.sqrt(tasks)), math.log(cutoff))
         refinements = 0
         for _ in range(_MOST_SOLVES):
             tau = math.exp(search.log_tau)
-            found = self._solved(support, theta, tau)
+            solved = self._solved(support, theta, tau)
             # The grid's maximum is at most the true one: the threshold errs to the wide side.
-            bound = max(bound, found.reduced + (tasks + best - self.cutoff - found.priced) / tau)
-            fit = support.fit(found.weights)
-            if fit >= best - self.cutoff:
-                attained = min(attained, float(theta(support.rates) @ found.weights))
+            bound = max(bound, solved.reduced + (tasks + best - cutoff - solved.priced) / tau)
+            fit = support.fit(solved.weights)
+            if fit >= best - cutoff:
+                attained = min(attained, float(theta(support.rates) @ solved.weights))
             if attained - bound < _TIGHT:
                 break
             if not search.advance(math.log(max(best - fit, 1e-9))):
-                if len(found.wanted) == 0 or refinements == _MOST_REFINEMENTS:
+                if len(solved.wanted) == 0 or refinements == _MOST_REFINEMENTS:
                     break
                 refinements += 1
-            support = support.joined(found.wanted)
+            support = support.joined(solved.wanted)
         return bound
 
     def _solved(self, support: _Support, theta: _Theta, tau: float) -> _Solved:
@@ -164,17 +182,17 @@ class Admissible:
         a grid that misses it by a little costs much: all tasks bid for that place.
         """
         tasks = support.cells.tasks.astype(float)
-        found = minimise(support.likelihood, theta(support.rates), tasks, tau)
+        optimum = minimise(support.likelihood, theta(support.rates), tasks, tau)
         # Without a metric (tau = 0) costs are counted in tasks.
         unit, factor = (tau, 1.0) if tau else (float(tasks.sum()), 0.0)
-        prices = found.prices / unit
+        prices = optimum.prices / unit
         fine = factor * theta(self.fine_rates) - prices @ self.fine_likelihood
         own = factor * theta(support.rates) - support.likelihood.priced(prices)
         rates, dips = self._dips(fine, theta, prices, factor)
         return _Solved(
-            weights=found.weights,
+            weights=optimum.weights,
             reduced=min(float(fine.min()), float(dips.min(initial=np.inf))),
-            priced=float(tasks @ np.log(tasks / found.prices)),
+            priced=float(tasks @ np.log(tasks / optimum.prices)),
             wanted=rates[dips < own.min() - _TIGHT],
         )
 

@@ -1,4 +1,4 @@
-"""A forecast: a band that cannot fool you, and the lines that run inside it."""
+"""The result of a forecast: a band, and the model lines that run inside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = "passhat.forecast/1"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Where a metric lies, for any k, whatever the shape of the difficulty.
+    """The band of a metric at one k, whatever the shape of the difficulty.
 
     Attributes
     ----------
@@ -29,17 +29,19 @@ class Forecast:
     level : float
         The confidence of the band, for this k.
     lines : mapping of str to float or None
-        What each named model says; ``None`` where it runs outside the band.
+        The value of each named model; ``None`` where it runs outside the band.
     observed : float or None
         The unbiased estimate, where every task has k attempts.
     about : str
         The population it speaks about.
     method : str
-        How the band was found.
+        How the band was computed.
     tasks, attempts : int
-        What it rests on.
+        The data behind it.
+    warnings : tuple of str
+        Reasons for caution: k far beyond n, few clusters.
     notes : tuple of str
-        What a reader must know besides; first of all that k is far beyond n.
+        Other remarks.
     """
 
     metric: str
@@ -52,6 +54,7 @@ class Forecast:
     method: str = ""
     tasks: int = 0
     attempts: int = 0
+    warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def band_text(self) -> str:
@@ -86,7 +89,8 @@ class Forecast:
         if self.observed is not None:
             rows.append(("observed", number(self.observed)))
         rows += [(name, _line_text(value)) for name, value in self.lines.items()]
-        rows += [("method", self.method), *(("note", note) for note in self.notes)]
+        rows += [("method", self.method), *(("warning", text) for text in self.warnings)]
+        rows += [("note", text) for text in self.notes]
         return html_table(str(self), ("", ""), rows)
 
     def to_dict(self) -> dict[str, object]:
@@ -102,6 +106,7 @@ class Forecast:
             "tasks": self.tasks,
             "attempts": self.attempts,
             "in_words": self.users(),
+            "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
 

@@ -1,19 +1,21 @@
-"""forecast(): from n attempts per task to any k, with a band and with lines."""
+"""forecast(): from n attempts per task to any k, with a band and with model lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Unpack
 
 from passhat._display import counted, number
+from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import TaskValues
-from passhat.stats.forecast.band import cutoff_for
 from passhat.stats.forecast.forecast_result import Forecast
 from passhat.stats.forecast.lines import Lines, lines_of
-from passhat.stats.forecast.views import Views, asked_of, cells_for, countable
+from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for, countable
 from passhat.stats.outcomes import Histogram, Outcomes, Run
+from passhat.stats.terms import TermOptions, Terms
 
 __all__ = ["forecast", "forecast_all", "forecast_curve"]
 
@@ -24,50 +26,55 @@ _NOTICEABLE = 5e-4
 def forecast(
     source: Outcomes | Run,
     metric: str | Metric,
-    *,
-    level: float = 0.95,
-    missing: str = "bound",
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> Forecast:
-    """Say where a metric lies at any k, also beyond the attempts that were made.
+    """Bound a metric at any k, also beyond the attempts that were made.
 
     Parameters
     ----------
     source : Outcomes or Run
-        What came of the run; one attempt at one task is enough for an answer.
+        The outcomes of a run; one attempt at one task is enough for an answer.
     metric : str
         ``pass@k``, ``pass^k``, ``gpass@k:t`` or ``rate``.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
     level : float
         The confidence of the band, for each k by itself.
     missing : {"bound", "fail", "exclude"}
         What to do with attempts that have no verdict. Under ``bound`` the band reaches over both
         ways to fill them in.
+    cluster : str, optional
+        A label of the tasks; tasks that share its value are not independent, and the band is
+        widened by their design effect.
 
     Examples
     --------
     >>> from passhat.stats.outcomes import Outcomes
     >>> print(forecast(Outcomes.from_counts(4, [0, 1, 2, 4, 4, 4, 3, 0]), "pass^16"))
-    pass^16 in [0.000, 0.737] (95% band, new tasks; 8 tasks, 32 attempts)
+    pass^16 in [0.000, 0.753] (95% band, new tasks; 8 tasks, 32 attempts)
     """
-    return forecast_all(source, [metric], level=level, missing=missing)[0]
+    return forecast_all(source, [metric], terms, **options)[0]
 
 
 def forecast_all(
     source: Outcomes | Run,
     metrics: Iterable[str | Metric],
-    *,
-    level: float = 0.95,
-    missing: str = "bound",
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> tuple[Forecast, ...]:
     """Forecast several metrics of one run; they share one grid and one fit of every model.
 
     The parameters are those of :func:`forecast`.
     """
+    terms = Terms.from_options(options, terms, takes=TAKES)
     outcomes = asked_of(source)
     asked = [countable(word) for word in metrics]
     if not asked:
         return ()
-    histograms = cells_for(outcomes, missing)
-    views = Views.of(histograms, asked, level)
+    histograms = cells_for(outcomes, terms.missing)
+    views = Views.of(outcomes, histograms, asked, terms)
+    clusters = task_clusters(outcomes, terms.cluster)
     lines = lines_of(histograms[0], asked)
     filled = (
         ("where attempts are missing, the lines count them as failed",)
@@ -77,25 +84,32 @@ def forecast_all(
     return tuple(
         _checked(
             Forecast(
-                metric=one.name,
-                low=views.low(one),
-                high=views.high(one),
-                level=level,
-                method=_method(level, missing, outcomes),
+                metric=metric.name,
+                low=views.low(metric),
+                high=views.high(metric),
+                level=terms.level,
+                method=_method(views, metric, terms, outcomes),
                 tasks=int(histograms[0].tasks.sum()),
                 attempts=int(histograms[0].n @ histograms[0].tasks),
-                notes=(*_distance_notes(one, histograms[0]), *(filled if drawn else ())),
+                warnings=(
+                    *(() if clusters is None else clusters.warnings()),
+                    *_distance_warnings(metric, histograms[0]),
+                ),
+                notes=filled if drawn else (),
             ),
-            one,
+            metric,
             histograms,
             drawn,
         )
-        for one, drawn in zip(asked, lines, strict=True)
+        for metric, drawn in zip(asked, lines, strict=True)
     )
 
 
 def forecast_curve(
-    source: Outcomes | Run, metric: str | Metric, *, level: float = 0.95, missing: str = "bound"
+    source: Outcomes | Run,
+    metric: str | Metric,
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> tuple[Forecast, ...]:
     """The metric over k = 1, 2, 4, 8 ... and at its own k.
 
@@ -104,18 +118,18 @@ def forecast_curve(
     last = countable(metric)
     ks = [1 << i for i in range(last.k.bit_length()) if 1 << i < last.k]
     asked = [replace(last, k=k) for k in ks] if last.name != "rate" else []
-    return forecast_all(source, [*asked, last], level=level, missing=missing)
+    return forecast_all(source, [*asked, last], terms, **options)
 
 
 def _checked(
-    found: Forecast, metric: CountMetric, histograms: Sequence[Histogram], lines: Lines
+    band: Forecast, metric: CountMetric, histograms: Sequence[Histogram], lines: Lines
 ) -> Forecast:
     """The band reaches to what was observed, and only lines inside it are drawn."""
     observed = [_observed(metric, cells) for cells in histograms]
     seen = [value for value in observed if value is not None]
-    low, high = min([found.low, *seen]), max([found.high, *seen])
-    notes = list(found.notes)
-    if max(found.low - low, high - found.high) > _NOTICEABLE:
+    low, high = min([band.low, *seen]), max([band.high, *seen])
+    notes = list(band.notes)
+    if max(band.low - low, high - band.high) > _NOTICEABLE:
         notes.append(
             "the band was extended to the observed value: attempts at a task differ less than "
             "independent attempts do"
@@ -131,7 +145,7 @@ def _checked(
     if not drawn:
         notes.append(f"no line is drawn: {_why_no_line(histograms[0])}")
     return replace(
-        found,
+        band,
         low=low,
         high=high,
         observed=observed[0],
@@ -147,11 +161,11 @@ def _observed(metric: CountMetric, cells: Histogram) -> float | None:
     return TaskValues(metric.values(cells.n, cells.c), cells.tasks).mean
 
 
-def _distance_notes(metric: CountMetric, cells: Histogram) -> Iterator[str]:
+def _distance_warnings(metric: CountMetric, cells: Histogram) -> Iterator[str]:
     n = int(cells.n.min())
     if metric.k > _FAR * n:
         yield (
-            f"warning: k = {metric.k:,} is {metric.k / n:,.0f} times the {counted(n, 'attempt')} "
+            f"k = {metric.k:,} is {metric.k / n:,.0f} times the {counted(n, 'attempt')} "
             "per task; so far out the band is what is known, and a line is a guess"
         )
 
@@ -162,9 +176,14 @@ def _why_no_line(cells: Histogram) -> str:
     return "all attempts ended alike"
 
 
-def _method(level: float, missing: str, outcomes: Outcomes) -> str:
-    policy = "" if outcomes.m is None else f"; missing attempts: {missing}"
+def _method(views: Views, metric: CountMetric, terms: Terms, outcomes: Outcomes) -> str:
+    policy = "" if outcomes.m is None else f"; missing attempts: {terms.missing}"
+    clusters = (
+        ""
+        if terms.cluster is None
+        else f"; design effect {views.design_effect:.2f} of clusters by {terms.cluster}"
+    )
     return (
         "all distributions of difficulty whose log-likelihood is within "
-        f"{cutoff_for(level):.2f} of the largest, outer bounds{policy}"
+        f"{views.cutoff(metric):.2f} of the largest, outer bounds{policy}{clusters}"
     )

@@ -1,16 +1,18 @@
-"""The forecast turned round: which k reaches a target, surely and possibly."""
+"""The inverse of a forecast: the k at which a target is met, surely and possibly."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
 from passhat._display import html_table
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
-from passhat.stats.forecast.views import Views, asked_of, cells_for
+from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for
 from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.terms import TermOptions, Terms
 
 __all__ = ["FURTHEST", "Reach", "keeps", "reaches"]
 
@@ -81,7 +83,10 @@ class Reach:
 
 
 def reaches(
-    source: Outcomes | Run, target: float, *, level: float = 0.95, missing: str = "bound"
+    source: Outcomes | Run,
+    target: float,
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> Reach:
     """The smallest k with pass@k >= target: how many tries must be paid for.
 
@@ -91,20 +96,25 @@ def reaches(
     --------
     >>> from passhat.stats.outcomes import Outcomes
     >>> print(reaches(Outcomes.from_counts(8, [1, 2, 3, 4, 5, 6, 7] * 8), 0.9))
-    pass@k reaches 0.9 surely from k = 7 on, possibly from k = 4 on (95% band)
+    pass@k reaches 0.9 surely from k = 8 on, possibly from k = 4 on (95% band)
     """
-    views = _views(source, PassAt(FURTHEST), target, level, missing)
+    views = _views(
+        source, PassAt(FURTHEST), target, Terms.from_options(options, terms, takes=TAKES)
+    )
     return Reach(
         "pass@",
         target,
         _first(lambda k: views.low(PassAt(k)) >= target, careful=True),
         _first(lambda k: views.high(PassAt(k)) >= target, careful=False),
-        level,
+        views.level,
     )
 
 
 def keeps(
-    source: Outcomes | Run, target: float, *, level: float = 0.95, missing: str = "bound"
+    source: Outcomes | Run,
+    target: float,
+    terms: Terms | None = None,
+    **options: Unpack[TermOptions],
 ) -> Reach:
     """The largest k with pass^k >= target: how many times in a row can be promised.
 
@@ -114,24 +124,25 @@ def keeps(
     >>> print(keeps(Outcomes.from_counts(8, [8, 8, 8, 7] * 10), 0.8))
     pass^k stays at 0.8 or above surely up to k = 3, possibly up to k = 15 (95% band)
     """
-    views = _views(source, PassHat(FURTHEST), target, level, missing)
+    views = _views(
+        source, PassHat(FURTHEST), target, Terms.from_options(options, terms, takes=TAKES)
+    )
     return Reach(
         "pass^",
         target,
         _before(_first(lambda k: views.low(PassHat(k)) < target, careful=False)),
         _before(_first(lambda k: views.high(PassHat(k)) < target, careful=True)),
-        level,
+        views.level,
     )
 
 
-def _views(
-    source: Outcomes | Run, furthest: CountMetric, target: float, level: float, missing: str
-) -> Views:
+def _views(source: Outcomes | Run, furthest: CountMetric, target: float, terms: Terms) -> Views:
     if not 0 < target < 1:
         raise InvalidValue(
             f"the target must lie between 0 and 1, not {target:g}.", hint="For example 0.9."
         )
-    return Views.of(cells_for(asked_of(source), missing), [furthest], level)
+    outcomes = asked_of(source)
+    return Views.of(outcomes, cells_for(outcomes, terms.missing), [furthest], terms)
 
 
 def _first(holds: Callable[[int], bool], *, careful: bool) -> int | None:

@@ -1,18 +1,24 @@
-"""The admissible distributions under every way to fill in what is missing."""
+"""The admissible distributions under every way to fill in missing attempts, and with clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from passhat.errors import InvalidValue
+from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import CountMetric, Delta, FirstAny, Metric
-from passhat.stats.forecast.band import Admissible, cutoff_for
+from passhat.stats.estimate.metrics import CountMetric, Delta, FirstAny, Metric, PassAt, PassHat
+from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
+from passhat.stats.terms import OptionName, Terms
 
-__all__ = ["MOST_K", "Views", "asked_of", "cells_for", "countable"]
+__all__ = ["MOST_K", "TAKES", "Views", "asked_of", "cells_for", "countable"]
 
+TAKES: tuple[OptionName, ...] = ("level", "missing", "cluster")
+"""The options that forecasts use."""
 MOST_K = 1_000_000_000
 """Beyond, success rates that a double cannot tell from 1 would matter."""
 
@@ -38,9 +44,8 @@ def countable(word: str | Metric) -> CountMetric:
     return chosen
 
 
-def cells_for(outcomes: Outcomes, missing: str) -> list[Histogram]:
+def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
     """The histograms that a missing policy asks to look at, the one with failures first."""
-    policy = MissingPolicy.of(missing)
     completions = [policy.completion]
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         completions.append(Completion.AS_PASSED)
@@ -63,16 +68,69 @@ class Views:
     """One set of admissible distributions per way to fill in; a band reaches over all of them."""
 
     sets: tuple[Admissible, ...]
+    level: float
+    design_effect: float
 
     @classmethod
     def of(
-        cls, histograms: Sequence[Histogram], metrics: Sequence[CountMetric], level: float
+        cls,
+        outcomes: Outcomes,
+        histograms: Sequence[Histogram],
+        metrics: Sequence[CountMetric],
+        terms: Terms,
     ) -> Views:
-        cutoff = cutoff_for(level)
-        return cls(tuple(Admissible.of(cells, metrics, cutoff=cutoff) for cells in histograms))
+        sets = tuple(Admissible.of(cells, metrics) for cells in histograms)
+        return cls(sets, terms.level, design_effect(outcomes, terms))
+
+    def cutoff(self, metric: CountMetric) -> float:
+        """The largest cutoff over the ways to fill in.
+
+        Dividing the log-likelihood by the design effect is the same as multiplying the cutoff.
+        """
+        rare = min(rare_tasks(view.support.cells, metric) for view in self.sets)
+        return cutoff_for(self.level, rare / self.design_effect) * self.design_effect
 
     def low(self, metric: CountMetric) -> float:
-        return max(0.0, min(one.low(metric) for one in self.sets))
+        cutoff = self.cutoff(metric)
+        return max(0.0, min(view.low(metric, cutoff) for view in self.sets))
 
     def high(self, metric: CountMetric) -> float:
-        return min(1.0, max(one.high(metric) for one in self.sets))
+        cutoff = self.cutoff(metric)
+        return min(1.0, max(view.high(metric, cutoff) for view in self.sets))
+
+
+def design_effect(outcomes: Outcomes, terms: Terms) -> float:
+    """By how much clusters inflate the variance of a mean over tasks; 1 without clusters.
+
+    The largest of the ratios for pass^1, and for pass@k and pass^k at the largest k that every
+    task has, each of the variance between clusters, sizes drawn with them, to that between tasks.
+    With G clusters it is widened as Student's t with G - 1 degrees of freedom is over the normal.
+    """
+    clusters = task_clusters(outcomes, terms.cluster)
+    if clusters is None:
+        return 1.0
+    n, c = outcomes.counts(terms.missing.completion)
+    kept = n > 0
+    _, group = np.unique(np.array(clusters.labels)[kept], return_inverse=True)
+    sizes = np.bincount(group)
+    if len(sizes) < 2:
+        raise InvalidValue(
+            f"all tasks share one {clusters.column}, so nothing is known about others.",
+            hint="Leave --cluster out to speak about tasks of this one cluster.",
+        )
+    tasks, count = int(kept.sum()), len(sizes)
+    k = int(n[kept].min())
+    # Where all tasks came out alike nothing is known of their likeness: take them for copies.
+    ratios = [float(sizes @ sizes) / tasks] if bool((c[kept] == c[kept][0]).all()) else [1.0]
+    for metric in (PassAt(1), PassAt(k), PassHat(k)):
+        values = metric.values(n[kept], c[kept])
+        apart = values - values.mean()
+        between = np.bincount(group, apart)
+        spread = float(apart @ apart) / (tasks - 1)
+        if spread > 0:
+            ratios.append(float(between @ between) / (count - 1) * count / tasks / spread)
+    from scipy.stats import t
+
+    upper = (1 + terms.level) / 2
+    wider = float(t.ppf(upper, count - 1) / t.ppf(upper, np.inf)) ** 2
+    return max(ratios) * wider

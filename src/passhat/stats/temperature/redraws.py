@@ -26,8 +26,8 @@ class Redraws:
     def shares_best(self) -> FloatArray:
         """The share of draws in which each temperature is best at each k; ties are split.
 
-        A share is no probability of being right: with 30 tasks x 5 attempts, shares above .85 named
-        the truly best temperature in .76 of cases.
+        A share is not the chance of being right: with 30 tasks x 5 attempts, shares above .85 named
+        the truly best temperature in .54 of cases (docs/benchmarks/temperature.md).
         """
         tops = self.drawn >= self.drawn.max(axis=1, keepdims=True) - _TIE
         shares: FloatArray = (tops / tops.sum(axis=1, keepdims=True)).mean(axis=0)

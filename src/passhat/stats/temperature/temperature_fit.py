@@ -33,8 +33,8 @@ __all__ = ["CANNOT_TELL", "fit_temperatures"]
 _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short")
 
 CANNOT_TELL = (
-    "a share of redraws is not the chance of being right: with 30 tasks x 5 attempts the best "
-    "temperature by a share above 0.85 was truly the best in 76% of cases",
+    "a share of redraws is not the chance of being right: with 30 tasks x 5 attempts, a "
+    "temperature that was the best in over 85% of redraws was truly the best in 54% of cases",
     "the exponent of T* over k is no proof of a shape of difficulties: telling Gaussian (0.73) "
     "from exponential (1.05) by it takes about 1,000 tasks x 64 samples at 14 temperatures, "
     "even in the toy",
@@ -81,7 +81,7 @@ def fit_temperatures(
     ...     return Run("a", "a", outcomes, Protocol(decoding=decoding))
     >>> cold, warm = run(0.2, [4, 0] * 40), run(0.8, [3, 1] * 40)
     >>> print(fit_temperatures([cold, warm], [1, 4]).agents[0].advice)
-    raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 36.5 to 61.1.
+    raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 35.8 to 62.3.
     """
     if not runs:
         raise InvalidValue("at least one run is needed.")
