@@ -1,7 +1,8 @@
 """``command:./agent --flag``: a program that speaks JSON lines, started anew for every attempt.
 
 It reads one JSON object per line on standard input, ``{"text": ..., "task": ..., "attempt": ...,
-"seed": ...}``, and writes one per answer, ``{"text": ...}``. Standard error is its own.
+"seed": ...}`` (with ``temperature``, ``top_p`` and ``tools`` where they are set), and writes one
+per answer, ``{"text": ...}``, or ``{"fault": CATEGORY, "detail": ...}``. Standard error is its own.
 """
 
 from __future__ import annotations
@@ -60,12 +61,20 @@ class _CommandSession(Session):
         self._attempt = attempt
 
     async def answer(self, turn: Turn) -> str:
-        said = {
+        said: dict[str, object] = {
             "text": turn.text,
             "task": self._attempt.task,
             "attempt": self._attempt.number,
             "seed": self._attempt.seed,
         }
+        for name in ("temperature", "top_p"):
+            if (value := getattr(self._attempt, name)) is not None:
+                said[name] = value
+        if turn.tools:
+            said["tools"] = [
+                {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+                for tool in turn.tools
+            ]
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -103,6 +112,8 @@ class _CommandSession(Session):
 def _text_of(line: bytes) -> str:
     try:
         said = json.loads(line)
+        if "fault" in said:
+            raise AgentFault(FailureCategory(said["fault"]), str(said.get("detail", "")))
         text = said["text"]
     except (ValueError, TypeError, KeyError):
         shown = shorten(line[:200].decode("utf-8", "replace").strip())

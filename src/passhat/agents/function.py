@@ -12,12 +12,13 @@ import inspect
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.stats.outcomes import FailureCategory
-from passhat.suites.base import Turn
+from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
 
 __all__ = ["FunctionAgent", "agent_from_object", "python_agent"]
@@ -70,6 +71,7 @@ class FunctionAgent(Agent):
 class _FunctionSession(Session):
     def __init__(self, function: Callable[..., Any], attempt: AttemptInfo) -> None:
         self._function = function
+        self._attempt = attempt
         accepted = inspect.signature(function).parameters
         self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in accepted}
         self._wants_tools = "tools" in accepted
@@ -82,7 +84,8 @@ class _FunctionSession(Session):
         ):
             answer = await self._function(turn.text, **self._extra)
         else:
-            answer = await _in_daemon_thread(lambda: self._function(turn.text, **self._extra))
+            work = partial(self._function, turn.text, **self._extra)
+            answer = await _in_daemon_thread(work, f"{self._attempt.task}#{self._attempt.number}")
         if not isinstance(answer, str):
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
@@ -90,24 +93,34 @@ class _FunctionSession(Session):
         return answer
 
 
-async def _in_daemon_thread(work: Callable[[], Any]) -> Any:
-    """Run in a thread that cannot keep the program alive: an agent that hangs is left behind."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
+async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
+    """Run in a thread that cannot keep the program alive: an agent that hangs is left behind.
 
-    def settle(action: Callable[[Any], None], value: Any) -> None:
+    Its name says which attempt it belongs to, for the report on agents that never returned.
+    """
+    loop = asyncio.get_running_loop()
+    # A future takes no StopIteration as its exception, so errors are handed on as values.
+    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
         if not future.done():
-            action(value)
+            future.set_result((value, error))
 
     def run() -> None:
+        value: Any = None
+        raised: BaseException | None = None
         try:
-            result = work()
+            value = work()
         except BaseException as error:  # handed on: the runner decides what it means
-            done: tuple[Callable[[Any], None], Any] = (future.set_exception, error)
-        else:
-            done = (future.set_result, result)
+            raised = error
         with suppress(RuntimeError):  # the run is over, and its loop closed
-            loop.call_soon_threadsafe(settle, *done)
+            loop.call_soon_threadsafe(settle, value, raised)
 
-    threading.Thread(target=run, daemon=True).start()
-    return await future
+    threading.Thread(target=run, daemon=True, name=f"passhat agent {attempt}").start()
+    value, error = await future
+    if error is None:
+        return value
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | WorldFault):
+        raise error
+    # A plain function knows nothing of the run: whatever it raises is its own failure.
+    raise AgentFault(FailureCategory.EXCEPTION, type(error).__name__)

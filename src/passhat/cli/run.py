@@ -54,6 +54,10 @@ __all__ = ["command", "import_from_here", "store_option"]
     show_default=True,
     help="How the agent reaches tools: in its answers, or at an MCP endpoint of each attempt.",
 )
+@click.option("--isolate", is_flag=True, help="Run a python: agent in a process per attempt.")
+@click.option(
+    "--agent-memory", type=click.IntRange(64), metavar="MIB", help="Memory of such a process."
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
@@ -93,6 +97,8 @@ def command(
     stop_when: tuple[str, ...],
     canary: bool | None,
     tools: str,
+    isolate: bool,
+    agent_memory: int | None,
     only_missing: bool,
     on: str | None,
     shard: str | None,
@@ -132,6 +138,8 @@ def command(
         name=name,
         user=money.user,
         tools=tools,
+        isolate=isolate,
+        agent_memory=agent_memory,
         canary=canary,
         stop_when=stop_when,
         only_missing=only_missing,

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar, cast
@@ -13,6 +14,7 @@ from typing import TypeVar, cast
 from passhat._plugins import Contract, check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, RunStopped
+from passhat.runner.boundary import ProcessGuard, call_agent, described, refuse_unusable
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import AttemptLimits, Clock
@@ -24,10 +26,15 @@ __all__ = ["AttemptLimits", "Attempter", "awaited", "seed_of", "settled"]
 
 T = TypeVar("T")
 
+_ANY = (Exception, SystemExit, KeyboardInterrupt)
+"""What code of a suite may raise: asyncio would end the whole loop for the last two."""
 _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2
 _DETAIL = 500
+_LONGEST_DETAIL = 256 * 1024
+_APART = 64 * 1024
+"""Longer texts are searched for secrets beside the event loop."""
 
 
 @dataclass(slots=True)
@@ -43,6 +50,10 @@ class _Made:
     answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
+    @property
+    def id(self) -> str:
+        return f"{self.info.task}#{self.info.number}"
+
 
 def seed_of(base: int, task: str, number: int) -> int:
     """A seed for every attempt that depends on nothing else."""
@@ -54,7 +65,8 @@ def seed_of(base: int, task: str, number: int) -> int:
 class Attempter:
     """Makes attempts of one agent at the tasks of one suite.
 
-    ``canary`` is ``None`` where conversations carry no reference.
+    ``canary`` is ``None`` where conversations carry no reference. ``guard`` puts back what an
+    agent in this process changes for all.
     """
 
     suite: Suite
@@ -62,6 +74,7 @@ class Attempter:
     limits: AttemptLimits
     redact: Redactor
     canary: Canary | None = None
+    guard: ProcessGuard | None = None
 
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
         """Make one attempt. Whatever the agent does, this returns, within its limits."""
@@ -90,7 +103,8 @@ class Attempter:
 
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
         if judgement.detail:
-            judgement = replace(judgement, detail=self.redact(judgement.detail)[:_DETAIL])
+            detail = _encodable(self.redact.shortened(judgement.detail, _LONGEST_DETAIL))
+            judgement = replace(judgement, detail=detail[:_DETAIL])
         used = made.info.meter.usage
         answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
         return AttemptRecord(
@@ -119,16 +133,28 @@ class Attempter:
             session = await _started(self.agent, made)
             try:
                 await self._conversation(episode, session, made)
-            finally:
-                if session.usage is not None:
-                    made.info.meter.settle(session.usage)
-                await awaited(session.close())
+            except BaseException:
+                with suppress(AgentFault):  # the first fault counts
+                    await self._closed(session, made)
+                raise
+            await self._closed(session, made)
             made.clock.judging()
             return await _judged(episode, made)
         finally:
             # A suite may know better than the letters which answers are the same.
             made.answer_hash = episode.answer_hash
-            await settled(episode.close())
+            await self._ours(made, episode.close)
+
+    async def _closed(self, session: Session, made: _Made) -> None:
+        """Take the session's own count of what it used, and end it."""
+        try:
+            if session.usage is not None:
+                made.info.meter.settle(session.usage)
+            await call_agent(session.close, made.id)
+        except (AgentFault, RunStopped):
+            raise
+        except Exception as error:
+            raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
 
     async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
         turn: Turn | None = await self._ours(made, episode.open)
@@ -142,22 +168,39 @@ class Attempter:
                 )
             if made.steps or made.clock.whose is not None:
                 made.clock.next_step()
-            made.transcript.append({"role": "user", "text": self.redact(turn.text)})
+            made.transcript.append({"role": "user", "text": await self._kept(turn.text)})
             made.steps += 1
             answer = await self._answer(session, turn, made)
             turn = await self._ours(made, episode.reply, answer)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
-            answer = await awaited(session.answer(turn))
+            answer = await call_agent(partial(session.answer, turn), made.id)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
-            raise AgentFault(FailureCategory.EXCEPTION, _described(error)) from None
-        made.transcript.append({"role": "agent", "text": self.redact(answer)})
+            raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
+        finally:
+            changed = "" if self.guard is None else self.guard.changed()
+        if not isinstance(answer, str):
+            raise AgentFault(
+                FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
+            )
+        made.transcript.append({"role": "agent", "text": await self._kept(answer)})
+        refuse_unusable(answer)
+        if changed:
+            raise AgentFault(
+                FailureCategory.EXCEPTION, f"changed {changed} of the process it runs in"
+            )
         if self.canary is not None and not made.leak:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
+
+    async def _kept(self, text: str) -> str:
+        """The text as it is stored: without secrets, valid Unicode, not over-long."""
+        if len(text) < _APART:
+            return _encodable(self.redact(text))
+        return _encodable(await asyncio.to_thread(self.redact.shortened, text))
 
     async def _ours(self, made: _Made, work: Callable[..., T | Awaitable[T]], *given: object) -> T:
         """Run the suite's own code: what breaks or drags on there is not the agent's fault."""
@@ -170,14 +213,15 @@ class Attempter:
             return await cast("Awaitable[T]", value)
         except (WorldFault, RunStopped):
             raise
-        except Exception as error:
-            raise WorldFault(MissingReason.INFRASTRUCTURE, _described(error)) from None
+        except _ANY as error:
+            raise WorldFault(MissingReason.INFRASTRUCTURE, described(error)) from None
 
     def _called(self, made: _Made, call: str, result: str) -> bool:
         """A tool that the agent called by itself counts like one it asked for in its answer."""
         made.steps += 1
-        made.transcript.append({"role": "agent", "text": self.redact(call)})
-        made.transcript.append({"role": "tool", "text": self.redact(result)})
+        for role, text in (("agent", call), ("tool", result)):
+            kept = _encodable(self.redact.shortened(text))
+            made.transcript.append({"role": role, "text": kept})
         made.clock.next_step()
         return made.steps < self.limits.max_steps
 
@@ -186,16 +230,17 @@ async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await awaited(agent.session(made.info))
+            session = await call_agent(partial(agent.session, made.info), made.id)
         except OSError as error:
             if left == 0:
-                raise AgentFault(FailureCategory.COMMUNICATION_ERROR, str(error)) from None
+                detail = described(error)
+                raise AgentFault(FailureCategory.COMMUNICATION_ERROR, detail) from None
             made.retries += 1
             await asyncio.sleep(_START_PAUSE)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
-            raise AgentFault(FailureCategory.AGENT_ERROR, _described(error)) from None
+            raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
         else:
             return _checked(session, Session, f"the session of {agent.name}")
     raise AssertionError("unreachable")
@@ -219,9 +264,9 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
             return await settled(episode.judge())
         except RunStopped:
             raise
-        except Exception as error:
+        except _ANY as error:
             if left == 0:
-                raise WorldFault(MissingReason.JUDGE_ERROR, _described(error)) from None
+                raise WorldFault(MissingReason.JUDGE_ERROR, described(error)) from None
             made.retries += 1
     raise AssertionError("unreachable")
 
@@ -240,5 +285,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _described(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced: neither database nor JSON can hold them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

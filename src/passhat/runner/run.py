@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-from passhat._display import counted
+from passhat._display import counted, some
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, awaited, seed_of, settled
+from passhat.runner.boundary import ProcessGuard, stuck
 from passhat.runner.budget import Account, Budget
 from passhat.runner.canaries import Canary
 from passhat.runner.queues import Claims, Outbox, StoreRetry, StoreThread
@@ -106,7 +108,7 @@ class RunPlan:
         """The planned attempts that are not in a set, in the order in which to make them."""
         return (attempt for attempt in self.wanted() if attempt not in made)
 
-    def attempter(self) -> Attempter:
+    def attempter(self, guard: ProcessGuard | None = None) -> Attempter:
         """The object that makes the attempts."""
         tasks = [task.id for task in self.record.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
@@ -116,6 +118,7 @@ class RunPlan:
             self.limits,
             self.redact,
             canary if self.canary else None,
+            guard,
         )
 
 
@@ -383,7 +386,8 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
     watch = Watch(plan.limits)
-    attempter = plan.attempter()
+    guard, earlier = ProcessGuard(), set(threading.enumerate())
+    attempter = plan.attempter(guard)
 
     async def worker() -> None:
         clock = watch.clock()
@@ -410,6 +414,13 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 group.create_task(worker())
     finally:
         watching.cancel()
+        guard.close()
+        if names := stuck(earlier):
+            plan.tell(
+                f"{counted(len(names), 'agent')} did not stop when the time was over: "
+                f"{some(names, 5)}. --isolate runs every Python agent in a process of its own, "
+                "which is killed."
+            )
 
 
 def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:

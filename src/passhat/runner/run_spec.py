@@ -110,6 +110,10 @@ class RunSpec:
         The agent that plays the user.
     tools : str
         ``text``, or ``mcp`` for an MCP endpoint of every attempt.
+    isolate : bool
+        Run a Python agent in a process of its own for every attempt, so that it can be killed.
+    agent_memory : int, optional
+        The most memory of such a process, in MiB.
     canary : bool, optional
         Whether conversations carry a reference by which a leak is detected; by default those of
         suites made of conversations do, and prompts that are graded word for word do not.
@@ -149,6 +153,8 @@ class RunSpec:
     lease_seconds: float = LEASE_SECONDS
     user: str | None = None
     tools: str = "text"
+    isolate: bool = False
+    agent_memory: int | None = None
     canary: bool | None = None
     stop_when: tuple[str, ...] = ()
     only_missing: bool = False
@@ -190,7 +196,7 @@ class RunSpec:
             temperature=self.temperature,
         )
         suite = load_suite(self.suite, settings) if isinstance(self.suite, str) else self.suite
-        agent = as_agent(self.agent)
+        agent = self._agent()
         self._choose_judge(suite)
         models = [agent]
         if self.user is not None and self.user != "scripted" and not suite.takes_user:
@@ -202,6 +208,19 @@ class RunSpec:
 
             suite = McpSuite(suite)
         return Loaded(suite, agent, models)
+
+    def _agent(self) -> Agent:
+        if not self.isolate:
+            return as_agent(self.agent)
+        if not isinstance(self.agent, str):
+            raise InvalidValue(
+                "isolate needs an agent that another process can import, and an object was given.",
+                hint="Name it: agent='python:MODULE:NAME'.",
+            )
+        from passhat.agents.isolated import isolated
+
+        load_agent(self.agent)  # a mistake in its module is found before the first attempt
+        return isolated(self.agent, self.agent_memory)
 
     def plan(
         self, loaded: Loaded | None = None, *, tell: Callable[[str], None] = silent

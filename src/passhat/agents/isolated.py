@@ -1,0 +1,93 @@
+"""``--isolate``: a Python agent in a process of its own for every attempt.
+
+An agent that hangs or eats memory can then be killed, and what it does to its process (the working
+directory, signals, standard output) ends with it. The process speaks the JSON lines of
+:mod:`passhat.agents.command`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from typing import Any, TextIO
+
+from passhat.agents.base import AgentFault, AttemptInfo, Session
+from passhat.agents.command import CommandAgent
+from passhat.errors import InvalidValue
+from passhat.stats.outcomes import FailureCategory
+from passhat.suites.base import ToolSpec, Turn
+
+__all__ = ["isolated"]
+
+_KIND = "python:"
+
+
+def isolated(word: str, memory: int | None = None) -> CommandAgent:
+    """The agent of a word such as ``python:my_agent:answer``, in processes of its own.
+
+    ``memory`` is the most that one process may take, in MiB.
+    """
+    if not word.startswith(_KIND):
+        raise InvalidValue(
+            f"--isolate is for Python agents, and {word} is none.",
+            hint="Other agents run outside of this process already.",
+        )
+    words = [sys.executable, "-m", "passhat.agents.isolated", word.removeprefix(_KIND)]
+    agent = CommandAgent(shlex.join([*words, *([str(memory)] if memory else [])]))
+    agent.name = word  # the same run as without --isolate
+    return agent
+
+
+def main(path: str, memory: int | None = None) -> None:
+    """Answer turns from standard input until it ends; the agent's own output goes elsewhere."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    if memory is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (memory << 20, memory << 20))
+    sys.path.insert(0, "")
+    asyncio.run(_serve(path, answers))
+
+
+async def _serve(path: str, answers: TextIO) -> None:
+    from passhat.agents.function import python_agent
+
+    session: Session | None = None
+    for line in sys.stdin:
+        said = json.loads(line)
+        try:
+            if session is None:
+                agent = python_agent(path)
+                session = await agent.session(_info(said))
+            reply = {"text": await session.answer(_turn(said))}
+        except AgentFault as fault:
+            reply = {"fault": str(fault.category), "detail": fault.detail}
+        except BaseException as error:
+            reply = {"fault": str(FailureCategory.EXCEPTION), "detail": _described(error)}
+        answers.write(json.dumps(reply) + "\n")
+        answers.flush()
+
+
+def _info(said: dict[str, Any]) -> AttemptInfo:
+    return AttemptInfo(
+        said["task"], said["attempt"], said["seed"], said.get("temperature"), said.get("top_p")
+    )
+
+
+def _turn(said: dict[str, Any]) -> Turn:
+    return Turn(said["text"], tools=tuple(ToolSpec(**tool) for tool in said.get("tools", ())))
+
+
+def _described(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -1,0 +1,278 @@
+"""Whatever an agent's code does, its attempt fails with a category and the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.runner import boundary
+from passhat.runner.redaction import LONGEST_TEXT, Redactor
+from passhat.runner.run_spec import RunSpec, arun, run
+from passhat.stats.outcomes import Verdict
+from passhat.store import AttemptRecord
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def made(
+    agent: Callable[..., Any] | str, folder: Path, told: list[str] | None = None, **more: Any
+) -> list[AttemptRecord]:
+    """Two attempts at one task, with the agent's function."""
+    from passhat.agents.function import agent_from_object
+    from passhat.suites import load_suite
+
+    (folder / "t.jsonl").write_text('{"id": "t", "prompt": "yes?", "answer": "yes"}\n')
+    records: list[AttemptRecord] = []
+    spec = RunSpec(
+        agent=agent if isinstance(agent, str) else agent_from_object(agent, "mine"),
+        suite=load_suite(f"jsonl:{folder / 't.jsonl'}"),
+        attempts=2,
+        store=str(folder / "store.db"),
+        **more,
+    )
+    heard = [] if told is None else told
+    result = run(spec, progress=lambda one, _: records.append(one), tell=heard.append)
+    assert (result.left, result.unscored) == (0, 0)
+    return records
+
+
+def raising(error: BaseException) -> Callable[[str], str]:
+    def agent(_prompt: str) -> str:
+        raise error
+
+    return agent
+
+
+def raising_async(error: BaseException) -> Callable[[str], Any]:
+    async def agent(_prompt: str) -> str:
+        raise error
+
+    return agent
+
+
+@pytest.mark.parametrize("way", [raising, raising_async])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(0),
+        KeyboardInterrupt(),
+        asyncio.CancelledError(),
+        StopIteration("over"),
+        StopAsyncIteration(),
+        GeneratorExit(),
+        Unspeakable(),
+        BaseException("base"),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_every_exception_fails_the_attempt_alone(
+    tmp_path: Path, way: Callable[[BaseException], Any], error: BaseException
+) -> None:
+    records = made(way(error), tmp_path)
+    assert [(one.judgement.verdict, one.judgement.why) for one in records] == [
+        (Verdict.FAILED, "exception")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [("yes \ud800", "format_error"), ("y" * (LONGEST_TEXT + 1), "format_error"), ("yes", "")],
+    ids=["surrogate", "long", "fine"],
+)
+def test_unusable_text_fails_and_is_stored_in_part(tmp_path: Path, answer: str, why: str) -> None:
+    records = made(lambda _prompt: answer, tmp_path)
+    assert [one.judgement.why for one in records] == [why] * 2
+    kept = records[0].transcript[-1]["text"]
+    assert len(kept) <= LONGEST_TEXT + 100
+    kept.encode()
+    if len(answer) > LONGEST_TEXT:
+        assert "characters left out" in kept
+
+
+def change_folder(_prompt: str) -> str:
+    os.chdir("/")
+    return "yes"
+
+
+def close_output(_prompt: str) -> str:
+    sys.stdout.close()
+    return "yes"
+
+
+@pytest.mark.parametrize("agent", [change_folder, close_output])
+def test_the_process_is_put_back_as_it_was(
+    tmp_path: Path, agent: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", (tmp_path / "out").open("w"))
+    before = Path.cwd()
+    records = made(agent, tmp_path, jobs=1)
+    assert [one.judgement.why for one in records] == ["exception"] * 2
+    assert Path.cwd() == before
+    sys.stdout.write("still heard")
+    sys.stdout.close()
+    assert (tmp_path / "out").read_text() == "still heard"
+
+
+def test_signal_handlers_are_put_back(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    async def agent(_prompt: str) -> str:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return "yes"
+
+    records = made(agent, tmp_path, jobs=1)
+    assert "SIGTERM" in records[0].judgement.detail
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_agent_that_ignores_its_cancellation_is_left_behind_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boundary, "_GRACE_SECONDS", 0.05)
+    over = asyncio.Event()
+
+    async def agent(_prompt: str) -> str:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await over.wait()
+
+    told: list[str] = []
+    records = made(agent, tmp_path, told, step_seconds=0.1)
+    assert [one.judgement.why for one in records] == ["timeout"] * 2
+    assert any("t#1" in line and "--isolate" in line for line in told)
+
+
+def test_a_thread_that_never_returns_is_named(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def agent(_prompt: str) -> str:
+        over.wait(60)
+        return "yes"
+
+    told: list[str] = []
+    try:
+        records = made(agent, tmp_path, told, step_seconds=0.1)
+        assert [one.judgement.why for one in records] == ["timeout"] * 2
+        assert any("t#1" in line and "t#2" in line for line in told)
+    finally:
+        over.set()
+
+
+AGENTS = """
+import os, sys, time
+
+def hangs(prompt):
+    while True:
+        time.sleep(60)
+
+def grows(prompt):
+    return "yes" * len(bytearray(8 << 30))
+
+def exits(prompt):
+    os._exit(3)
+
+def prints(prompt, task, seed):
+    print("noise")
+    assert (task, type(seed)) == ("t", int)
+    os.chdir("/")
+    return "yes"
+
+def raises(prompt):
+    raise SystemExit("enough")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "limit"),
+    [
+        ("hangs", "timeout", 3.0),
+        ("grows", "exception", 60.0),
+        ("exits", "agent_error", 60.0),
+        ("prints", "", 60.0),
+        ("raises", "exception", 60.0),
+    ],
+)
+def test_an_isolated_agent_is_killed_and_keeps_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str, limit: float
+) -> None:
+    (tmp_path / "isolated_agents.py").write_text(AGENTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("isolated_agents", None)
+    told: list[str] = []
+    records = made(
+        f"python:isolated_agents:{name}",
+        tmp_path,
+        told,
+        step_seconds=limit,
+        isolate=True,
+        agent_memory=4096,
+    )
+    assert [one.judgement.why for one in records] == [why] * 2
+    assert told == []
+
+
+def test_a_large_answer_does_not_stall_others() -> None:
+    """The event loop goes on while a large text is searched for secrets."""
+    gaps: list[float] = []
+
+    async def whole() -> None:
+        async def watch() -> None:
+            last = time.monotonic()
+            while True:
+                await asyncio.sleep(0.005)
+                gaps.append(time.monotonic() - last)
+                last = time.monotonic()
+
+        watching = asyncio.create_task(watch())
+        redact = Redactor({"API_KEY": "correct-horse-battery"})
+        await asyncio.to_thread(redact.shortened, "sk-a " * 4_000_000)
+        watching.cancel()
+
+    asyncio.run(whole())
+    assert len(gaps) > 3  # a single stall would leave one
+
+
+def test_a_secret_across_a_cut_is_removed_whole() -> None:
+    secret = "sk-" + "a1" * 50
+    for place in range(-120, 20, 7):
+        text = "x " * 500 + " " * (60 + place) + secret + " " + "y " * 2_000
+        kept = Redactor().shortened(text, longest=2_200)
+        assert "a1a1" not in kept
+    for cut in range(0, 130, 10):
+        detail = "z" * cut + " " + secret
+        assert "a1a1" not in Redactor().shortened(detail, longest=500)
+
+
+def test_values_of_secret_variables_and_shapes() -> None:
+    redact = Redactor({"MY_TOKEN": "correct-horse", "HOME": "/home/someone"})
+    assert redact("use correct-horse in /home/someone") == "use [redacted] in /home/someone"
+    assert redact("Bearer abc.def-12345") == "Bearer [redacted]"
+    assert redact("api_key= 123456789 ok") == "api_key=[redacted] ok"
+    assert redact("API-KEY:123456789") == "API-KEY:[redacted]"
+    assert redact("AKIAABCDEFGHIJKLMNOP") == "[redacted]"
+    assert redact("risk-abcdefghijklmnop") == "risk-abcdefghijklmnop"
+    assert redact("İ SK-abcdefghijklmnop") == "İ [redacted]"
+    assert redact("task-sk") == "task-sk"
+
+
+def test_it_runs_where_a_loop_is_running(tmp_path: Path) -> None:
+    async def notebook() -> list[AttemptRecord]:
+        return made(lambda _prompt: "yes", tmp_path)
+
+    assert len(asyncio.run(notebook())) == 2
+    assert asyncio.iscoroutinefunction(arun)
