@@ -291,9 +291,298 @@ def export() -> bytes:
     return json_lines(rows)
 
 
+# -- formats that a mapping describes, and the younger readers ------------------------------------
+
+
+def junit() -> bytes:
+    return b"""<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="checkout" tests="5" failures="1" errors="0" skipped="1">
+  <testcase classname="shop.Cart" name="adds" time="0.25"/>
+  <testcase classname="shop.Cart" name="pays" time="1.5"><flakyFailure message="late"/></testcase>
+  <testcase classname="shop.Cart" name="refunds"><failure message="expected 3, got 2"/>
+    <rerunFailure message="expected 3, got 1"/></testcase>
+  <testcase classname="shop.Cart" name="waits"><skipped/></testcase>
+  <testcase classname="shop.Cart" name="adds" time="0.5"/>
+</testsuite></testsuites>
+"""
+
+
+def deepeval() -> bytes:
+    def case(name: str, number: int, success: bool) -> dict[str, object]:
+        data = {"metric": "Correctness", "score": float(success), "success": success}
+        return {
+            "name": name,
+            "input": "Where is my parcel?" if number < 2 else "Cancel it.",
+            "actualOutput": f"answer {number}",
+            "success": success,
+            "order": number,
+            "metricsData": [data],
+        }
+
+    cases = [case(f"test_case_{i}", i, i != 1) for i in range(3)]
+    totals = {"testPassed": 2, "testFailed": 1, "runDuration": 3.5, "evaluationCost": None}
+    return json_text({"testCases": cases, "metricsScores": [], **totals})
+
+
+def hal() -> bytes:
+    config = {"agent_name": "Toy agent", "benchmark_name": "toybench"}
+    rewards = {"0": {"reward": 1.0, "cost": 0.1}, "1": {"reward": 0.0, "cost": 0.2}}
+    results = {"accuracy": 0.5, "total_cost": 0.3}
+    return json_text({"config": config, "results": results, "raw_eval_results": rewards})
+
+
+def openai_evals_api() -> bytes:
+    return json_lines(
+        [
+            {
+                "run_id": run,
+                "data_source_idx": item,
+                "item": {"question": f"q{item}"},
+                "grades": {"exact": float(passed)},
+                "passes": {"exact": passed},
+            }
+            for run, verdicts in (("evalrun_a", (True, False)), ("evalrun_b", (True, True)))
+            for item, passed in enumerate(verdicts)
+        ]
+    )
+
+
+def openai_eval_items() -> bytes:
+    items = [
+        {
+            "object": "eval.run.output_item",
+            "id": f"outputitem_000{item}",
+            "run_id": "evalrun_a",
+            "eval_id": "eval_toy",
+            "status": status,
+            "datasource_item_id": item,
+            "results": [{"name": "exact", "passed": status == "pass"}],
+            "sample": {"model": "gpt-toy", "usage": {"total_tokens": 40 + item}},
+        }
+        for item, status in enumerate(("pass", "fail", "pass"))
+    ]
+    return json_text({"object": "list", "data": items, "has_more": False})
+
+
+def openhands() -> bytes:
+    def line(name: str, resolved: bool) -> dict[str, object]:
+        return {
+            "instance_id": name,
+            "instruction": "Fix it.",
+            "test_result": {"git_patch": "diff", "report": {"resolved": resolved}},
+            "metadata": {"llm_config": {"model": "toy-model"}, "dataset": "toy-bench"},
+            "metrics": {"accumulated_cost": 0.25},
+        }
+
+    return json_lines([line("lib__1", True), line("lib__2", False), line("lib__3", True)])
+
+
+def weave() -> bytes:
+    return json_lines(
+        [
+            {
+                "id": f"call-{task}-{trial}-00000000",
+                "inputs": {"example": {"id": task}, "trial_index": trial, "model": "toy:v1"},
+                "output": {"scores": {"judge": {"correct": (len(task) + trial) % 2 == 0}}},
+            }
+            for task in ("a", "bb")
+            for trial in range(3)
+        ]
+    )
+
+
+def phoenix() -> bytes:
+    def annotated(score: float) -> list[dict[str, object]]:
+        return [{"name": "correct", "annotator_kind": "CODE", "score": score}]
+
+    runs = [
+        {
+            "example_id": f"example-{task}",
+            "repetition_number": number,
+            "input": {"q": task},
+            "output": "x",
+            "error": "rate limit exceeded" if (task, number) == (1, 2) else None,
+            "trace_id": f"trace{task}{number}00000000",
+            "annotations": annotated(float(task == 0)),
+        }
+        for task in (0, 1)
+        for number in (1, 2)
+    ]
+    return json_text(runs)
+
+
+def langsmith() -> bytes:
+    head = "id,reference_example_id,inputs.question,feedback.correct,execution_time,error"
+    rows = [
+        "r1,e1,hi,1,0.5,",
+        "r2,e1,hi,0,0.7,",
+        "r3,e2,ho,1,0.25,",
+        "r4,e2,ho,,0.1,429 rate limit",
+    ]
+    return "\n".join([head, *rows, ""]).encode()
+
+
+def braintrust() -> bytes:
+    def row(question: str, score: float, number: int) -> dict[str, object]:
+        return {
+            "id": f"row-{number}-00000000",
+            "span_id": f"span-{number}-00000000",
+            "is_root": True,
+            "input": {"question": question},
+            "output": "x",
+            "scores": {"Factuality": score},
+            "metrics": {"duration": 0.5 + number},
+            "experiment_name": "toy-experiment",
+        }
+
+    child = {"id": "child", "span_id": "c", "is_root": False, "input": {}, "scores": None}
+    return json_lines([row("a", 1.0, 0), row("a", 0.0, 1), row("b", 1.0, 2), child])
+
+
+def langfuse() -> bytes:
+    def score(item: str, number: int, name: str, value: float) -> dict[str, object]:
+        return {
+            "id": f"score-{item}-{number}-{name}",
+            "traceId": f"trace-{item}-{number}-0000",
+            "name": name,
+            "value": value,
+            "dataType": "NUMERIC",
+            "datasetItemId": item,
+            "datasetRunName": "toy-run",
+        }
+
+    return json_lines(
+        [score(item, n, "correct", float(item == "a" or n)) for item in "ab" for n in (0, 1)]
+    )
+
+
+def mlflow() -> bytes:
+    columns = ["inputs", "outputs", "exact_match/v1/score", "latency"]
+    data = [["q1", "x", 1, 0.25], ["q1", "y", 0, 0.5], ["q2", "x", 1, 0.75]]
+    return json_text({"columns": columns, "data": data})
+
+
+def mlflow_traces() -> bytes:
+    def trace(number: int, passed: bool) -> dict[str, object]:
+        feedback = {"assessment_name": "correct", "feedback": {"value": passed}}
+        return {
+            "trace_id": f"tr-0000000{number}",
+            "request": f"q{number % 2}",
+            "execution_duration": 0.5,
+            "assessments": [feedback],
+        }
+
+    return json_lines([trace(n, n != 1) for n in range(4)])
+
+
+def helm() -> bytes:
+    def instance(name: str, trial: int, mean: float) -> dict[str, object]:
+        stats = [
+            {"name": {"name": "num_output_tokens", "split": "test"}, "count": 1, "mean": 5.0},
+            {"name": {"name": "exact_match", "split": "test"}, "count": 1, "mean": mean},
+        ]
+        return {"instance_id": name, "train_trial_index": trial, "stats": stats}
+
+    rows = [instance("id1", 0, 1.0), instance("id1", 1, 0.0), instance("id2", 0, 0.0)]
+    rows += [
+        instance("id2", 1, 0.0),
+        {**instance("id2", 0, 1.0), "perturbation": {"name": "typos"}},
+    ]
+    return json_text(rows)
+
+
+def bfcl() -> bytes:
+    head = {"accuracy": 0.6, "correct_count": 3, "total_count": 5}
+    failed = {"model_name": "toy-fc", "test_category": "simple", "valid": False}
+    rows = [{**failed, "id": f"simple_{n}", "error_type": "value_error"} for n in (1, 4)]
+    return json_lines([head, *rows])
+
+
+def promptfoo_csv() -> bytes:
+    rows = [
+        'question,"[openai:toy] Answer: {{question}}"',
+        'one?,"[PASS] 1"',
+        'two?,"[FAIL] Expected 2\n---\n3"',
+        'one?,"[FAIL] Expected 1\n---\n7"',
+        'two?,"[ERROR] 429 Too many requests"',
+    ]
+    return "\n".join([*rows, ""]).encode()
+
+
+def agentbeats_board() -> bytes:
+    result = {"domain": "web", "score": 1.5, "max_score": 3.0, "time_used": 9.5}
+    scores = {"t1": 1.0, "t2": 0.5, "t3": 0.0}
+    people = {"agent": {"name": "purple-toy"}}
+    return json_text({"participants": people, "results": [{**result, "task_scores": scores}]})
+
+
+def agentbeats_raw() -> bytes:
+    rows = [{"task_id": f"t{n}", "success": n != 1, "duration": 1.5} for n in range(3)]
+    results = [{"evaluation_results": {"raw_results": rows}}]
+    return json_text({"participants": {"agent": "toy"}, "results": results})
+
+
+def records_array() -> bytes:
+    return json_text([{"instance_id": n, "resolved": n != "b"} for n in ("a", "b", "a")])
+
+
+def records_nested() -> bytes:
+    rows = [{"example_id": n % 2, "trial": n // 2, "score": int(n < 3)} for n in range(4)]
+    return json_text({"config": {"model": "toy"}, "results": rows})
+
+
+def excel() -> bytes:
+    def cell(place: str, value: object) -> str:
+        if isinstance(value, str):
+            return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+        return f'<c r="{place}"><v>{value}</v></c>'
+
+    table: list[tuple[object, ...]] = [("task", "trial", "success"), ("a", 0, 1), ("a", 1, 0)]
+    table.append(("b", 0, 1))
+    rows = "".join(
+        f'<row r="{r}">' + "".join(cell(f"{'ABC'[c]}{r}", v) for c, v in enumerate(row)) + "</row>"
+        for r, row in enumerate(table, 1)
+    )
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    sheet = f'<worksheet xmlns="{space}"><sheetData>{rows}</sheetData></worksheet>'
+    return zip_of(
+        {"[Content_Types].xml": b"<Types/>", "xl/worksheets/sheet1.xml": sheet.encode()}, method=0
+    )
+
+
+def plain_xml() -> bytes:
+    rows = "".join(
+        f"<attempt task='{task}' trial='{trial}'><passed>{word}</passed></attempt>"
+        for task, trial, word in (("a", 0, "true"), ("a", 1, "false"), ("b", 0, "true"))
+    )
+    return f"<report><attempts>{rows}</attempts></report>".encode()
+
+
 FOLDER = Path(__file__).parent.parent / "tests" / "readers" / "fixtures"
 
 SAMPLES: dict[str, Callable[[], bytes]] = {
+    "junit": junit,
+    "deepeval": deepeval,
+    "hal": hal,
+    "openai_evals_api": openai_evals_api,
+    "openai_eval_items": openai_eval_items,
+    "openhands": openhands,
+    "weave": weave,
+    "phoenix": phoenix,
+    "langsmith": langsmith,
+    "braintrust": braintrust,
+    "langfuse": langfuse,
+    "mlflow": mlflow,
+    "mlflow_traces": mlflow_traces,
+    "helm": helm,
+    "bfcl": bfcl,
+    "promptfoo csv": promptfoo_csv,
+    "agentbeats board": agentbeats_board,
+    "agentbeats raw": agentbeats_raw,
+    "json array": records_array,
+    "json nested": records_nested,
+    "excel": excel,
+    "xml": plain_xml,
     "agentbeats": agentbeats,
     "agentbeats battle": agentbeats_battle,
     "cruxeval": cruxeval,
@@ -316,6 +605,28 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
 }
 
 FILES: dict[str, str] = {
+    "junit": "junit/checkout.xml",
+    "deepeval": "deepeval/run.json",
+    "hal": "hal/upload.json",
+    "openai_evals_api": "openai_evals_api/items.jsonl",
+    "openai_eval_items": "openai_eval_items/items.json",
+    "openhands": "openhands/output.jsonl",
+    "weave": "weave/rows.jsonl",
+    "phoenix": "phoenix/runs.json",
+    "langsmith": "langsmith/experiment.csv",
+    "braintrust": "braintrust/rows.jsonl",
+    "langfuse": "langfuse/scores.jsonl",
+    "mlflow": "mlflow/eval_results_table.json",
+    "mlflow_traces": "mlflow/traces.jsonl",
+    "helm": "helm/run/per_instance_stats.json",
+    "bfcl": "bfcl/BFCL_v3_simple_score.json",
+    "promptfoo csv": "promptfoo/output.csv",
+    "agentbeats board": "agentbeats/board.json",
+    "agentbeats raw": "agentbeats/raw.json",
+    "json array": "table/array.json",
+    "json nested": "table/results.json",
+    "excel": "table/book.xlsx",
+    "xml": "table/attempts.xml",
     "agentbeats": "agentbeats/results.json",
     "agentbeats battle": "agentbeats/battle.json",
     "cruxeval": "cruxeval/tiny_temp0.2_output.json",

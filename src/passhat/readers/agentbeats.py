@@ -81,7 +81,7 @@ class AgentBeatsReader(Reader):
             for where, task, verdict, row in rows:
                 _take(log, where, task, verdict, row)
             if isinstance(result, Mapping):
-                rates.append(number_or_none(result.get("pass_rate")))
+                rates.append(_rate(result))
                 domains.append(str(result.get("domain") or ""))
         config = document.head.config
         suite = _only(domains) or (config.get("domain") if isinstance(config, Mapping) else None)
@@ -89,6 +89,7 @@ class AgentBeatsReader(Reader):
             _agent(document.head.participants) or source.stem,
             Protocol(suite=str(suite) if suite else None, judge="AgentBeats green agent"),
             says=_printed(rates),
+            counts=("source averages partial scores; here only a full score passes",),
             guessed=not _agent(document.head.participants),
         )
         return log.runs(lambda _: facts)
@@ -145,8 +146,8 @@ def _rows(result: object, where: str) -> Iterator[_Found]:
     """The verdicts inside one result, however deep this evaluator puts them."""
     if not isinstance(result, Mapping):
         return
-    rewards = result.get("task_rewards")
-    if isinstance(rewards, Mapping):
+    rewards = result.get("task_rewards") or result.get("task_scores")
+    if isinstance(rewards, Mapping) and not any(isinstance(v, Mapping) for v in rewards.values()):
         yield from ((f"{where}, task {name}", name, value, {}) for name, value in rewards.items())
         return
     task = _first(result, _TASK)
@@ -169,6 +170,8 @@ def _inside(inner: object, where: str) -> Iterator[_Found]:
         for name, row in inner.items():
             if isinstance(row, Mapping) and any(word in row for word in _VERDICT):
                 yield f"{where}, task {name}", name, _first(row, _VERDICT), row
+            elif isinstance(row, list):  # evaluation_results.raw_results
+                yield from _inside(row, where)
 
 
 def _take(
@@ -203,6 +206,15 @@ def _printed(rates: list[float | None]) -> dict[str, float]:
     if len(rates) != 1 or rates[0] is None:
         return {}
     return {"accuracy": rates[0] / 100 if rates[0] > 1 else rates[0]}
+
+
+def _rate(result: Mapping[str, Any]) -> float | None:
+    """The share that an assessment prints: a pass rate, or its score of the best possible one."""
+    rate = number_or_none(result.get("pass_rate"))
+    score, most = number_or_none(result.get("score")), number_or_none(result.get("max_score"))
+    if rate is None and score is not None and most:
+        return score / most
+    return rate
 
 
 def _only(words: list[str]) -> str:

@@ -63,7 +63,7 @@ class Rule:
         """Whether it holds; ``None`` when the field is absent."""
         value = _value(record, root, self.path)
         if value is None or value == "":
-            return None
+            return True if self.sign == "!=" else None
         if isinstance(self.value, bool | int | float):
             word = _REWARDS[value] if isinstance(value, str | bool | int | float) else None
             left, right = number_or_none(word), float(self.value)
@@ -98,6 +98,8 @@ class RecordMap:
         The format, for programs and for people.
     records : str
         The path to the records, as in ``results[*]``; empty in a table.
+    header : str
+        Where the names of the fields are, when a record is a list of cells.
     fields : mapping
         passhat's name of a field to paths inside a record, the first that has a value wins. A path
         that starts with ``/`` starts at the document, one with ``^`` at the object around the
@@ -117,7 +119,7 @@ class RecordMap:
         sum of all.
     keys, marks : tuple
         The format is recognized when the first object of the file has all keys and the head
-        contains all marks.
+        contains all marks, and none of ``without`` and ``unmarked``.
     columns : tuple of str
         Likewise for the header of a table.
     absent : str
@@ -127,16 +129,18 @@ class RecordMap:
     name: str = "mapping"
     title: str = ""
     records: str = ""
+    header: str = ""
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     trials: str = ""
     passes: str = ""
     where: str = ""
     order: str = "trial"
-    constants: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     says: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     absent: str = ""
 
@@ -147,7 +151,8 @@ class RecordMap:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidValue(f"{name} is not TOML: {error}.") from None
-        known = {"name", "title", "records", "trials", "pass", "where", "order", "absent"}
+        known = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
+        known |= {"absent"}
         tables = {"fields", "run", "says", "recognize"}
         for key in data.keys() - known - tables:
             raise InvalidValue(
@@ -160,16 +165,18 @@ class RecordMap:
             name=texts["name"] or Path(name).stem,
             title=texts["title"],
             records=texts["records"],
+            header=texts["header"],
             fields={str(k): _paths(v) for k, v in data.get("fields", {}).items()},
             trials=texts["trials"],
             passes=texts["pass"],
             where=texts["where"],
             order=texts["order"] or "trial",
-            constants={str(k): str(v) for k, v in data.get("run", {}).items()},
+            constants={str(k): _paths(v) for k, v in data.get("run", {}).items()},
             says={str(k): _paths(v) for k, v in data.get("says", {}).items()},
             keys=tuple(recognize.get("keys", ())),
             without=tuple(recognize.get("without", ())),
             marks=tuple(recognize.get("marks", ())),
+            unmarked=tuple(recognize.get("unmarked", ())),
             columns=tuple(recognize.get("columns", ())),
             absent=texts["absent"],
         )
@@ -233,7 +240,7 @@ def _compiled(path: str) -> _Path:
     for sign, start in (("/", "root"), ("^", "parent")):
         if path.startswith(sign):
             return start, steps_of(path[1:])
-    if path in ("@key", "@index"):
+    if path in ("@key", "@index", "@value"):
         return path, ()
     return "record", steps_of(path)
 
@@ -244,6 +251,8 @@ def _value(record: Record, root: object, path: _Path) -> object:
         return record.key
     if start == "@index":
         return record.index
+    if start == "@value":
+        return None if isinstance(record.data, dict | list) else record.data
     data = {"record": record.data, "root": root}.get(start)
     if start == "parent":
         data = record.parents[-1] if record.parents else root
@@ -282,20 +291,19 @@ class MappedReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         mapping, head = self._map, source.head
-        if mapping.columns:
-            if source.outline.opens or not head:
-                return False
+        if mapping.columns and head and not source.outline.opens:
             first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
             names = {name.strip().strip('"') for name in first.strip().split(",")}
             if set(mapping.columns) <= names:
                 return True
         seen = source.outline
         return (
-            bool(mapping.keys)
+            bool(mapping.keys or mapping.marks)
             and bool(seen.opens)
             and set(mapping.keys) <= seen.keys
             and seen.keys.isdisjoint(mapping.without)
             and all(mark.encode() in head for mark in mapping.marks)
+            and not any(mark.encode() in head for mark in mapping.unmarked)
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -333,7 +341,7 @@ class _MappedFile:
         }
         self._passes = _rule(mapping.passes, scorer) if mapping.passes else None
         self._where = _rule(mapping.where, scorer) if mapping.where else None
-        self._judge = scorer or mapping.constants.get("judge", "")
+        self._judge = scorer or next(iter(mapping.constants.get("judge", ())), "")
         slices = [
             w.removeprefix(SLICE_PREFIX) for w in mapping.fields if w.startswith(SLICE_PREFIX)
         ]
@@ -350,10 +358,21 @@ class _MappedFile:
         self._runs: dict[str, dict[str, object]] = {}
 
     def runs(self) -> list[Run]:
-        for record in self._file.records():
+        for record in self._named(self._file.records(), self._file):
             with self._log.row(record.where):
                 self._take(record)
         return self._log.runs(self._facts)
+
+    def _named(self, records: Iterator[Record], file: RecordFile) -> Iterator[Record]:
+        """Records whose cells are a list get their names from the header of the document."""
+        for record in records:
+            if self._map.header and isinstance(record.data, list):
+                names = value_at(file.root, steps_of(self._map.header))
+                if isinstance(names, list) and len(names) == len(record.data):
+                    data = dict(zip(map(str, names), record.data, strict=True))
+                    yield replace(record, data=data)
+                    continue
+            yield record
 
     def _take(self, record: Record) -> None:
         if not isinstance(record.data, dict) and "task" in self._fields:
@@ -456,6 +475,8 @@ class _MappedFile:
     def _trial(self, trial: object) -> object:
         """The label of an attempt; a seed tells attempts apart, but gives no order."""
         paths = self._map.fields.get("trial", ())
+        if self._map.order == "unknown":
+            return f"trial {trial}"
         if any(path.rpartition(".")[2] == "seed" for path in paths):
             return f"seed {trial}"
         number = number_or_none(trial) if isinstance(trial, str) else None
@@ -478,7 +499,8 @@ class _MappedFile:
         for word in ("model", "suite"):
             value = run.get(word)
             if value is None and word in constants:
-                value = self._constant(constants[word])
+                values = map(self._constant, constants[word])
+                value = next((v for v in values if v is not None), None)
             facts[word] = "" if value is None else str(_text(value))
         temperature = number_or_none(run.get("temperature"))
         decoding: dict[str, Scalar] = {} if temperature is None else {"temperature": temperature}
@@ -523,7 +545,7 @@ class _MappedFile:
         chosen = [text for text in texts if _SCORER in text]
         if not chosen:
             return ""
-        names = self._scorers(chosen[0])
+        names = next((names for text in chosen if (names := self._scorers(text))), [])
         asked = self._options.scorer
         if asked is not None and (asked in names or not names):
             return asked
@@ -543,36 +565,51 @@ class _MappedFile:
         """The names that can stand for {scorer} in a path, from the first records."""
         before, _, after = text.partition(_SCORER)
         names: dict[str, None] = {}
-        rows = RecordFile(self._source, plain_log(self._source), self._map.records).records()
+        file = RecordFile(self._source, plain_log(self._source), self._map.records)
+        rows = self._named(file.records(), file)
         for record in islice(rows, _SAMPLE):
             names |= dict.fromkeys(_names_at(record, before, after))
         return list(names)
 
 
 def _names_at(record: Record, before: str, after: str) -> Iterator[str]:
+    """The names that {scorer} can stand for in one record, between two parts of a path."""
     rule = re.fullmatch(r"\s*(\S+)\s*==\s*", before)
+    listed = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
     if rule:  # where = "name == {scorer}"
         value = value_at(record.data, steps_of(rule[1]))
-        if value is not None:
-            yield str(value)
-        return
-    listed = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
-    if listed:  # feedback[key={scorer}].score
+        yield from () if value is None else (str(value),)
+    elif listed:  # feedback[key={scorer}].score
         rows = value_at(record.data, steps_of(listed[1]))
         for row in rows if isinstance(rows, list) else ():
             name = value_at(row, steps_of(listed[2]))
-            if name is not None:
-                yield str(name)
+            yield from () if name is None else (str(name),)
+    elif after.startswith("/") or (before and not before.endswith(".")):
+        yield from _column_names(record.data, before, after)  # correctness/value
+    else:
+        yield from _field_names(record.data, before, after)
+
+
+def _column_names(data: object, before: str, after: str) -> Iterator[str]:
+    for key in map(str, data if isinstance(data, dict) else ()):
+        if key.startswith(before) and key.endswith(after) and len(key) > len(before + after):
+            yield key[len(before) : len(key) - len(after)]
+
+
+def _field_names(data: object, before: str, after: str) -> Iterator[str]:
+    path = before.removesuffix(".")
+    inside = value_at(data, steps_of(path)) if path else data
+    if inside is None:
+        # A table writes the path as the name of a column: feedback.correct
+        yield from _column_names(data, before, after)
         return
-    path, _, prefix = before.rpartition(".")
-    inside = value_at(record.data, steps_of(path)) if path else record.data
     rest = after.split(" ")[0].lstrip(".")
     for key, value in inside.items() if isinstance(inside, dict) else ():
-        if not str(key).startswith(prefix) or (rest and value_at(value, steps_of(rest)) is None):
+        if rest and value_at(value, steps_of(rest)) is None:
             continue
         number = isinstance(value, bool | int | float) or number_or_none(value) is not None
-        if rest or prefix or number or value is None:
-            yield str(key).removeprefix(prefix)
+        if rest or number or value is None:
+            yield str(key)
 
 
 def _reward(value: object) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, why_missing
 from passhat.readers.json_records import open_document, read_bytes
+from passhat.readers.rows import CsvRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
@@ -94,6 +96,8 @@ class PromptfooReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         seen, head = source.outline, source.head
+        if not seen.opens:
+            return _is_csv(head)
         outer = not seen.keys.isdisjoint({"results", "data", "evalId", "table"})
         return (
             seen.opens == "{"
@@ -103,6 +107,8 @@ class PromptfooReader(Reader):
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        if not source.outline.opens:
+            return _read_csv(source, options)
         log = LogBuilder(source, "promptfoo output", options)
         document = open_document(
             read_bytes(source, log),
@@ -135,6 +141,63 @@ class PromptfooReader(Reader):
             )
 
         return log.runs(facts)
+
+
+# The CSV output: a column per variable, then one per prompt and provider, headed
+# "[provider] prompt" and filled with "[PASS] answer", "[FAIL] (why)" or "[ERROR] message".
+_CELL = re.compile(r"\[(PASS|FAIL|ERROR)\]\s*(.*)", re.DOTALL)
+_HEADING = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)
+
+
+def _is_csv(head: bytes) -> bool:
+    """Whether a table has cells that begin with a promptfoo verdict."""
+    return any(
+        quote + mark in head
+        for mark in (b"[PASS]", b"[FAIL]", b"[ERROR]")
+        for quote in (b",", b',"', b"\n", b'\n"')
+    )
+
+
+def _read_csv(source: Source, options: ReadOptions) -> list[Run]:
+    log = LogBuilder(source, "promptfoo CSV output", options)
+    prompts: dict[str, int] = {}
+    number = 0
+    for chunk in CsvRows(source, log).chunks():
+        names = list(chunk)
+        for cells in zip(*chunk.values(), strict=True):
+            number += 1
+            row = {name: str(cell) for name, cell in zip(names, cells, strict=True)}
+            judged = {name: m for name, cell in row.items() if (m := _CELL.match(cell))}
+            prompts |= {name: len(prompts) for name in judged if name not in prompts}
+            # Columns after the prompts repeat the verdict (Status, Score, Pass) for each of them.
+            first = min((names.index(name) for name in judged), default=len(names))
+            task = _task({name: row[name] for name in names[:first]})
+            if not judged:
+                log.lose(f"row {number}", "has no verdict")
+            for name, found in judged.items():
+                _take_cell(log, f"row {number}", task, name, found)
+    agents = {name: _HEADING.match(name) for name in prompts}
+    several = {name: f"prompt {place + 1}" for place, name in enumerate(prompts)}
+
+    def facts(key: str) -> RunFacts:
+        named = agents[key]
+        return RunFacts(
+            named[1] if named else key,
+            Protocol(judge="promptfoo assertions"),
+            variant=several[key],
+            reading=(f"column {' '.join(key.split())[:60]}",),
+        )
+
+    return log.runs(facts)
+
+
+def _take_cell(log: LogBuilder, where: str, task: str, run: str, found: re.Match[str]) -> None:
+    verdict, rest = found[1], found[2]
+    if verdict == "ERROR":
+        log.add(where, task, None, run=run, why=why_missing(rest))
+        return
+    why = "" if verdict == "PASS" else f"wrong_answer: {rest.splitlines()[0] if rest else ''}"
+    log.add(where, task, verdict == "PASS", run=run, why=why, answer=rest)
 
 
 def _rows(output: _Output) -> list[_Row]:

@@ -80,6 +80,10 @@ def value_at(data: object, steps: tuple[Step, ...]) -> object:
             rest = steps[place + 1 :]
             values = data.values() if isinstance(data, dict) else data
             return [value_at(v, rest) for v in values] if isinstance(values, list) else None
+        if isinstance(data, dict) and step.key and step.key not in data:
+            # A table may write a path as the name of one column: feedback.correct
+            keys = [rest.key for rest in steps[place:]]
+            return data.get(".".join(keys)) if all(keys) else None
         data = _follow(data, step)
         if data is None:
             return None
@@ -227,6 +231,7 @@ class RecordFile:
             if wanted and path[-len(wanted) :] == wanted:
                 number += 1
                 yield Record(f"<{element.tag}> {number}", _as_dict(element), "", number - 1)
+                element.clear()
 
 
 def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
@@ -319,8 +324,6 @@ def elements(source: Source, log: LogBuilder) -> Iterator[tuple[list[str], ET.El
                 else:
                     yield path.copy(), element
                     path.pop()
-                    if len(path) <= 2:
-                        element.clear()  # the records below it have been handed over
     except (ET.ParseError, ValueError, LookupError) as error:
         log.lose("the end", f"is not well-formed XML ({error})", 0)
 

@@ -1,0 +1,151 @@
+"""HELM: a run folder with ``run_spec.json`` and ``per_instance_stats.json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from passhat.errors import ReadError
+from passhat.protocol import Protocol
+from passhat.readers.base import Reader, ReadOptions
+from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.sources import Source
+from passhat.stats.outcomes import Run
+
+__all__ = ["HelmReader"]
+
+_STATS, _SPEC, _SUMMARY = "per_instance_stats.json", "run_spec.json", "stats.json"
+_PREFERRED = (
+    *("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"),
+    *("final_number_exact_match", "math_equiv_chain_of_thought", "pass", "code_eval_acc"),
+)
+"""HELM computes several metrics per instance; the first of these that is there decides."""
+
+
+class _Name(msgspec.Struct):
+    name: Any = None
+    split: Any = None
+    perturbation: Any = None
+
+
+class _Stat(msgspec.Struct):
+    name: _Name | None = None
+    mean: Any = None
+    count: Any = None
+
+
+class _Instance(msgspec.Struct):
+    instance_id: Any = None
+    train_trial_index: Any = None
+    perturbation: Any = None
+    stats: list[_Stat] | None = None
+
+
+class _Adapter(msgspec.Struct):
+    model: Any = None
+    model_deployment: Any = None
+    temperature: Any = None
+
+
+class _RunSpec(msgspec.Struct):
+    name: Any = None
+    adapter_spec: _Adapter | None = None
+
+
+class HelmReader(Reader):
+    """``[{instance_id, train_trial_index, stats: [{name: {name}, mean}]}]``."""
+
+    name = "helm"
+
+    def recognizes(self, source: Source) -> bool:
+        if source.is_folder:
+            stats = source.inside(_STATS)
+            return stats.path.is_file() and self.recognizes(stats)
+        seen = source.outline
+        return seen.opens == "[" and {"instance_id", "stats"} <= seen.keys
+
+    def read(self, source: Source, options: ReadOptions) -> list[Run]:
+        log = LogBuilder(source, "HELM per-instance statistics", options, order="trial")
+        stats = source.inside(_STATS) if source.is_folder else source
+        document = open_document(
+            read_bytes(stats, log),
+            log,
+            whole=list[_Instance],
+            item=_Instance,
+            items=lambda rows: rows,
+            paths=[()],
+            noun="instance",
+        )
+        rows = [row for _, row in document.items]
+        metric = _metric(rows, options.scorer, source)
+        for number, row in enumerate(rows, 1):
+            where = f"instance {number}"
+            with log.row(where):
+                if row.perturbation is not None:
+                    log.skip("a perturbed version of an instance")
+                    continue
+                mean = next((s.mean for s in row.stats or () if _named(s) == metric), None)
+                why = "not_recorded: no such metric" if mean is None else "wrong_answer: "
+                log.add(where, row.instance_id, mean, trial=row.train_trial_index, why=why)
+        facts = _facts(stats, metric, log)
+        return log.runs(lambda _: facts)
+
+
+def _named(stat: _Stat) -> str:
+    plain = stat.name is not None and stat.name.perturbation is None
+    return str(stat.name.name) if stat.name is not None and plain else ""
+
+
+def _metric(rows: list[_Instance], asked: str | None, source: Source) -> str:
+    names = dict.fromkeys(name for row in rows for s in row.stats or () if (name := _named(s)))
+    wanted = (asked,) if asked else _PREFERRED
+    chosen = next((name for name in wanted if name in names), None)
+    if chosen is None:
+        raise ReadError(
+            f"has no metric called {asked!r}." if asked else "no metric decides what passed.",
+            source=source.name,
+            hint=f"Choose with --scorer: {', '.join(list(names)[:30])}.",
+        )
+    return chosen
+
+
+def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
+    spec = _beside(stats, _SPEC, _RunSpec, log) or _RunSpec()
+    adapter = spec.adapter_spec or _Adapter()
+    model = adapter.model or adapter.model_deployment
+    temperature = number_or_none(adapter.temperature)
+    summary = _beside(stats, _SUMMARY, list[_Stat], log) or []
+    says = [
+        number
+        for stat in summary
+        if _named(stat) == metric
+        and stat.name is not None
+        and stat.name.split in (None, "test")
+        and (number := number_or_none(stat.mean)) is not None
+    ]
+    folder = stats.path.resolve().parent.name
+    return RunFacts(
+        str(model or folder),
+        Protocol(
+            suite=str(spec.name).partition(":")[0] if spec.name else None,
+            judge=metric,
+            decoding={} if temperature is None else {"temperature": temperature},
+        ),
+        says={"accuracy": says[0]} if says else {},
+        counts=("source averages the metric over instances and trials",),
+        reading=(f"metric {metric}",),
+        guessed=not model,
+    )
+
+
+def _beside(stats: Source, name: str, kind: type[Any], log: LogBuilder) -> Any:
+    """Another file of the same run folder, when it is there and sound."""
+    path = stats.path.with_name(name)
+    if not path.is_file():
+        return None
+    try:
+        return decode(bytes(read_bytes(Source(str(path), path), log)), kind)
+    except (ReadError, *BROKEN):
+        return None
