@@ -155,6 +155,8 @@ class Protocol:
             if entry.name == "decoding":
                 # Temperature is listed even when nobody recorded it: it moves every pass@k.
                 settings = {"temperature": None, **self.decoding}
+                # Agents at two addresses can be compared; one run never has two.
+                settings.pop("base_url", None)
                 yield from ((f"decoding.{key}", value) for key, value in settings.items())
             else:
                 yield entry.name, getattr(self, entry.name)

@@ -131,8 +131,13 @@ def test_arguments_that_are_no_json_are_asked_for_again_and_then_fail(
         )
     ((_, _, verdict, why, *_),) = verdicts(questions)
     assert (verdict, why) == (0, "format_error")
-    assert len(server.requests) == 3
-    assert "could not be read" in server.requests[-1]["messages"][-1]["content"]
+    # Three times told in the model's own protocol, before each of the suite's three looks.
+    assert len(server.requests) == 9
+    told = server.requests[1]["messages"][-1]
+    assert (told["role"], told["tool_call_id"]) == ("tool", "call_1_0")
+    assert "not a JSON object" in told["content"]
+    sent = server.requests[1]["messages"][-2]["tool_calls"][0]["function"]
+    assert sent["arguments"] == "{}"  # servers that parse the history would fail on broken JSON
 
 
 def test_a_function_may_ask_for_the_tools(passhat: Passhat, questions: Path) -> None:

@@ -13,6 +13,7 @@ from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store import (
     AttemptRecord,
+    CallRecords,
     JudgementSource,
     RunRecord,
     Store,
@@ -37,7 +38,13 @@ def fill(store: Store, made: dict[str, int], seconds: float = 1.5) -> Store:
     store.finish(
         RUN.id,
         [
-            AttemptRecord(*one, Judgement(Verdict.PASSED, ""), seconds=seconds, transcript=talk)
+            AttemptRecord(
+                *one,
+                Judgement(Verdict.PASSED, ""),
+                seconds=seconds,
+                transcript=talk,
+                calls=CallRecords(2, 1, 14, 0, 0, 0, b'[{"name": "openai:m"}]'),
+            )
             for one in wanted
         ],
     )
@@ -76,6 +83,7 @@ def test_blocks_of_any_size_hold_every_attempt_once(
     assert {table: found.rows for table, found in whole.items()} == {
         "attempts": 18,
         "transcripts": 18,
+        "calls": 18,
         "judgements": 5,
     }
 

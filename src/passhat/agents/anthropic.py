@@ -1,12 +1,23 @@
-"""``anthropic:MODEL[@BASE_URL]``: the official SDK and its messages."""
+"""``anthropic:MODEL[@BASE_URL]``: the official SDK and its Messages API."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passhat.agents.chat import ChatAgent, Entry, Heard, Replied, Request, Returned, ToolCall
+from passhat.agents.base import StopReason
+from passhat.agents.chat import (
+    ChatAgent,
+    Entry,
+    Heard,
+    Request,
+    Returned,
+    arguments_of,
+    json_reply,
+)
 from passhat.agents.prices import TokenCount
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
 from passhat.errors import InvalidValue
 
 __all__ = ["AnthropicAgent"]
@@ -19,20 +30,21 @@ class AnthropicAgent(ChatAgent):
     """A model by its name, at Anthropic or at an address that is compatible: anthropic:MODEL."""
 
     kind = "anthropic"
+    usual_url = "https://api.anthropic.com"
+    sends_seed = False
 
     def open_client(self) -> Any:
         # The SDK adds /v1 itself; addresses of compatible servers are often given with it.
         base_url = self.base_url and self.base_url.rstrip("/").removesuffix("/v1")
         client = self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0)
-        known = (client.api_key, client.auth_token, getattr(client, "credentials", None))
-        if any(known):
+        if client.api_key or client.auth_token or getattr(client, "credentials", None):
             return client
-        if base_url is not None:  # a server of one's own rarely wants a key
+        if base_url is not None:  # a local server rarely wants a key
             return self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0, api_key="no-key")
         raise InvalidValue(
-            f"{self.name} needs a key.",
+            f"{self.kind}:{self.model} needs a key.",
             hint="Set ANTHROPIC_API_KEY, or give the address of your own server: "
-            f"{self.name}@http://127.0.0.1:8000",
+            f"{self.kind}:{self.model}@http://127.0.0.1:8000",
         )
 
     def warm(self, client: Any) -> None:
@@ -42,13 +54,13 @@ class AnthropicAgent(ChatAgent):
         settings = dict(request.settings)
         body: dict[str, Any] = {
             "model": request.model,
-            "max_tokens": settings.pop("max_output_tokens"),
+            "max_tokens": request.limit,
             "messages": _joined([_written(entry) for entry in request.entries]),
-            # Not every version of the SDK names these; the API takes them from the body.
-            "extra_body": settings,
         }
         if request.system is not None:
             body["system"] = request.system
+        if request.stop:
+            body["stop_sequences"] = list(request.stop)
         if request.tools:
             body["tools"] = [
                 {
@@ -58,51 +70,135 @@ class AnthropicAgent(ChatAgent):
                 }
                 for tool in request.tools
             ]
-        return body
+        effort = settings.pop("reasoning_effort", None)
+        if effort is not None:
+            body["output_config"] = {"effort": effort}
+        if request.thinking:
+            body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking}
+        if request.response_format is not None:
+            schema = request.response_format.get("json_schema", {}).get("schema")
+            if schema is None:
+                raise InvalidValue("anthropic models take a response_format with a JSON schema.")
+            form = {"type": "json_schema", "schema": schema}
+            body["output_config"] = {**body.get("output_config", {}), "format": form}
+        if request.cache:
+            _mark_for_cache(body)
+        return {**body, **settings}
 
-    async def send(self, client: Any, body: dict[str, Any]) -> tuple[Replied, TokenCount | None]:
-        done = await client.messages.create(**body)
-        text = "\n".join(block.text for block in done.content if block.type == "text")
-        calls = tuple(
-            ToolCall(block.id, block.name, json.dumps(block.input))
-            for block in done.content
-            if block.type == "tool_use"
-        )
-        return Replied(text, calls), _counted(done.usage)
+    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+        rest = dict(body)
+        named = {name: rest.pop(name) for name in ("model", "max_tokens", "messages")}
+        # Not every version of the SDK names the other settings; the API takes them from the body.
+        answer = await client.messages.with_raw_response.create(**named, extra_body=rest)
+        data = json_reply(answer.http_response.text)
+        if data.get("type") == "error":
+            raise ReplyError("an error with a success status", body=data)
+        return read_message(data, str(answer.headers.get("request-id") or ""))
 
 
-def _written(entry: Entry) -> tuple[str, list[dict[str, Any]]]:
+def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
+    """An answer of the Messages API, tolerant of what compatible servers change."""
+    content = data.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise ReplyError(f"an answer without content: {json.dumps(data)[:200]}")
+    texts, thinking, calls = [], [], []
+    for place, block in enumerate(content):
+        if not isinstance(block, Mapping):
+            continue
+        kind = block.get("type", "text" if "text" in block else "")
+        if kind == "text":
+            texts.append(str(block.get("text") or ""))
+        elif kind in ("thinking", "redacted_thinking"):
+            thinking.append(str(block.get("thinking") or block.get("data") or "thinking"))
+        elif kind == "tool_use" and block.get("name"):
+            given = block.get("input")
+            arguments = given if isinstance(given, str) else json.dumps(given or {})
+            calls.append(
+                ToolCall(str(block.get("id") or f"toolu_{place}"), str(block["name"]), arguments)
+            )
+    raw = data.get("stop_reason")
+    stop = stop_reason(raw) if raw else (StopReason.TOOL_CALLS if calls else StopReason.OTHER)
+    return ModelReply(
+        "".join(texts),
+        tuple(calls),
+        stop,
+        str(raw or ""),
+        _counted(data.get("usage")),
+        str(data.get("model") or ""),
+        request_id or str(data.get("id") or ""),
+        "".join(thinking),
+        # Thinking has to come back as it was, signature included.
+        native=content if thinking else None,
+        raw=data,
+    )
+
+
+def _mark_for_cache(body: dict[str, Any]) -> None:
+    """Ask for a cached prefix: tools and system, and the conversation so far."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    if "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"], **mark}]
+    elif "tools" in body:
+        body["tools"][-1] = {**body["tools"][-1], **mark}
+    last = body["messages"][-1]
+    if isinstance(last["content"], list) and last["content"]:
+        last["content"][-1] = {**last["content"][-1], **mark}
+
+
+def _written(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, Heard):
-        return "user", [{"type": "text", "text": entry.text or _EMPTY}]
+        parts = [{"type": "text", "text": entry.text or _EMPTY}, *map(_image, entry.images)]
+        return {"role": entry.role, "content": parts}
     if isinstance(entry, Returned):
         result = {"type": "tool_result", "tool_use_id": entry.call.id, "content": entry.text}
-        return "user", [result]
+        return {"role": "user", "content": [result]}
+    if entry.native is not None:
+        return {"role": "assistant", "content": list(entry.native)}
     blocks: list[dict[str, Any]] = []
-    if entry.text.strip() or not entry.calls:
-        blocks.append({"type": "text", "text": entry.text.strip() or _EMPTY})
+    if entry.text.strip():
+        blocks.append({"type": "text", "text": entry.text.strip()})
     blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments)}
+        {
+            "type": "tool_use",
+            "id": call.id,
+            "name": call.name,
+            "input": arguments_of(call) or {},
+        }
         for call in entry.calls
     ]
-    return "assistant", blocks
+    return {"role": "assistant", "content": blocks or [{"type": "text", "text": _EMPTY}]}
 
 
-def _joined(messages: list[tuple[str, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """One message for neighbours of the same role: results of several calls come together."""
+def _image(url: str) -> dict[str, Any]:
+    if url.startswith("data:"):
+        head, _, data = url.partition(",")
+        kind = head.removeprefix("data:").partition(";")[0]
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+    return {"type": "image", "source": {"type": "url", "url": url}}
+
+
+def _joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Results of several calls belong into one message: roles take turns."""
     joined: list[dict[str, Any]] = []
-    for role, blocks in messages:
-        if joined and joined[-1]["role"] == role:
-            joined[-1]["content"] += blocks
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = {**message, "content": [*joined[-1]["content"], *message["content"]]}
         else:
-            joined.append({"role": role, "content": blocks})
+            joined.append(message)
     return joined
 
 
-def _counted(usage: Any) -> TokenCount | None:
-    if usage is None or usage.input_tokens is None or usage.output_tokens is None:
+def _counted(usage: object) -> TokenCount | None:
+    if not isinstance(usage, Mapping):
         return None
-    cached = getattr(usage, "cache_read_input_tokens", None) or 0
-    written = getattr(usage, "cache_creation_input_tokens", None) or 0
-    # Here input_tokens leaves out what went through the cache.
-    inputs = usage.input_tokens + cached + written
-    return TokenCount(inputs, usage.output_tokens, cached, written)
+    inputs, outputs = usage.get("input_tokens"), usage.get("output_tokens")
+    if not isinstance(inputs, int | float) or not isinstance(outputs, int | float):
+        return None
+    cached = int(usage.get("cache_read_input_tokens") or 0)
+    written = int(usage.get("cache_creation_input_tokens") or 0)
+    details = usage.get("output_tokens_details")
+    thinking = details.get("thinking_tokens") if isinstance(details, Mapping) else None
+    # The API's own number of input tokens leaves out both.
+    return TokenCount(int(inputs) + cached + written, int(outputs), cached, written, thinking)

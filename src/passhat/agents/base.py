@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import msgspec
 
 from passhat._plugins import Contract, not_written
 from passhat.protocol import Scalar
@@ -27,8 +30,10 @@ __all__ = [
     "AttemptInfo",
     "Clock",
     "Meter",
+    "ModelCall",
     "ProviderFault",
     "Session",
+    "StopReason",
     "Usage",
 ]
 
@@ -39,6 +44,60 @@ class Usage:
 
     tokens: float | None = None
     cost: float | None = None
+
+
+class StopReason(StrEnum):
+    """Why a model ended its answer, in one vocabulary for all providers."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    OTHER = "other"
+
+
+class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The record of one call to a model, or to a tool by a framework; ``None`` is not recorded.
+
+    Attributes
+    ----------
+    name : str
+        What was asked: ``openai:gpt-5``, or the name of a tool.
+    model : str
+        The model that the server says it used.
+    role : str
+        ``agent``, ``user`` (a simulated user), ``judge`` or ``tool``.
+    stop, stop_raw : str
+        Why the answer ended: a :class:`StopReason`, and the provider's own word.
+    empty : str
+        Why there is no text, where there is none: ``empty`` or ``thinking only``.
+    limit : int, optional
+        The largest number of output tokens that was allowed.
+    retries : list of str
+        The causes of earlier tries of the same call.
+    request, reply
+        What was sent and what came back, as plain data.
+    """
+
+    name: str
+    model: str = ""
+    role: str = "agent"
+    stop: str = ""
+    stop_raw: str = ""
+    empty: str = ""
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cached_tokens: float | None = None
+    reasoning_tokens: float | None = None
+    cost: float | None = None
+    limit: int | None = None
+    seconds: float | None = None
+    retries: list[str] = []
+    request_id: str = ""
+    error: str = ""
+    request: Any = None
+    reply: Any = None
 
 
 class Clock(Protocol):
@@ -57,10 +116,12 @@ class Meter:
     cap, may let ``reserve`` wait or refuse.
     """
 
-    __slots__ = ("_clock", "_cost", "_tokens", "_used", "retries")
+    __slots__ = ("_clock", "_cost", "_tokens", "_used", "calls", "retries", "role")
 
     def __init__(self) -> None:
         self.retries = 0
+        self.calls: list[ModelCall] = []
+        self.role = "agent"
         self._used = False
         self._tokens: float | None = 0
         self._cost: float | None = 0.0
@@ -79,6 +140,19 @@ class Meter:
     def forgo(self) -> None:
         """After a call that was refused: it used nothing."""
         self._used = True
+
+    def record(self, call: ModelCall) -> None:
+        """Keep the record of a call; does not count its use."""
+        self.calls.append(call)
+
+    @contextmanager
+    def acting_as(self, role: str) -> Iterator[None]:
+        """Calls recorded in here are made by another party: ``user`` or ``judge``."""
+        before, self.role = self.role, role
+        try:
+            yield
+        finally:
+            self.role = before
 
     @property
     def usage(self) -> Usage:

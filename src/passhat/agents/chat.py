@@ -1,8 +1,8 @@
 """A model behind an API as an agent: what all such APIs have in common.
 
-The conversation is kept in three plain kinds of entries; each API writes them in its own dialect. A
+The conversation is kept in three plain kinds of entries; each API writes them in its own form. A
 tool call of the model becomes the text that suites read, and plain words become ``respond``, so a
-suite never knows which kind of agent it talks to.
+suite does not depend on the kind of agent.
 """
 
 from __future__ import annotations
@@ -11,106 +11,161 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 from passhat.agents.base import Agent, AttemptInfo, Meter, Session, Usage
 from passhat.agents.prices import Price, TokenCount
-from passhat.agents.provider import Provider
+from passhat.agents.provider import ModelReply, Provider, ReplyError, ToolCall
 from passhat.errors import InvalidValue, MissingExtra
+from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, write_call
 
-__all__ = ["ChatAgent", "Entry", "Heard", "Replied", "Request", "Returned", "ToolCall"]
+__all__ = [
+    "ChatAgent",
+    "Entry",
+    "Heard",
+    "Request",
+    "Returned",
+    "arguments_of",
+    "json_reply",
+    "text_of",
+    "tool_calls_of",
+]
 
-_WORD = re.compile(r"(?P<model>[^?]+?)(?:@(?P<url>https?://[^?]+))?(?:\?(?P<query>.*))?")
+_WORD = re.compile(r"(?P<model>[^?]+?)(?:@(?P<url>https?://[^?]+))?(?:\?(?P<query>.*))?", re.DOTALL)
 _OPTIONS: Mapping[str, type] = MappingProxyType(
-    {"temperature": float, "top_p": float, "max_output_tokens": int, "reasoning_effort": str}
+    {
+        "temperature": float,
+        "top_p": float,
+        "top_k": int,
+        "min_p": float,
+        "presence_penalty": float,
+        "frequency_penalty": float,
+        "max_output_tokens": int,
+        "max_tokens": int,
+        "max_completion_tokens": int,
+        "reasoning_effort": str,
+        "thinking": int,
+        "stop": str,
+        "seed": str,
+        "response_format": str,
+        "system": str,
+        "cache": str,
+    }
 )
+_LIMITS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_OURS = ("system", "seed", "stop", "base_url", "response_format", "thinking", "cache", *_LIMITS)
+"""Settings that each API writes in its own way; the others are sent as they are."""
 _MOST_OUTPUT = 4096
-"""Tokens of one answer, unless ``?max_output_tokens=`` says otherwise. A cap needs a bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call that the model makes; the arguments are JSON as it wrote it."""
-
-    id: str
-    name: str
-    arguments: str
+"""Tokens of one answer, unless a setting says otherwise. A cap needs a bound."""
+_BAD_ARGUMENTS = 2
+"""Calls with unreadable arguments that are returned to the model before the suite gets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Words to the model."""
+    """Words to the model, perhaps with images (URLs or ``data:`` URLs)."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Replied:
-    """What the model said and called for."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
+    images: tuple[str, ...] = ()
+    role: str = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a call gave back."""
+    """What a tool call gave back."""
 
     call: ToolCall
     text: str
 
 
-Entry = Heard | Replied | Returned
+Entry = Heard | ModelReply | Returned
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything that a dialect writes into one request."""
+    """Everything that an API's form is written from.
+
+    Attributes
+    ----------
+    settings : mapping
+        What is sent as it is: temperature, penalties, ``extra.`` settings and so on.
+    limit : int
+        The largest number of output tokens; ``limit_name`` is the field that the user named for
+        it, empty for the API's usual one.
+    seed : int, optional
+        ``None`` where it is not to be sent.
+    response_format : mapping, optional
+        As OpenAI writes it: ``json_object``, or ``json_schema`` with a schema.
+    """
 
     model: str
     system: str | None
     tools: tuple[ToolSpec, ...]
     entries: Sequence[Entry]
     settings: Mapping[str, Any]
-    seed: int
+    limit: int
+    limit_name: str = ""
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    response_format: Mapping[str, Any] | None = None
+    thinking: int = 0
+    cache: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A model's word taken apart."""
+
+    model: str
+    url: str | None
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 class ChatAgent(Agent, ABC):
     """A model behind an API: ``KIND:MODEL[@BASE_URL][?top_p=0.9&max_output_tokens=1000]``."""
 
     kind: ClassVar[str]
+    module: ClassVar[str] = ""
+    """The SDK's module, if it is not called as the kind."""
+    extra: ClassVar[str] = ""
+    """The extra that installs it, if it is not called as the module."""
+    usual_url: ClassVar[str] = ""
+    sends_seed: ClassVar[bool] = True
 
     def __init__(self, rest: str) -> None:
-        found = _WORD.fullmatch(rest)
-        if found is None or re.search(r"@[\w.-]+:\d+", found["model"]):
-            raise InvalidValue(
-                f"{self.kind}:{rest} names no model.",
-                hint=f"Write {self.kind}:MODEL or {self.kind}:MODEL@http://HOST:PORT/v1",
-            )
-        if found["url"] and "@" in found["url"]:
-            raise InvalidValue(
-                f"the address of {self.kind}:{found['model']} holds a name or a key.",
-                hint="Addresses are written down with the run; keys belong into the environment.",
-            )
-        self.model = found["model"]
-        self.base_url: str | None = found["url"]
-        self.decoding = _settings(found["query"] or "")
+        word = _read_word(self.kind, rest)
+        self.model = word.model
+        self.base_url = word.url
+        try:
+            self.sdk: Any = import_module(self.module or self.kind)
+        except ImportError:
+            raise MissingExtra(
+                f"The agent {self.kind}:{self.model}", extra=self.extra or self.module or self.kind
+            ) from None
         self.name = f"{self.kind}:{self.model}" + (f"@{self.base_url}" if self.base_url else "")
         self.price: Price | None = None
-        try:
-            self.sdk: ModuleType = import_module(self.kind)
-        except ImportError:
-            raise MissingExtra(f"The agent {self.name}", extra=self.kind) from None
-        # A key that is absent is missed, and what the SDK loads late is loaded, before the run.
+        # A missing key is reported, and what the SDK imports late is loaded, before the run.
         self._client: Any = self.open_client()
         self.warm(self._client)
-        self.provider = Provider(self.kind, self.base_url or "its usual address", self.sdk)
+        address = self.address(self._client).rstrip("/")
+        settings = dict(word.settings)
+        if address and address != self.usual_url.rstrip("/"):
+            # Also when it comes from the environment: another server is another run.
+            settings["base_url"] = address
+            self.name = f"{self.kind}:{self.model}@{self.base_url or address}"
+        self.decoding: Mapping[str, Scalar] = settings
+        self.provider = Provider(self.kind, address or "its usual address", self.errors)
+
+    @property
+    def errors(self) -> Any:
+        """The module with the SDK's error classes."""
+        return self.sdk
 
     @abstractmethod
     def open_client(self) -> Any:
@@ -122,29 +177,45 @@ class ChatAgent(Agent, ABC):
 
     @abstractmethod
     def body(self, request: Request) -> dict[str, Any]:
-        """A request in the API's dialect."""
+        """A request in the API's form."""
 
     @abstractmethod
-    async def send(self, client: Any, body: dict[str, Any]) -> tuple[Replied, TokenCount | None]:
-        """Send it; what the model replied, and the tokens if the server counted them."""
+    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+        """Send a request and read the answer.
 
-    async def session(self, attempt: AttemptInfo) -> _ChatSession:
+        Raises
+        ------
+        ReplyError
+            The answer is an error with a success status, or has no known shape.
+        """
+
+    def address(self, client: Any) -> str:
+        """The URL that the client uses."""
+        return str(client.base_url)
+
+    async def session(self, attempt: AttemptInfo) -> ChatSession:
         given = {"temperature": attempt.temperature, "top_p": attempt.top_p}
         chosen = {name: value for name, value in given.items() if value is not None}
-        return _ChatSession(self, {**self.decoding, **chosen}, attempt)
+        return ChatSession(self, {**self.decoding, **chosen}, attempt)
 
-    async def ask(self, request: Request, meter: Meter) -> Replied:
+    async def ask(self, request: Request, meter: Meter) -> ModelReply:
         """One call, with its bound on the meter before and its use after."""
         if self._client is None:
             self._client = self.open_client()
         body = self.body(request)
 
-        async def work() -> tuple[Replied, Usage]:
-            reply, count = await self.send(self._client, body)
-            return reply, self._used(count)
+        async def work() -> tuple[ModelReply, Usage]:
+            reply = await self.send(self._client, body)
+            return reply, self._used(reply.tokens)
 
-        worst = self._bound(body, int(request.settings["max_output_tokens"]))
-        return await self.provider.call(work, meter, worst, model=self.model)
+        return await self.provider.call(
+            work,
+            meter,
+            self._bound(body, request.limit),
+            model=self.model,
+            request=body,
+            limit=request.limit,
+        )
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -153,12 +224,12 @@ class ChatAgent(Agent, ABC):
 
     def worst_step(self, inputs: int) -> Usage:
         """The most that one call with so many tokens of input can use."""
-        outputs = int(self.decoding["max_output_tokens"])
-        cost = None if self.price is None else self.price.at_most(inputs, outputs)
-        return Usage(inputs + outputs, cost)
+        _, limit = limit_of(self.decoding)
+        cost = None if self.price is None else self.price.at_most(inputs, limit)
+        return Usage(inputs + limit, cost)
 
     def _bound(self, body: dict[str, Any], outputs: int) -> Usage:
-        # No tokeniser makes more tokens than bytes, and JSON is longer than any chat template.
+        # No tokenizer makes more tokens than bytes, and JSON is longer than any chat template.
         inputs = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
         cost = None if self.price is None else self.price.at_most(inputs, outputs)
         return Usage(inputs + outputs, cost)
@@ -169,43 +240,90 @@ class ChatAgent(Agent, ABC):
         return Usage(count.all, None if self.price is None else self.price.of(count))
 
 
-class _ChatSession(Session):
+class ChatSession(Session):
     """One conversation with the model."""
 
-    def __init__(self, agent: ChatAgent, settings: Mapping[str, Any], attempt: AttemptInfo) -> None:
+    def __init__(
+        self, agent: ChatAgent, settings: Mapping[str, Scalar], attempt: AttemptInfo
+    ) -> None:
         self._agent = agent
         self._settings = settings
         self._attempt = attempt
         self._system: str | None = None
         self._tools: tuple[ToolSpec, ...] = ()
+        self._response_format: Mapping[str, Any] | None = None
         self._entries: list[Entry] = []
         self._open_calls: list[ToolCall] = []
 
     async def answer(self, turn: Turn) -> str:
         if not self._entries:
-            self._system, self._tools = turn.system, turn.tools
+            self._begin(turn)
         if self._open_calls:
             done = self._open_calls.pop(0)
             self._entries.append(Returned(done, turn.text if turn.result is None else turn.result))
         else:
-            self._entries.append(Heard(turn.text if turn.said is None else turn.said))
+            text = turn.text if turn.said is None else turn.said
+            self._entries.append(Heard(text, turn.images))
         if not self._open_calls:
-            reply = await self._agent.ask(self._request(), self._attempt.meter)
-            self._entries.append(reply)
+            reply = await self._asked()
             self._open_calls = list(reply.calls)
             if not reply.calls:
                 return self._spoken(reply.text)
         # Several calls at once are handed on one by one, in the order the model wrote them.
         return _written(self._open_calls[0])
 
+    def _begin(self, turn: Turn) -> None:
+        own = self._settings.get("system")
+        parts = [str(part) for part in (own, turn.system) if part]
+        self._system = "\n\n".join(parts) or None
+        self._tools = turn.tools
+        self._response_format = turn.response_format
+        for message in turn.messages:
+            role, text = str(message.get("role", "user")), text_of(message.get("content"))
+            self._entries.append(ModelReply(text) if role == "assistant" else Heard(text))
+
+    async def _asked(self) -> ModelReply:
+        """The model's reply; calls with unreadable arguments go back to it at first."""
+        for left in reversed(range(_BAD_ARGUMENTS + 1)):
+            reply = await self._agent.ask(self._request(), self._attempt.meter)
+            self._entries.append(reply)
+            bad = {call.id for call in reply.calls if arguments_of(call) is None}
+            if not bad or not left:
+                return reply
+            for call in reply.calls:
+                problem = (
+                    f"Error: the arguments of {call.name} are not a JSON object: "
+                    f"{call.arguments[:200]}. Call it again with valid JSON."
+                    if call.id in bad
+                    else "Not called: another call of the same message could not be read. "
+                    "Call it again."
+                )
+                self._entries.append(Returned(call, problem))
+        raise AssertionError("unreachable")
+
     def _request(self) -> Request:
+        settings = self._settings
+        limit_name, limit = limit_of(settings)
+        seed = None if settings.get("seed") == "off" else self._attempt.seed
+        if isinstance(settings.get("seed"), int):
+            seed = int(settings["seed"])
         return Request(
             self._agent.model,
             self._system,
             self._tools,
             self._entries,
-            self._settings,
-            self._attempt.seed,
+            {
+                name.removeprefix("extra."): _value_of(value) if "extra." in name else value
+                for name, value in settings.items()
+                if name not in _OURS
+            },
+            limit,
+            limit_name,
+            seed if self._agent.sends_seed else None,
+            tuple(json.loads(str(settings["stop"]))) if "stop" in settings else (),
+            self._response_format or _format_of(settings.get("response_format")),
+            int(settings.get("thinking", 0)),
+            settings.get("cache") == "on",
         )
 
     def _spoken(self, text: str) -> str:
@@ -215,29 +333,182 @@ class _ChatSession(Session):
         return write_call(RESPOND, {"content": text})
 
 
-def _written(call: ToolCall) -> str:
+# -- reading what providers answer ----------------------------------------------------------------
+
+
+def json_reply(text: str) -> dict[str, Any]:
+    """An answer's JSON object; an error that hides behind a success status is raised."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        raise ReplyError(f"an answer that is not JSON: {text[:200]!r}") from None
+    if not isinstance(data, dict):
+        raise ReplyError(f"an answer that is not a JSON object: {text[:200]!r}")
+    error = data.get("error")
+    if error:
+        raise ReplyError("an error with a success status", body={"error": error})
+    return data
+
+
+def text_of(content: object) -> str:
+    """The text of a message: a string, or a list of parts of which only some are text.
+
+    Examples
+    --------
+    >>> text_of([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}])
+    'yes'
+    >>> text_of(["yes", {"text": {"value": "!"}}]), text_of(None)
+    ('yes!', '')
+    """
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        kind = str(content.get("type", "text"))
+        if "text" not in kind and "refusal" not in kind:
+            return ""
+        text = content.get("text", content.get("refusal", content.get("content", "")))
+        return text_of(text.get("value", "")) if isinstance(text, Mapping) else text_of(text)
+    if isinstance(content, list | tuple):
+        return "".join(text_of(part) for part in content)
+    return ""
+
+
+def tool_calls_of(calls: object, number: int = 0) -> tuple[ToolCall, ...]:
+    """Tool calls in OpenAI's form, or close to it.
+
+    Servers leave out ``type`` and ``id``, and write arguments as an object instead of JSON text.
+    """
+    read: list[ToolCall] = []
+    for place, call in enumerate(calls if isinstance(calls, list | tuple) else ()):
+        if not isinstance(call, Mapping):
+            continue
+        function = call.get("function", call)
+        if not isinstance(function, Mapping) or not function.get("name"):
+            continue
+        given = function.get("arguments", function.get("input", function.get("args")))
+        name = str(call.get("id") or call.get("call_id") or f"call_{number}_{place}")
+        read.append(ToolCall(name, str(function["name"]), _as_text(given)))
+    return tuple(read)
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+    """A call's arguments; ``None`` if they are not a JSON object."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except ValueError:
-        arguments = None
-    if isinstance(arguments, dict):
+        return None
+    return arguments if isinstance(arguments, dict) else None
+
+
+def limit_of(settings: Mapping[str, Any]) -> tuple[str, int]:
+    """The field that the user named for the token limit (empty: the usual one), and the limit."""
+    for name in _LIMITS:
+        if name in settings:
+            return ("" if name == "max_output_tokens" else name), int(settings[name])
+    return "", _MOST_OUTPUT
+
+
+def _as_text(given: object) -> str:
+    if given is None or given == "":
+        return "{}"
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _written(call: ToolCall) -> str:
+    arguments = arguments_of(call)
+    if arguments is not None:
         return write_call(call.name, arguments)
     # Handed on as it is: the suite says what is wrong with it, and asks again.
     return f'<json>{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}</json>'
 
 
-def _settings(query: str) -> dict[str, float | int | str]:
-    """What the word after ``?`` sets."""
-    settings: dict[str, float | int | str] = {"max_output_tokens": _MOST_OUTPUT}
+# -- reading the word -----------------------------------------------------------------------------
+
+
+def _read_word(kind: str, rest: str) -> _Word:
+    match = _WORD.fullmatch(rest)
+    if match is None or re.search(r"@[\w.-]+:\d+", match["model"]):
+        raise InvalidValue(
+            f"{kind}:{rest} names no model.",
+            hint=f"Write {kind}:MODEL or {kind}:MODEL@http://HOST:PORT/v1",
+        )
+    if match["url"] and "@" in match["url"]:
+        raise InvalidValue(
+            f"the address of {kind}:{match['model']} holds a name or a key.",
+            hint="Addresses are written down with the run; keys belong into the environment.",
+        )
+    return _Word(match["model"], match["url"], _read_settings(match["query"] or ""))
+
+
+def _read_settings(query: str) -> dict[str, Scalar]:
+    """The settings after ``?``; every one of them becomes part of the protocol."""
+    settings: dict[str, Scalar] = {}
+    stops: list[str] = []
     for name, text in parse_qsl(query, keep_blank_values=True):
-        if name not in _OPTIONS:
-            raise InvalidValue(
-                f"a model has no setting {name!r}.", hint=f"Settings: {', '.join(_OPTIONS)}."
-            )
-        try:
-            settings[name] = _OPTIONS[name](text)
-        except ValueError:
-            raise InvalidValue(f"{name} should be a number, not {text!r}.") from None
-    if int(settings["max_output_tokens"]) < 1:
-        raise InvalidValue("max_output_tokens must be at least 1.")
+        if name.startswith("extra.") and name != "extra.":
+            settings[name] = text
+        elif name == "stop":
+            stops.append(text)
+        else:
+            settings[name] = _read_setting(name, text)
+    if stops:
+        settings["stop"] = json.dumps(stops)
+    limits = [name for name in _LIMITS if name in settings]
+    if len(limits) > 1:
+        raise InvalidValue(f"{limits[0]} and {limits[1]} are two names of one limit; give one.")
+    if not limits:
+        settings["max_output_tokens"] = _MOST_OUTPUT
+    elif int(settings[limits[0]]) < 1:
+        raise InvalidValue(f"{limits[0]} must be at least 1.")
+    _format_of(settings.get("response_format"))
     return settings
+
+
+def _read_setting(name: str, text: str) -> Scalar:
+    if name not in _OPTIONS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, list(_OPTIONS), 1)
+        raise InvalidValue(
+            f"a model has no setting {name!r}." + (f" Did you mean {near[0]}?" if near else ""),
+            hint=f"Settings: {', '.join(_OPTIONS)}, and extra.KEY=VALUE for any other field.",
+        )
+    if name == "seed" and text != "off" and not text.isdecimal():
+        raise InvalidValue(f"seed should be 'off' or a whole number, not {text!r}.")
+    if name == "cache" and text not in ("on", "off"):
+        raise InvalidValue(f"cache should be 'on' or 'off', not {text!r}.")
+    if name == "seed":
+        return int(text) if text.isdecimal() else text
+    try:
+        value: Scalar = _OPTIONS[name](text)
+    except ValueError:
+        raise InvalidValue(f"{name} should be a number, not {text!r}.") from None
+    return value
+
+
+def _value_of(text: object) -> Any:
+    """The value of an ``extra.`` setting: JSON where it is, text otherwise."""
+    try:
+        return json.loads(str(text))
+    except ValueError:
+        return text
+
+
+def _format_of(text: object) -> Mapping[str, Any] | None:
+    """``response_format``: a type such as ``json_object``, or a whole object in JSON."""
+    if text is None:
+        return None
+    word = str(text)
+    if word in ("text", "json_object"):
+        return {"type": word}
+    try:
+        value = json.loads(word)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise InvalidValue(
+            f"response_format should be text, json_object or a JSON object, not {word!r}."
+        )
+    if "type" in value and value["type"] in ("text", "json_object", "json_schema"):
+        return value
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": value}}

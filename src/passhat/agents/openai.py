@@ -1,49 +1,74 @@
-"""``openai:MODEL[@BASE_URL]``: the official SDK, for OpenAI and everything that speaks like it."""
+"""``openai:MODEL[@BASE_URL]``: the official SDK, for OpenAI and every compatible server.
+
+``openai:`` speaks Chat Completions, ``openai-responses:`` the Responses API, ``azure:`` Azure
+OpenAI, ``openrouter:`` and ``ollama:`` are the same at their usual addresses.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from passhat.agents.chat import ChatAgent, Entry, Heard, Replied, Request, Returned, ToolCall
+from passhat.agents.base import StopReason
+from passhat.agents.chat import (
+    ChatAgent,
+    Entry,
+    Heard,
+    Request,
+    Returned,
+    arguments_of,
+    json_reply,
+    text_of,
+    tool_calls_of,
+)
 from passhat.agents.prices import TokenCount
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
 from passhat.errors import InvalidValue
 
-__all__ = ["OpenAiAgent"]
+__all__ = ["AzureAgent", "OllamaAgent", "OpenAiAgent", "OpenRouterAgent", "ResponsesAgent"]
 
 
 class OpenAiAgent(ChatAgent):
-    """A model by its name, at OpenAI or at any address that is compatible: openai:MODEL[@URL]."""
+    """A model by its name, at OpenAI or at any compatible address: openai:MODEL[@URL]."""
 
     kind = "openai"
+    module = "openai"
+    usual_url = "https://api.openai.com/v1"
+    key_name: ClassVar[str] = "OPENAI_API_KEY"
 
     def open_client(self) -> Any:
         try:
             return self.sdk.AsyncOpenAI(base_url=self.base_url, max_retries=0)
         except self.sdk.OpenAIError as error:
-            if self.base_url is not None:  # a server of one's own rarely wants a key
+            if self.base_url is not None:  # a local server rarely wants a key
                 return self.sdk.AsyncOpenAI(base_url=self.base_url, max_retries=0, api_key="no-key")
             raise InvalidValue(
-                f"{self.name} needs a key. {error}",
-                hint="Set OPENAI_API_KEY, or give the address of your own server: "
-                f"{self.name}@http://127.0.0.1:8000/v1",
+                f"{self.kind}:{self.model} needs a key. {error}",
+                hint=f"Set {self.key_name}, or give the address of your own server: "
+                f"{self.kind}:{self.model}@http://127.0.0.1:8000/v1",
             ) from None
 
     def warm(self, client: Any) -> None:
         _ = client.chat.completions
 
     def body(self, request: Request) -> dict[str, Any]:
-        settings = dict(request.settings)
-        most = settings.pop("max_output_tokens")
         # OpenAI wants the new name, most other servers know only the old one.
-        settings["max_tokens" if self.base_url else "max_completion_tokens"] = most
+        usual = "max_tokens" if self.is_elsewhere else "max_completion_tokens"
         messages = [] if request.system is None else [_message("system", request.system)]
         messages += [_written(entry) for entry in request.entries]
-        body = {
+        body: dict[str, Any] = {
             "model": request.model,
             "messages": messages,
-            "seed": request.seed,
-            **settings,
+            **({} if request.seed is None else {"seed": request.seed}),
+            request.limit_name or usual: request.limit,
+            **request.settings,
         }
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.response_format is not None:
+            body["response_format"] = dict(request.response_format)
         if request.tools:
             body["tools"] = [
                 {
@@ -58,21 +83,257 @@ class OpenAiAgent(ChatAgent):
             ]
         return body
 
-    async def send(self, client: Any, body: dict[str, Any]) -> tuple[Replied, TokenCount | None]:
-        done = await client.chat.completions.create(**body)
-        message = done.choices[0].message
-        calls = tuple(
-            ToolCall(one.id, one.function.name, one.function.arguments or "{}")
-            for one in message.tool_calls or ()
-            if one.type == "function"
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the server is another than OpenAI's own."""
+        return "base_url" in self.decoding
+
+    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+        rest = dict(body)
+        model, messages = rest.pop("model"), rest.pop("messages")
+        answer = await client.chat.completions.with_raw_response.create(
+            model=model, messages=messages, extra_body=rest
         )
-        text = message.content or getattr(message, "refusal", None) or ""
-        return Replied(text, calls), _counted(done.usage)
+        data = json_reply(answer.http_response.text)
+        return read_completion(data, _request_id(answer.headers))
+
+
+def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
+    """A Chat Completions answer, tolerant of what compatible servers change."""
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, Mapping):
+        raise ReplyError(f"an answer without choices: {json.dumps(data)[:200]}")
+    if choice.get("error"):
+        raise ReplyError("an error with a success status", body={"error": choice["error"]})
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        if not isinstance(choice.get("text"), str):
+            raise ReplyError(f"an answer without a message: {json.dumps(data)[:200]}")
+        message = {"content": choice["text"]}
+    calls = tool_calls_of(message.get("tool_calls"))
+    if not calls and isinstance(message.get("function_call"), Mapping):
+        calls = tool_calls_of([message["function_call"]])
+    text = text_of(message.get("content"))
+    refusal = message.get("refusal")
+    raw = choice.get("finish_reason")
+    stop = stop_reason(raw) if raw else (StopReason.TOOL_CALLS if calls else StopReason.OTHER)
+    if isinstance(refusal, str) and refusal.strip():
+        text, stop = text or refusal, StopReason.REFUSED
+    return ModelReply(
+        text,
+        calls,
+        stop,
+        str(raw or ""),
+        _counted(data.get("usage")),
+        str(data.get("model") or ""),
+        request_id or str(data.get("id") or ""),
+        _thinking_of(message),
+        raw=data,
+    )
+
+
+def _thinking_of(message: Mapping[str, Any]) -> str:
+    for name in ("reasoning_content", "reasoning", "thinking", "reasoning_text"):
+        if isinstance(message.get(name), str) and message[name].strip():
+            return str(message[name])
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    return "".join(
+        json.dumps(part)
+        for part in parts
+        if isinstance(part, Mapping) and str(part.get("type", "")) in ("thinking", "reasoning")
+    )
+
+
+class ResponsesAgent(OpenAiAgent):
+    """A model by OpenAI's Responses API: openai-responses:MODEL[@URL]."""
+
+    kind = "openai-responses"
+    sends_seed = False
+
+    def warm(self, client: Any) -> None:
+        _ = client.responses
+
+    def body(self, request: Request) -> dict[str, Any]:
+        settings = dict(request.settings)
+        body: dict[str, Any] = {"model": request.model, "input": [], "store": False}
+        for entry in request.entries:
+            body["input"] += _as_items(entry)
+        if request.system is not None:
+            body["instructions"] = request.system
+        body[request.limit_name or "max_output_tokens"] = request.limit
+        effort = settings.pop("reasoning_effort", None)
+        if effort is not None:
+            body["reasoning"] = {"effort": effort}
+        if request.response_format is not None:
+            form = dict(request.response_format)
+            body["text"] = {"format": {**form.pop("json_schema", {}), **form}}
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": dict(tool.parameters),
+                    "strict": False,
+                }
+                for tool in request.tools
+            ]
+        return {**body, **settings}
+
+    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+        rest = dict(body)
+        model, given = rest.pop("model"), rest.pop("input")
+        answer = await client.responses.with_raw_response.create(
+            model=model, input=given, extra_body=rest
+        )
+        return read_response(json_reply(answer.http_response.text), _request_id(answer.headers))
+
+
+def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
+    """An answer of the Responses API."""
+    output = data.get("output")
+    if not isinstance(output, list):
+        raise ReplyError(f"an answer without output: {json.dumps(data)[:200]}")
+    items = [item for item in output if isinstance(item, Mapping)]
+    calls = [
+        {"id": item.get("call_id") or item.get("id"), "function": item}
+        for item in items
+        if item.get("type") == "function_call"
+    ]
+    thinking = [
+        json.dumps(item.get("summary") or item.get("content") or "")
+        for item in items
+        if item.get("type") == "reasoning"
+    ]
+    said = [item.get("content") for item in items if item.get("type") == "message"]
+    parts = [part for content in said for part in _parts(content)]
+    refusals = [text_of(part) for part in parts if part.get("type") == "refusal"]
+    texts = [text_of(part) for part in parts if part.get("type") != "refusal"]
+    why = data.get("incomplete_details")
+    reason = why.get("reason") if isinstance(why, Mapping) else None
+    status = data.get("status")
+    if status == "failed":
+        raise ReplyError("the response failed", body={"error": data.get("error") or "failed"})
+    stop = stop_reason(reason or status)
+    if calls and stop is StopReason.STOP:
+        stop = StopReason.TOOL_CALLS
+    if refusals:
+        stop = StopReason.REFUSED
+    usage = data.get("usage")
+    return ModelReply(
+        "".join(texts) or "".join(refusals),
+        tool_calls_of(calls),
+        stop,
+        str(reason or status or ""),
+        _counted(usage),
+        str(data.get("model") or ""),
+        request_id or str(data.get("id") or ""),
+        "".join(part for part in thinking if part not in ('""', "[]")),
+        native=output,
+        raw=data,
+    )
+
+
+def _parts(content: object) -> list[Mapping[str, Any]]:
+    entries = content if isinstance(content, list) else [content]
+    return [
+        part if isinstance(part, Mapping) else {"type": "text", "text": part} for part in entries
+    ]
+
+
+def _as_items(entry: Entry) -> list[dict[str, Any]]:
+    if isinstance(entry, Heard):
+        content: list[dict[str, Any]] = [{"type": "input_text", "text": entry.text}]
+        content += [{"type": "input_image", "image_url": url} for url in entry.images]
+        return [{"role": entry.role, "content": content if entry.images else entry.text}]
+    if isinstance(entry, Returned):
+        return [{"type": "function_call_output", "call_id": entry.call.id, "output": entry.text}]
+    # Reasoning items belong to a stored response; nothing is stored, so they are not sent back.
+    items: list[dict[str, Any]] = []
+    if entry.text:
+        items.append({"role": "assistant", "content": entry.text})
+    return items + [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": _sendable(call),
+        }
+        for call in entry.calls
+    ]
+
+
+class AzureAgent(OpenAiAgent):
+    """A deployment at Azure OpenAI: azure:DEPLOYMENT@https://RESOURCE.openai.azure.com."""
+
+    kind = "azure"
+    key_name = "AZURE_OPENAI_API_KEY"
+
+    def open_client(self) -> Any:
+        version = os.environ.get("OPENAI_API_VERSION", "2025-04-01-preview")
+        try:
+            # The endpoint's base URL comes from AZURE_OPENAI_ENDPOINT where none is given.
+            given = {} if self.base_url is None else {"azure_endpoint": self.base_url}
+            return self.sdk.AsyncAzureOpenAI(api_version=version, max_retries=0, **given)
+        except (self.sdk.OpenAIError, ValueError) as error:
+            raise InvalidValue(
+                f"azure:{self.model} needs a key and an endpoint. {error}",
+                hint="Set AZURE_OPENAI_API_KEY, and AZURE_OPENAI_ENDPOINT or "
+                f"azure:{self.model}@https://RESOURCE.openai.azure.com",
+            ) from None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return False  # GPT-5 at Azure rejects max_tokens
+
+
+class OpenRouterAgent(OpenAiAgent):
+    """A model at OpenRouter: openrouter:VENDOR/MODEL, with the key in OPENROUTER_API_KEY."""
+
+    kind = "openrouter"
+    usual_url = "https://openrouter.ai/api/v1"
+    key_name = "OPENROUTER_API_KEY"
+
+    def open_client(self) -> Any:
+        key = os.environ.get(self.key_name)
+        if not key and self.base_url is None:
+            raise InvalidValue(
+                f"openrouter:{self.model} needs a key.", hint=f"Set {self.key_name}."
+            )
+        return self.sdk.AsyncOpenAI(
+            base_url=self.base_url or self.usual_url, api_key=key or "no-key", max_retries=0
+        )
+
+
+class OllamaAgent(OpenAiAgent):
+    """A model of a local Ollama: ollama:MODEL, at http://localhost:11434 or OLLAMA_HOST."""
+
+    kind = "ollama"
+    usual_url = "http://localhost:11434/v1"
+
+    def open_client(self) -> Any:
+        host = os.environ.get("OLLAMA_HOST", "")
+        address = self.usual_url
+        if host:
+            address = f"{host if '//' in host else f'http://{host}'}/v1"
+        return self.sdk.AsyncOpenAI(
+            base_url=self.base_url or address, api_key="ollama", max_retries=0
+        )
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return True
 
 
 def _written(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, Heard):
-        return _message("user", entry.text)
+        if not entry.images:
+            return _message(entry.role, entry.text)
+        parts: list[dict[str, Any]] = [{"type": "text", "text": entry.text}]
+        parts += [{"type": "image_url", "image_url": {"url": url}} for url in entry.images]
+        return {"role": entry.role, "content": parts}
     if isinstance(entry, Returned):
         return {**_message("tool", entry.text), "tool_call_id": entry.call.id}
     message = _message("assistant", entry.text)
@@ -81,20 +342,41 @@ def _written(entry: Entry) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": _sendable(call)},
             }
             for call in entry.calls
         ]
     return message
 
 
+def _sendable(call: ToolCall) -> str:
+    """The arguments of an earlier call; servers that parse them fail on invalid JSON."""
+    return call.arguments if arguments_of(call) is not None else "{}"
+
+
 def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def _counted(usage: Any) -> TokenCount | None:
-    if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
+def _request_id(headers: Any) -> str:
+    return str(headers.get("x-request-id") or headers.get("apim-request-id") or "")
+
+
+def _counted(usage: object) -> TokenCount | None:
+    """Tokens in either of OpenAI's spellings; ``None`` where the server does not count."""
+    if not isinstance(usage, Mapping):
         return None
-    details = getattr(usage, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None) or 0
-    return TokenCount(usage.prompt_tokens, usage.completion_tokens, cached)
+    inputs = _number(usage.get("prompt_tokens", usage.get("input_tokens")))
+    outputs = _number(usage.get("completion_tokens", usage.get("output_tokens")))
+    if inputs is None or outputs is None:
+        return None
+    given = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    made = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    cached = _number(given.get("cached_tokens")) if isinstance(given, Mapping) else None
+    reasoning = _number(made.get("reasoning_tokens")) if isinstance(made, Mapping) else None
+    return TokenCount(inputs, outputs, min(cached or 0, inputs), 0, reasoning)
+
+
+def _number(value: object) -> int | None:
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return int(value) if whole else None  # type: ignore[call-overload]

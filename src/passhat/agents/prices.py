@@ -23,12 +23,17 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TokenCount:
-    """The tokens of one call. ``input`` is all of them; some may have been cached or written."""
+    """The tokens of one call.
+
+    ``input`` is all of them; some may have been read from a cache or written to one. ``reasoning``
+    is the part of ``output`` that was thinking, where the provider says so.
+    """
 
     input: int
     output: int
     cached: int = 0
     written: int = 0
+    reasoning: int | None = None
 
     @property
     def all(self) -> int:

@@ -58,6 +58,12 @@ __all__ = ["command", "import_from_here", "store_option"]
 @click.option(
     "--agent-memory", type=click.IntRange(64), metavar="MIB", help="Memory of such a process."
 )
+@click.option(
+    "--timeouts-are",
+    type=click.Choice(["missing", "failed"]),
+    help="Whose fault a late answer is: the server's or the agent's.  "
+    "[default: failed; missing for a bare model behind an API]",
+)
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
 @click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
@@ -99,6 +105,7 @@ def command(
     tools: str,
     isolate: bool,
     agent_memory: int | None,
+    timeouts_are: str | None,
     only_missing: bool,
     on: str | None,
     shard: str | None,
@@ -142,6 +149,7 @@ def command(
         agent_memory=agent_memory,
         canary=canary,
         stop_when=stop_when,
+        timeouts_are=timeouts_are,
         only_missing=only_missing,
         spending=money.spending(),
         prices=money.table(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,8 @@ from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from passhat.store import Ended, Store
 
 _WHO = {"judge": "the judge", "regrade": "judged again", "human": "a person"}
@@ -24,9 +27,19 @@ _WHO = {"judge": "the judge", "regrade": "judged again", "human": "a person"}
     help="Your own verdict, kept beside the judge's; reports use it.",
 )
 @click.option("--because", metavar="TEXT", help="Why you decide otherwise; needed for --override.")
+@click.option(
+    "--calls",
+    is_flag=True,
+    help="Every model call of the attempt: model, stop reason, tokens, retries, request and reply.",
+)
 @store_option
 def command(
-    run: str, attempt: str | None, override: str | None, because: str | None, store_path: str
+    run: str,
+    attempt: str | None,
+    override: str | None,
+    because: str | None,
+    calls: bool,
+    store_path: str,
 ) -> ExitCode:
     """Report on a stored RUN, or print the conversation of one attempt, as in retail/012#3.
 
@@ -46,6 +59,10 @@ def command(
             hint='As in: passhat show RUN retail/012#3 --override passed --because "The refund '
             'was right, the goal is wrong."',
         )
+    if calls and attempt is None:
+        raise InvalidValue(
+            "--calls needs an attempt.", hint="As in: passhat show RUN retail/012#3 --calls"
+        )
     with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         if attempt is None:
@@ -61,7 +78,10 @@ def command(
             _decide(store, stored.id, (task, int(number)), override, str(because).strip())
         ended = store.attempt(stored.id, task, int(number))
         assert ended is not None
+        made = store.calls(stored.id, task, int(number)) if calls else []
     _show(attempt, ended)
+    if calls:
+        _show_calls(made)
     return ExitCode.OK
 
 
@@ -99,3 +119,50 @@ def _show(attempt: str, ended: Ended) -> None:
     for entry in ended.transcript:
         parts += [plain(""), plain(entry["role"], "bold"), plain(entry["text"])]
     click.echo(captured(Console(), lambda: parts), nl=False)
+
+
+def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:
+    """Print every model call: a line of facts, then what was sent and what came back."""
+    if not calls:
+        click.echo("\nNo model calls are recorded for this attempt.")
+    for number, call in enumerate(calls, 1):
+        click.echo(f"\ncall {number} of {len(calls)}: {', '.join(_call_facts(call))}")
+        for cause in call.get("retries", ()):
+            click.echo(f"  retried after {cause}")
+        if call.get("error"):
+            click.echo(f"  error: {call['error']}")
+        for name in ("request", "reply"):
+            if call.get(name) is not None:
+                click.echo(f"{name}:")
+                click.echo(json.dumps(call[name], indent=2, ensure_ascii=False))
+
+
+def _call_facts(call: Mapping[str, Any]) -> Iterator[str]:
+    yield str(call["name"])
+    if call.get("role", "agent") != "agent":
+        yield f"by the {call['role']}"
+    if call.get("model"):
+        yield f"served by {call['model']}"
+    if call.get("stop"):
+        raw = call.get("stop_raw")
+        yield f"ended by {call['stop']}" + (f" ({raw})" if raw and raw != call["stop"] else "")
+    if call.get("empty"):
+        yield str(call["empty"])
+    yield from _call_measures(call)
+
+
+def _call_measures(call: Mapping[str, Any]) -> Iterator[str]:
+    from passhat._display import counted
+
+    for name in ("input", "output", "cached", "reasoning"):
+        value = call.get(f"{name}_tokens")
+        if value is not None and (value or name in ("input", "output")):
+            yield f"{value:,.0f} {name} tokens"
+    if call.get("cost") is not None:
+        yield f"${call['cost']:.6f}"
+    if call.get("seconds") is not None:
+        yield f"{call['seconds']:.2f} s"
+    if call.get("retries"):
+        yield counted(len(call["retries"]), "retry", "retries")
+    if call.get("request_id"):
+        yield f"request id {call['request_id']}"

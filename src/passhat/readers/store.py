@@ -15,7 +15,7 @@ from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, Outcomes, Run, Sums, Verdict
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
-from passhat.store import AttemptRecord, RunRecord, Store, StoredRun, open_store
+from passhat.store import AttemptRecord, CallCounts, RunRecord, Store, StoredRun, open_store
 from passhat.store.queries import Reading
 from passhat.suites.base import Judgement, Task
 
@@ -90,8 +90,36 @@ def _as_run(
         protocol=replace(store.protocol(stored.id), attempts=stored.planned),
         source=store.path,
         notes=_leak_notes(store, stored),
+        warnings=_call_warnings(store.call_counts(stored.id)),
         reading=(said, *reading),
     )
+
+
+_MANY_ENDINGS = 0.01
+"""The share of answers from which an ending such as a cut is pointed out."""
+
+
+def _call_warnings(counts: CallCounts) -> tuple[str, ...]:
+    """How many answers of the models were cut, refused, filtered or empty."""
+    low, high = counts.cut_at, counts.cut_at_most
+    tokens = "the token limit" if low is None else f"{low:,} tokens"
+    if low is not None and high is not None and high > low:
+        tokens = f"{low:,} to {high:,} tokens"
+    endings = (
+        (counts.cut, f"were cut at {tokens}"),
+        (counts.refused, "were refused by the model"),
+        (counts.filtered, "were stopped by a content filter"),
+        (counts.empty, "have no text (empty, or thinking only)"),
+    )
+    return tuple(
+        f"{_share(count / counts.answers)} of answers {what} ({count:,} of {counts.answers:,})"
+        for count, what in endings
+        if count and count / counts.answers >= _MANY_ENDINGS
+    )
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share < 0.995 or share == 1 else f"{share:.1%}"
 
 
 def _leak_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:

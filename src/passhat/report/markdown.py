@@ -41,6 +41,9 @@ def _section(run: RunReport) -> Iterator[str]:
     yield ""
     yield f"{escape(str(run.run.outcomes))}; source `{run.run.source}`"
     yield ""
+    for warning in run.warnings:
+        yield f"**Warning: {escape(warning)}.**"
+        yield ""
     yield f"**{escape(run.headline)}**"
     yield ""
     yield from _estimates(run.estimates)

@@ -74,6 +74,8 @@ def _section(run: RunReport) -> Iterator[RenderableType]:
     yield Text.assemble(plain(run.name, "bold"), "   ", plain(run.run.source, GREY))
     yield plain(str(run.run.outcomes))
     yield Text("")
+    for warning in run.warnings:
+        yield plain(f"Warning: {warning}.", "bold")
     yield plain(run.headline, "italic")
     yield Text("")
     yield from _both_questions(run.estimates)

@@ -24,6 +24,10 @@ __all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
 SCHEMA = "passhat.report/1"
 
 
+_MANY_TIMEOUTS = 0.05
+"""The share of attempts from which timeouts are pointed out above the headline."""
+
+
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
     """Capability and reliability at one k, for drawing."""
@@ -158,6 +162,20 @@ class RunReport:
         return f"{counted(total, 'attempt')} of {made:,} ({total / made:.1%}): {reasons}"
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to read before any number: cut answers, and timeouts where there are many."""
+        late = self.run.failures_by_category.get("timeout", 0)
+        late += self.run.missing_by_reason.get("timeout", 0)
+        made = self.run.outcomes.attempts
+        if not made or late / made < _MANY_TIMEOUTS:
+            return self.run.warnings
+        return (
+            *self.run.warnings,
+            f"{late / made:.0%} of attempts ({late:,} of {made:,}) timed out: their share says as "
+            "much about the time limit and the server as about the agent",
+        )
+
+    @property
     def missing_effect_lines(self) -> tuple[str, ...]:
         """How far the headline moves under each way to treat missing attempts."""
         return tuple(
@@ -190,6 +208,7 @@ class RunReport:
             "source_says": dict(self.run.source_says),
             "source_check": [check.to_dict() for check in self.source_checks],
             "losses": [loss.to_dict() for loss in self.run.losses],
+            "warnings": list(self.warnings),
             "headline": self.headline,
             "estimates": [estimate.to_dict() for estimate in self.estimates],
             "slices": {

@@ -15,6 +15,7 @@ from passhat._plugins import Contract, check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import ProcessGuard, call_agent, described, refuse_unusable
+from passhat.runner.call_records import call_records, explained
 from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import AttemptLimits, Clock
@@ -66,7 +67,8 @@ class Attempter:
     """Makes attempts of one agent at the tasks of one suite.
 
     ``canary`` is ``None`` where conversations carry no reference. ``guard`` puts back what an
-    agent in this process changes for all.
+    agent in this process changes for all. ``timeouts_are_missing`` counts a late answer as the
+    server's fault, not the agent's.
     """
 
     suite: Suite
@@ -75,6 +77,7 @@ class Attempter:
     redact: Redactor
     canary: Canary | None = None
     guard: ProcessGuard | None = None
+    timeouts_are_missing: bool = False
 
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
         """Make one attempt. Whatever the agent does, this returns, within its limits."""
@@ -88,11 +91,12 @@ class Attempter:
             reason = clock.verdict()
             if reason is None:
                 raise
-            judgement = (
-                Judgement.failed(FailureCategory.TIMEOUT, reason)
-                if clock.whose is None
-                else Judgement.missing(clock.whose, f"{reason}, and not from the agent")
-            )
+            if clock.whose is not None:
+                judgement = Judgement.missing(clock.whose, f"{reason}, and not from the agent")
+            elif self.timeouts_are_missing:
+                judgement = Judgement.missing(MissingReason.TIMEOUT, reason)
+            else:
+                judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
         except WorldFault as fault:
@@ -102,10 +106,12 @@ class Attempter:
         return self._record(task, made, judgement)
 
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
+        meter = made.info.meter
+        judgement = explained(judgement, meter.calls)
         if judgement.detail:
             detail = _encodable(self.redact.shortened(judgement.detail, _LONGEST_DETAIL))
             judgement = replace(judgement, detail=detail[:_DETAIL])
-        used = made.info.meter.usage
+        used = meter.usage
         answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
         return AttemptRecord(
             task=task.id,
@@ -120,6 +126,7 @@ class Attempter:
             answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
             leak=made.leak,
             transcript=made.transcript,
+            calls=call_records(meter.calls, self.redact),
         )
 
     async def _played(self, task: Task, made: _Made) -> Judgement:

@@ -29,7 +29,7 @@ from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
-from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes import MissingReason, Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
@@ -43,6 +43,7 @@ __all__ = [
     "Work",
     "expire_leases",
     "run_attempts",
+    "stop_on_account",
 ]
 
 _RETRY_SECONDS = 120.0
@@ -85,6 +86,7 @@ class RunPlan:
     budget: Budget | None = None
     stop_when: tuple[str, ...] = ()
     canary: bool = False
+    timeouts_are_missing: bool = False
     tell: Callable[[str], None] = silent
 
     def wanted(self) -> Iterator[tuple[str, int]]:
@@ -119,6 +121,7 @@ class RunPlan:
             self.redact,
             canary if self.canary else None,
             guard,
+            timeouts_are_missing=self.timeouts_are_missing,
         )
 
 
@@ -405,6 +408,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
             if account.refused_at_once:
                 return  # not one call of it fitted under the cap: it was not made
             outbox.put(record)
+            stop_on_account(record)
             await outbox.room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -421,6 +425,15 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 f"{some(names, 5)}. --isolate runs every Python agent in a process of its own, "
                 "which is killed."
             )
+
+
+def stop_on_account(record: AttemptRecord) -> None:
+    """End the run if an attempt is missing because the account cannot be used."""
+    if record.judgement.why == MissingReason.ACCOUNT:
+        raise RunStopped(
+            record.judgement.detail,
+            hint="Check the key, the credit and the model's name; the same command continues.",
+        )
 
 
 def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:

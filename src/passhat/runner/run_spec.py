@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from passhat._display import some
 from passhat.agents import Agent, as_agent, load_agent
+from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
@@ -121,6 +122,9 @@ class RunSpec:
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     only_missing : bool
         Make attempts without a verdict again.
+    timeouts_are : {"missing", "failed"}, optional
+        Whose fault a late answer is. By default the agent's (failed), and for a bare model behind
+        an API the server's (missing).
     spending : Spending
         Caps, rates and retries.
     prices : PriceTable, optional
@@ -158,6 +162,7 @@ class RunSpec:
     canary: bool | None = None
     stop_when: tuple[str, ...] = ()
     only_missing: bool = False
+    timeouts_are: str | None = None
     spending: Spending = field(default_factory=Spending)
     prices: PriceTable | None = None
     judging: JudgingChoice | None = None
@@ -173,6 +178,10 @@ class RunSpec:
                     f"{name} must be a whole number of at least 1, not {value!r}.",
                     hint="On the command line these are -n and --jobs.",
                 )
+        if self.timeouts_are not in (None, "missing", "failed"):
+            raise InvalidValue(
+                f"timeouts_are must be 'missing' or 'failed', not {self.timeouts_are!r}."
+            )
         if self.tools not in ("text", "mcp"):
             raise InvalidValue(f"tools must be 'text' or 'mcp', not {self.tools!r}.")
         if self.shard is not None and self.stop_when:
@@ -248,8 +257,15 @@ class RunSpec:
             redact=self.redact,
             stop_when=self.stop_when,
             canary=suite.takes_reference if self.canary is None else self.canary,
+            timeouts_are_missing=self.timeouts_are_missing(agent),
             tell=tell,
         )
+
+    def timeouts_are_missing(self, agent: Agent) -> bool:
+        """Whether a late answer is the server's fault."""
+        if self.timeouts_are is None:
+            return isinstance(agent, ChatAgent)
+        return self.timeouts_are == "missing"
 
     def _limits(self, suite: Suite) -> AttemptLimits:
         steps = self.max_steps or suite.max_steps
@@ -261,6 +277,7 @@ class RunSpec:
             "temperature": self.temperature,
             "top_p": self.top_p,
             "reference": self.canary,
+            "timeouts_are": self.timeouts_are,
         }
         chosen = {name: value for name, value in given.items() if value is not None}
         return Protocol(
@@ -402,7 +419,7 @@ async def arun(
         store = spec.store
         if isinstance(store, str):
             store = stack.enter_context(open_store(store, lease_seconds=spec.lease_seconds))
-        freed = store.release(plan.record.id, missing=spec.only_missing)
+        freed = store.release(plan.record.id, missing=spec.only_missing, account=True)
         if before is not None:
             before(plan, store, freed)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)

@@ -27,7 +27,7 @@ class _UserModel:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         # Another temperature of the user is another protocol.
-        settings = sorted(agent.decoding.items())
+        settings = sorted(item for item in agent.decoding.items() if item[0] != "base_url")
         self.name = agent.name + "".join(f" {name}={value}" for name, value in settings)
 
     async def start(self, attempt: object) -> _UserSession:
@@ -47,7 +47,7 @@ class _UserSession:
         self._info = info
 
     async def answer(self, turn: Turn) -> str:
-        with self._info.meter.off_the_clock():
+        with self._info.meter.off_the_clock(), self._info.meter.acting_as("user"):
             try:
                 async with asyncio.timeout(_USER_SECONDS):
                     return await self._session.answer(turn)
@@ -55,7 +55,7 @@ class _UserSession:
                 detail = f"the simulated user said nothing for {_USER_SECONDS:g} s"
                 raise WorldFault(MissingReason.USER_ERROR, detail) from None
             except WorldFault as fault:
-                if fault.reason is MissingReason.BUDGET:
+                if fault.reason in (MissingReason.BUDGET, MissingReason.ACCOUNT):
                     raise
                 raise WorldFault(MissingReason.USER_ERROR, fault.detail) from None
             except RunStopped:

@@ -7,6 +7,8 @@ from passhat.store.opening import open_reading, open_store
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
+    CallCounts,
+    CallRecords,
     Ended,
     JudgementSource,
     RunRecord,
@@ -20,6 +22,8 @@ __all__ = [
     "LEASE_SECONDS",
     "AttemptRecord",
     "AttemptSet",
+    "CallCounts",
+    "CallRecords",
     "Ended",
     "JudgementSource",
     "RunRecord",

@@ -7,6 +7,7 @@ A query that both databases understand is written here, once. What they do diffe
 from __future__ import annotations
 
 import json
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
-from passhat.stats.outcomes import MeasureSum, Taken, Verdict
+from passhat.stats.outcomes import MeasureSum, MissingReason, Taken, Verdict
 from passhat.store import counting, judgements
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
@@ -24,6 +25,7 @@ from passhat.store.listing import stored_runs
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
+    CallCounts,
     Ended,
     RunRecord,
     StoredJudgement,
@@ -38,6 +40,16 @@ __all__ = ["FINISHED_COLUMNS", "Store"]
 FINISHED_COLUMNS = (
     *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
     *("retries", "answer", "finished", "leak"),
+)
+
+_CALL_COLUMNS = (
+    *("run", "task", "number", "answers", "cut", "cut_at"),
+    *("refused", "filtered", "empty", "body"),
+)
+_CALLS = (
+    f"INSERT INTO calls ({', '.join(_CALL_COLUMNS)}) "
+    f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
 )
 """What is known of an attempt once it is over, in the order in which it is written."""
 _LONGEST_WORD = 200
@@ -179,6 +191,23 @@ class Store(ABC):
         ]
         with self._transaction():
             dropped = self._write(rows)
+            kept = [
+                (record, record.calls)
+                for record in records
+                if record.calls is not None and (tasks[record.task], record.number) not in dropped
+            ]
+            if kept:
+                self._db.executemany(
+                    _CALLS,
+                    [
+                        (
+                            *(key, tasks[record.task], record.number),
+                            *(calls.answers, calls.cut, calls.cut_at, calls.refused),
+                            *(calls.filtered, calls.empty, zlib.compress(calls.body, 1)),
+                        )
+                        for record, calls in kept
+                    ],
+                )
             self._tell(run)
         return [record for record in records if (tasks[record.task], record.number) in dropped]
 
@@ -186,11 +215,13 @@ class Store(ABC):
         """Free claims of other runners whose lease has expired; return how many."""
         return self.release(run, ours=False)
 
-    def release(self, run: str, *, missing: bool = False, ours: bool = True) -> int:
+    def release(
+        self, run: str, *, missing: bool = False, account: bool = False, ours: bool = True
+    ) -> int:
         """Free claims whose lease has expired, and those of this store; return how many.
 
         With ``missing`` attempts that ended without a verdict are deleted, too, so that they are
-        made again.
+        made again; with ``account`` only those that an empty account or a wrong key ended.
         """
         key = self._found_key(run)
         if key is None:
@@ -214,6 +245,11 @@ class Store(ABC):
                 ).rowcount
             if missing:
                 count += self._delete_missing(key)
+            elif account:
+                count += self._db.execute(
+                    "DELETE FROM attempts WHERE run = ? AND verdict = ? AND why = ?",
+                    (key, int(Verdict.MISSING), str(MissingReason.ACCOUNT)),
+                ).rowcount
             if count:
                 self._tell(run)
         return count
@@ -363,6 +399,31 @@ class Store(ABC):
             transcript=unpacked(body) if body else (),
             said=said,
             seed=seed,
+        )
+
+    def calls(self, run: str, task: str, number: int) -> list[dict[str, Any]]:
+        """The calls to models in an attempt, as plain data; empty where none are recorded."""
+        place = (self._key(run), self._tasks(run).get(task, -1), number)
+        row = self._db.execute(
+            "SELECT body FROM calls WHERE run = ? AND task = ? AND number = ?", place
+        ).fetchone()
+        if row is None:
+            return []
+        calls: list[dict[str, Any]] = json.loads(zlib.decompress(bytes(row[0])))
+        return calls
+
+    def call_counts(self, run: str) -> CallCounts:
+        """How the answers of a run's models ended."""
+        key = self._found_key(run)
+        row = self._db.execute(
+            "SELECT sum(answers), sum(cut), min(cut_at), max(cut_at), sum(refused), sum(filtered), "
+            "sum(empty) FROM calls WHERE run = ?",
+            (key,),
+        ).fetchone()
+        answers, cut, low, high, refused, filtered, empty = row
+        return CallCounts(
+            *(int(answers or 0), int(cut or 0), low, high),
+            *(int(refused or 0), int(filtered or 0), int(empty or 0)),
         )
 
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:

@@ -19,7 +19,7 @@ from passhat.store.schema import PER_ATTEMPT
 __all__ = ["Block", "Digest", "Row", "Task", "blocks", "columns_of", "digest_of", "mark", "tasks"]
 
 _ATTEMPTS = 4_000
-_AT_A_TIME = {"transcripts": 100}
+_AT_A_TIME = {"transcripts": 100, "calls": 100}
 """Rows that are fetched together: a conversation may be long."""
 _OURS = frozenset({"key", "run", "task", "owner"})
 """Columns that mean something inside one store only."""
@@ -104,7 +104,7 @@ class Block:
         for task, *cells in chain.from_iterable(found):
             # PostgreSQL's text cannot hold a zero byte. Few rows have one: looked for in all cells
             # at once, which takes a fifth of the time.
-            if table != "transcripts" and "\\x00" in repr(cells):
+            if table not in ("transcripts", "calls") and "\\x00" in repr(cells):
                 cells = [_plain(cell) for cell in cells]
             if task in names:  # an attempt without its task is a damage, and stays where it is
                 yield (names[task], *cells)

@@ -97,26 +97,30 @@ def forget_orphans(store: Store, tell: Callable[[int], None] = lambda _count: No
 def _forget(
     store: Store, sign: str, more: str, values: tuple[str, ...], tell: Callable[[int], None]
 ) -> int:
+    """Delete transcripts and calls; returns how many transcripts."""
     forgotten = 0
-    for (run,) in store._db.execute("SELECT DISTINCT run FROM transcripts").fetchall():
-        for low, high in _stretches(store, run):
-            with store._transaction():
-                forgotten += store._db.execute(
-                    "DELETE FROM transcripts WHERE run = ? AND task >= ? AND task < ? AND "
-                    f"{sign} (SELECT 1 FROM attempts a WHERE a.run = transcripts.run "
-                    f"AND a.task = transcripts.task AND a.number = transcripts.number{more})",
-                    (run, low, high, *values),
-                ).rowcount
-            tell(forgotten)
+    for table in ("calls", "transcripts"):
+        for (run,) in store._db.execute(f"SELECT DISTINCT run FROM {table}").fetchall():
+            for low, high in _stretches(store, table, run):
+                with store._transaction():
+                    count = store._db.execute(
+                        f"DELETE FROM {table} WHERE run = ? AND task >= ? AND task < ? AND "
+                        f"{sign} (SELECT 1 FROM attempts a WHERE a.run = {table}.run "
+                        f"AND a.task = {table}.task AND a.number = {table}.number{more})",
+                        (run, low, high, *values),
+                    ).rowcount
+                if table == "transcripts":
+                    forgotten += count
+                    tell(forgotten)
     return forgotten
 
 
-def _stretches(store: Store, run: int) -> Iterator[tuple[int, int]]:
+def _stretches(store: Store, table: str, run: int) -> Iterator[tuple[int, int]]:
     """From one key of a task up to another, so that all there can be are in one of them."""
     low = _LOWEST
     while True:
         row = store._db.execute(
-            "SELECT task FROM transcripts WHERE run = ? AND task >= ? "
+            f"SELECT task FROM {table} WHERE run = ? AND task >= ? "
             f"ORDER BY task, number LIMIT 1 OFFSET {_AT_ONCE}",
             (run, low),
         ).fetchone()
@@ -130,7 +134,7 @@ def _stretches(store: Store, run: int) -> Iterator[tuple[int, int]]:
 def postgres_is_sound(database: Database) -> bool:
     """Read every row of every table of ours once; a damaged page makes PostgreSQL refuse."""
     try:
-        for table in ("runs", "tasks", "attempts", "transcripts"):
+        for table in ("runs", "tasks", "attempts", "transcripts", "calls"):
             database.execute(f"SELECT count(hashtext(x::text)) FROM {table} x").fetchone()
     except StoreUnavailable:
         raise

@@ -206,7 +206,7 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
             f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, {changed} "
             "WHERE attempts.verdict IS NULL"
         )
-    if table == "transcripts":
+    if table in ("transcripts", "calls"):
         # What an attempt left that is to be made again: that of the finished one is taken.
         return f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET {changed}"
     return statement
@@ -248,7 +248,7 @@ def _columns(store: Store) -> dict[str, list[str]]:
 
 def _more_of_key(table: str, row: Row) -> tuple[bytes, ...]:
     """A table with several rows per attempt is compared by their whole content."""
-    return () if table in ("attempts", "transcripts") else (mark(row),)
+    return () if table in ("attempts", "transcripts", "calls") else (mark(row),)
 
 
 def _verified(source: Store, target: Store, run: str, added: int, tell: Tell) -> Copied:

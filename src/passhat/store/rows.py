@@ -18,6 +18,8 @@ __all__ = [
     "AttemptLine",
     "AttemptRecord",
     "AttemptSet",
+    "CallCounts",
+    "CallRecords",
     "Ended",
     "Group",
     "JudgementSource",
@@ -105,6 +107,45 @@ class AttemptRecord:
     leak: str = ""
     """The id of another attempt whose reference the agent said; empty when there was none."""
     transcript: Sequence[Mapping[str, str]] = ()
+    calls: CallRecords | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecords:
+    """The calls to models of one attempt: what reports count, and all of them as JSON.
+
+    Attributes
+    ----------
+    answers : int
+        Answers of the agent's models.
+    cut, refused, filtered, empty : int
+        How many of them ended at the token limit, refused, were filtered, or had no text.
+    cut_at : int, optional
+        The token limit at which answers were cut; the smallest of them.
+    body : bytes
+        All calls as a JSON array, redacted and size-capped.
+    """
+
+    answers: int
+    cut: int
+    cut_at: int | None
+    refused: int
+    filtered: int
+    empty: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CallCounts:
+    """How the answers of a run's models ended."""
+
+    answers: int = 0
+    cut: int = 0
+    cut_at: int | None = None
+    cut_at_most: int | None = None
+    refused: int = 0
+    filtered: int = 0
+    empty: int = 0
 
 
 @dataclass(frozen=True, slots=True)

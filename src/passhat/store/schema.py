@@ -103,14 +103,23 @@ _MIGRATIONS = (
         beats INTEGER NOT NULL
     );
     """,
+    # The calls to models in an attempt: counts for the report, and all of them in the body.
+    """
+    CREATE TABLE calls (
+        run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE, task BIGINT NOT NULL,
+        number INTEGER NOT NULL, answers INTEGER NOT NULL, cut INTEGER NOT NULL,
+        cut_at INTEGER, refused INTEGER NOT NULL, filtered INTEGER NOT NULL,
+        empty INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
+    ) WITHOUT ROWID;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
-_LEAK_VERSION, _JUDGED_VERSION = 2, 3
+_LEAK_VERSION, _JUDGED_VERSION, _CALLS_VERSION = 2, 3, 8
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
-PER_ATTEMPT = ("attempts", "transcripts", "judgements")
+PER_ATTEMPT = ("attempts", "transcripts", "calls", "judgements")
 """Tables with rows per (run, task, number): what is copied and merged with a run."""
 
 _IN_POSTGRES = (
@@ -151,8 +160,8 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         raise ReadError("is an empty file, not a store.", source=path)
     if version < _LEAK_VERSION:
         connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")
-    if version < _JUDGED_VERSION:
-        for statement in _statements(_MIGRATIONS[_JUDGED_VERSION - 1]):
+    for needed in (_JUDGED_VERSION, _CALLS_VERSION):
+        for statement in _statements(_MIGRATIONS[needed - 1]) if version < needed else ():
             if "CREATE INDEX" not in statement:
                 temporary = re.sub(r"CREATE (TABLE|VIEW)", r"CREATE TEMP \1", statement)
                 connection.execute(

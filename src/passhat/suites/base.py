@@ -76,6 +76,12 @@ class Turn:
         The user's words alone.
     result : str, optional
         What a tool gave back, alone. ``text`` begins with ``Tool error: `` where it failed.
+    messages : tuple of mapping
+        In the first turn: an earlier conversation, as ``{"role", "content"}``; in ``text`` as well.
+    images : tuple of str
+        URLs or ``data:`` URLs of images that belong to the words.
+    response_format : mapping, optional
+        In the first turn: the form of the answer, as OpenAI writes it.
     tools : tuple of ToolSpec
         In the first turn: what can be called. A suite that offers tools reads calls in the form of
         ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
@@ -86,6 +92,9 @@ class Turn:
     said: str | None = None
     result: str | None = None
     tools: tuple[ToolSpec, ...] = ()
+    messages: tuple[Mapping[str, object], ...] = ()
+    images: tuple[str, ...] = ()
+    response_format: Mapping[str, object] | None = None
 
     def with_reference(self, reference: str) -> Turn:
         """The same words under a reference, as a desk's tickets have one."""

@@ -29,6 +29,7 @@ from passhat.runner.remote_limits import (
     RemoteLimits,
     Settled,
 )
+from passhat.runner.run import stop_on_account
 from passhat.runner.run_spec import Loaded, RunSpec
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.store.rows import AttemptRecord
@@ -159,7 +160,12 @@ class RayWorker:
         if job.canary:
             canary = Canary(f"{job.run}/{job.spec.seed}", job.tasks, job.spec.attempts)
         self._attempter = Attempter(
-            self._loaded.suite, self._loaded.agent, job.limits, self._redact, canary
+            self._loaded.suite,
+            self._loaded.agent,
+            job.limits,
+            self._redact,
+            canary,
+            timeouts_are_missing=job.spec.timeouts_are_missing(self._loaded.agent),
         )
 
     def _load(self, spec: RunSpec) -> Loaded:
@@ -212,6 +218,7 @@ class RayWorker:
                 made.records.append(record)
                 if isinstance(account, AccountElsewhere):
                     made.settled += account.untold()
+                stop_on_account(record)
         except RunStopped as error:
             made.stopped = (self._redact(error.message), error.hint)
         finally:

@@ -106,7 +106,7 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
         )
     if len(report.runs) == 1:
         only = report.runs[0]
-        return Lead(only.run.agent or only.name, "", (only.headline,), facts)
+        return Lead(only.run.agent or only.name, "", (*_warnings(only), only.headline), facts)
     # The best of many would be praised for its luck; all of them stand in the table below.
     sentences = [
         f"{label}: {run.headline[0].lower()}{run.headline[1:]}"
@@ -246,3 +246,7 @@ def value_text(found: Estimate) -> str:
     moved = found.value_if_passed not in (None, found.value)
     upper = f" to {number(found.value_if_passed)}" if moved else ""
     return f"{number(found.value)}{upper} {found.interval_text()}"
+
+
+def _warnings(run: RunReport) -> tuple[str, ...]:
+    return tuple(f"Warning: {warning}." for warning in run.warnings)

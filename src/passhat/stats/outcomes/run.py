@@ -43,6 +43,8 @@ class Run:
         How the source is known to count, where that differs from passhat's way.
     notes : tuple of str
         What whoever made the attempts found out about them, such as a leak between attempts.
+    warnings : tuple of str
+        What should be read before any number, such as answers that were cut at the token limit.
     reading : tuple of str
         What the reader took for what, and what it left aside.
     tally : Tally, optional
@@ -73,6 +75,7 @@ class Run:
     sums: Sums | None = None
     agent_guessed: bool = False
     estimates: tuple[object, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -48,6 +48,9 @@ class FailureCategory(StrEnum):
     MISSING_ENTRY_POINT = "missing_entry_point"
     MEMORY = "memory"
     SANDBOX_VIOLATION = "sandbox_violation"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    FILTERED = "filtered"
     UNKNOWN_FAILURE = "unknown_failure"
 
 
@@ -58,6 +61,8 @@ class MissingReason(StrEnum):
     SANDBOX_ERROR = "sandbox_error"
     USER_ERROR = "user_error"
     RATE_LIMIT = "rate_limit"
+    ACCOUNT = "account"
+    TIMEOUT = "timeout"
     BUDGET = "budget"
     STOPPED = "stopped"
     UNSUPPORTED = "unsupported"

@@ -1,0 +1,219 @@
+"""``gemini:MODEL[@BASE_URL]``: Google's generateContent, with the key in GEMINI_API_KEY.
+
+The REST API is called directly: its SDK would add nothing but another form of the same fields.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from passhat.agents.base import StopReason
+from passhat.agents.chat import (
+    ChatAgent,
+    Entry,
+    Heard,
+    Request,
+    Returned,
+    arguments_of,
+    json_reply,
+)
+from passhat.agents.prices import TokenCount
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
+from passhat.errors import InvalidValue
+
+__all__ = ["GeminiAgent"]
+
+_SECONDS = 600.0
+_SETTINGS = {
+    "top_p": "topP",
+    "top_k": "topK",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+}
+
+
+class APIStatusError(Exception):
+    """An answer whose status is no success."""
+
+    def __init__(self, answer: Any) -> None:
+        try:
+            self.body: object = answer.json()
+        except ValueError:
+            self.body = answer.text
+        self.message = f"HTTP {answer.status_code}"
+        super().__init__(self.message)
+        self.status_code = answer.status_code
+        self.response = answer
+
+
+class GeminiAgent(ChatAgent):
+    """A Gemini model by its name: gemini:MODEL, with the key in GEMINI_API_KEY."""
+
+    kind = "gemini"
+    module = "httpx"
+    extra = "gemini"
+    usual_url = "https://generativelanguage.googleapis.com/v1beta"
+
+    def open_client(self) -> Any:
+        key = os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
+        if not key and self.base_url is None:
+            raise InvalidValue(
+                f"gemini:{self.model} needs a key.", hint="Set GEMINI_API_KEY or GOOGLE_API_KEY."
+            )
+        address = self.base_url or os.environ.get("GEMINI_BASE_URL") or self.usual_url
+        headers = {"x-goog-api-key": key} if key else {}
+        return self.sdk.AsyncClient(base_url=address, headers=headers, timeout=_SECONDS)
+
+    @property
+    def errors(self) -> Any:
+        return SimpleNamespace(
+            APIStatusError=APIStatusError, APIConnectionError=self.sdk.TransportError
+        )
+
+    def warm(self, client: Any) -> None:
+        del client
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def body(self, request: Request) -> dict[str, Any]:
+        settings = dict(request.settings)
+        effort = settings.pop("reasoning_effort", None)
+        config: dict[str, Any] = {
+            request.limit_name or "maxOutputTokens": request.limit,
+            **({} if request.seed is None else {"seed": request.seed}),
+        }
+        for name in ("temperature", *_SETTINGS):
+            if name in settings:
+                config[_SETTINGS.get(name, name)] = settings.pop(name)
+        if request.stop:
+            config["stopSequences"] = list(request.stop)
+        if request.thinking:
+            config["thinkingConfig"] = {"thinkingBudget": request.thinking}
+        if effort is not None:
+            config["thinkingConfig"] = {"thinkingLevel": effort}
+        if request.response_format is not None:
+            config["responseMimeType"] = "application/json"
+            if schema := request.response_format.get("json_schema", {}).get("schema"):
+                config["responseJsonSchema"] = schema
+        body: dict[str, Any] = {
+            "contents": _joined([_written(entry) for entry in request.entries]),
+            "generationConfig": config,
+        }
+        if request.system is not None:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            declared = [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parametersJsonSchema": dict(tool.parameters),
+                }
+                for tool in request.tools
+            ]
+            body["tools"] = [{"functionDeclarations": declared}]
+        return {**body, **settings}
+
+    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+        answer = await client.post(f"models/{self.model}:generateContent", json=body)
+        if answer.status_code >= 400:
+            raise APIStatusError(answer)
+        return read_candidates(json_reply(answer.text))
+
+
+def read_candidates(data: Mapping[str, Any]) -> ModelReply:
+    """An answer of generateContent; a blocked prompt has no candidates."""
+    candidates = data.get("candidates")
+    feedback = data.get("promptFeedback")
+    blocked = feedback.get("blockReason") if isinstance(feedback, Mapping) else None
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    tokens = _counted(data.get("usageMetadata"))
+    model, name = str(data.get("modelVersion") or ""), str(data.get("responseId") or "")
+    if not isinstance(first, Mapping):
+        if not blocked:
+            raise ReplyError(f"an answer without candidates: {json.dumps(data)[:200]}")
+        return ModelReply(
+            "", (), StopReason.FILTERED, f"prompt blocked: {blocked}", tokens, model, name, raw=data
+        )
+    content = first.get("content")
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    texts: list[str] = []
+    thinking: list[str] = []
+    calls: list[ToolCall] = []
+    for place, part in enumerate(parts if isinstance(parts, list) else ()):
+        if not isinstance(part, Mapping):
+            continue
+        if isinstance(call := part.get("functionCall"), Mapping):
+            given = json.dumps(call.get("args") or {})
+            calls.append(ToolCall(str(call.get("id") or f"call_{place}"), str(call["name"]), given))
+        elif isinstance(part.get("text"), str):
+            (thinking if part.get("thought") else texts).append(part["text"])
+    raw = str(first.get("finishReason") or "")
+    stop = stop_reason(raw)
+    if calls and stop in (StopReason.STOP, StopReason.OTHER):
+        stop = StopReason.TOOL_CALLS
+    return ModelReply(
+        "".join(texts),
+        tuple(calls),
+        stop,
+        raw,
+        tokens,
+        model,
+        name,
+        "".join(thinking),
+        # Thought signatures have to come back with the parts they belong to.
+        native=parts,
+        raw=data,
+    )
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    if isinstance(entry, Heard):
+        return {"role": "user", "parts": [{"text": entry.text}, *map(_image, entry.images)]}
+    if isinstance(entry, Returned):
+        response = {"name": entry.call.name, "response": {"result": entry.text}}
+        return {"role": "user", "parts": [{"functionResponse": response}]}
+    if entry.native:
+        return {"role": "model", "parts": list(entry.native)}
+    parts: list[dict[str, Any]] = [{"text": entry.text}] if entry.text else []
+    parts += [
+        {"functionCall": {"name": call.name, "args": arguments_of(call) or {}}}
+        for call in entry.calls
+    ]
+    return {"role": "model", "parts": parts or [{"text": ""}]}
+
+
+def _image(url: str) -> dict[str, Any]:
+    if url.startswith("data:"):
+        head, _, data = url.partition(",")
+        kind = head.removeprefix("data:").partition(";")[0]
+        return {"inlineData": {"mimeType": kind, "data": data}}
+    return {"fileData": {"fileUri": url}}
+
+
+def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Results of several calls belong into one message: roles take turns."""
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = {**message, "parts": [*joined[-1]["parts"], *message["parts"]]}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _counted(usage: object) -> TokenCount | None:
+    if not isinstance(usage, Mapping) or not isinstance(usage.get("promptTokenCount"), int):
+        return None
+    thoughts = int(usage.get("thoughtsTokenCount") or 0)
+    # Candidates leave thoughts out, and are absent where there is no text; thoughts are billed.
+    outputs = int(usage.get("candidatesTokenCount") or 0) + thoughts
+    inputs = int(usage["promptTokenCount"]) + int(usage.get("toolUsePromptTokenCount") or 0)
+    cached = int(usage.get("cachedContentTokenCount") or 0)
+    return TokenCount(inputs, outputs, min(cached, inputs), 0, thoughts or None)
