@@ -186,7 +186,7 @@ def test_a_refused_key_or_model_stops_the_run_at_once(
     with serve(lambda _body: refusal(status, message=said, code=code)) as (url, server):
         command = (*TASKS, "-a", f"openai:small@{url}/v1", "-n", "50", "--jobs", "3")
         ended = passhat(*command)
-    assert ended.code == 2
+    assert ended.code == 4
     assert "not for you, [redacted]" in ended.err
     assert "Traceback" not in ended.err
     assert len(server.requests) <= 3

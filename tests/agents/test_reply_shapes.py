@@ -310,7 +310,7 @@ def test_the_shape(passhat: Passhat, serve: Serve, shape: str) -> None:
     if "thinking only" in shape:
         assert "thinking only" in attempt.detail
     if why == "account":
-        assert ended.code == 2
+        assert ended.code == 4
         assert "sk-1234567890abcdef" not in ended.err + json.dumps(call)
 
 
@@ -387,7 +387,7 @@ def test_the_same_command_continues_after_account_trouble(
     broke = refusal(400, message="Your credit balance is too low")
     with serve(lambda _body: broke) as (url, server):
         command = ("run", "-s", "jsonl:tasks.jsonl", "-a", f"anthropic:small@{url}", "-n", "2")
-        assert passhat(*command, "--jobs", "1").code == 2
+        assert passhat(*command, "--jobs", "1").code == 4
         server.script = lambda _body: answer("yes")
         assert passhat(*command, "--jobs", "1").code == 0
     with open_store() as store:

@@ -126,7 +126,7 @@ def test_a_refused_key_of_the_user_stops_the_run(
         ended = passhat(
             *(*RETAIL, "-a", "demo:careful", "--user", f"openai:small@{url}/v1", "-n", "4")
         )
-    assert (ended.code, "who are you" in ended.err) == (2, True)
+    assert (ended.code, "who are you" in ended.err) == (4, True)
     assert {(row[2], row[3]) for row in rows()} == {(-1, "account")}
 
 
