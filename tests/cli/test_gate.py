@@ -177,7 +177,7 @@ def test_watching_a_finished_file(tmp_path: Path, c: int, code: int) -> None:
 
 def test_watching_to_the_end_may_stay_open(tmp_path: Path) -> None:
     path = table(tmp_path / "done.csv", [8, 0] * 10)
-    plan = ["--watch", "--tasks", "20", "--attempts", "8", "--about", "new tasks"]
+    plan = ["--watch", "--tasks", "20", "--attempts", "8", "--about", "new-tasks"]
     assert main(["gate", path, "pass^4 >= 0.45", *plan]) == 3
 
 
@@ -261,7 +261,7 @@ def test_an_unreadable_moment_is_waited_out_but_not_for_ever() -> None:
             raise answer
         return answer
 
-    watcher = Watcher(["pass^2 >= 0.5"], tasks=20, attempts=4)
+    watcher = Watcher(["pass^2 >= 0.5"], tasks=20, attempts=4, seed=0)
     assert watch_source(read, watcher, 7.0, slept.append).exit_code == 0
     assert slept == [7.0]
     answers[:] = [ReadError("broken", source="f")] * 9

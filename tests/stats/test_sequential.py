@@ -171,7 +171,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(InvalidValue, match="already in"):
         ConfidenceSequence(total=1).update_many([0, 1])
     with pytest.raises(InvalidValue, match="unique"):
-        consumption_order(["a", "a"])
+        consumption_order(["a", "a"], 0)
 
 
 def test_ends_that_would_cross_are_told_and_not_shown() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,8 @@ from passhat.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.stats.gate import GateResult
+    from passhat.stats.gate import GateResult, Rule
+    from passhat.stats.gate.gate_result import Unsettled
     from passhat.stats.terms import Terms
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -28,12 +31,39 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 
 @click.command("gate")
 @click.argument("source")
-@click.argument("rules", metavar="RULE...", nargs=-1, required=True)
+@click.argument("rules", metavar="[RULE...]", nargs=-1)
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@click.option("--against", metavar="SOURCE", help="The run that 'base' stands for in rules.")
+@click.option("--against", metavar="SOURCE", help="The baseline; 'base' stands for it in rules.")
 @click.option("--base-run", metavar="NAME", help="Which run, when that source holds several.")
+@click.option(
+    "--margin",
+    type=float,
+    metavar="POINTS",
+    help="Without a rule: the drop that is accepted, as in 5.  [default: what the data resolve]",
+)
+@click.option(
+    "--metric",
+    metavar="M",
+    help="Without a rule: what is compared, as in pass^4. [default: pass^1]",
+)
+@click.option(
+    "--unsettled",
+    type=click.Choice(["pass", "warn", "fail"]),
+    help="How a gate ends that is not settled: 0, 0 with a warning, or 3.  [default: fail with "
+    "rules, warn without]",
+)
 @term_options(
-    "missing", "drop_short", "level", "allow", help={"level": "One-sided confidence of a rule."}
+    "missing",
+    "drop_short",
+    "level",
+    "allow",
+    "about",
+    "cluster",
+    help={
+        "level": "One-sided confidence of a rule.",
+        "about": "The tasks verdicts are about.  [default: new-tasks; these-tasks against a "
+        "baseline and with --watch]",
+    },
 )
 @source_options
 @click.option("--tasks", metavar="N|FILE", help="Tasks planned: how many, or a file of their ids.")
@@ -42,14 +72,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.option(
     "--interval", type=float, default=10.0, show_default=True, help="Seconds between looks."
 )
-@click.option(
-    "--about",
-    type=click.Choice(["this suite", "new tasks"]),
-    default="this suite",
-    show_default=True,
-    help="What --watch settles: what all planned tasks would read, or tasks like them.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the order of --watch.")
+@click.option("--seed", type=int, metavar="N", help="Repeat the order of an earlier --watch.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML to FILE (- is standard output).")
@@ -59,19 +82,25 @@ def command(
     run_name: str | None,
     against: str | None,
     base_run: str | None,
+    margin: float | None,
+    metric: str | None,
+    unsettled: Unsettled | None,
     how: HowToRead,
     terms: Terms,
     tasks: str | None,
     attempts: int | None,
     watch: bool,
     interval: float,
-    about: str,
-    seed: int,
+    seed: int | None,
     as_json_text: bool,
     md: str | None,
     junit: str | None,
 ) -> ExitCode:
     """Judge the run in SOURCE by RULEs, such as 'pass^4 >= 0.6' (in quotes).
+
+    Without a RULE the run is held against its baseline: passhat gate NEW --against BASELINE. It
+    ends with 1 and names the tasks on a regression, with 0 when there is none beyond the margin,
+    and with 0 and a warning when that is unsettled.
 
     Rules: 'pass^4 >= 0.6', 'pass@8 > 0.9', 'pass^4 >= base - 0.03' (with --against),
     'cost <= 0.5' per attempt, 'cost/solved <= 2' per solved task, also seconds, steps and tokens,
@@ -87,14 +116,23 @@ def command(
     asked = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
-    options = GateOptions(terms, planned, attempts)
+    _refuse_useless(asked, watch=watch, seed=seed, metric=metric, against=against)
+    options = GateOptions(
+        terms,
+        planned,
+        attempts,
+        metric or "pass^1",
+        None if margin is None else margin / 100,
+        unsettled,
+    )
 
     needs = Needs(
-        attempts=look_at_order(str(rule.subject) for rule in asked),
+        attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in asked)]),
         measures=any(isinstance(rule.subject, Measure) for rule in asked),
         answers=False,
     )
-    base = None if against is None else how.one(against, base_run, "--base-run", needs)
+    labels = (terms.cluster,)
+    base = None if against is None else how.one(against, base_run, "--base-run", needs, labels)
     if watch:
         from passhat.cli.watching import state_of, watch_source
         from passhat.stats.gate.sequential_gate import Watcher
@@ -109,8 +147,8 @@ def command(
             attempts=attempts,
             options=options,
             against=None if base is None else base.outcomes,
-            about="new tasks" if about == "new tasks" else "this suite",
-            seed=seed,
+            # A fixed order would repeat the same unlucky beginning in every build.
+            seed=secrets.randbits(31) if seed is None else seed,
         )
         result = watch_source(
             lambda growing: how.one(source, run_name, needs=replace(needs, growing=growing)),
@@ -119,13 +157,37 @@ def command(
             state=lambda: state_of(source),
         )
     else:
-        result = judge(how.one(source, run_name, needs=needs), asked, base, options)
+        run = how.one(source, run_name, needs=needs, labels=labels)
+        result = judge(run, asked, base, options)
     try:
         _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
     except BrokenPipeError:
-        # Whoever read our words has gone; the verdict stays what it is.
+        # The reader of the output (head, less) has gone; the verdict stays what it is.
         forget_standard_output()
     return ExitCode(result.exit_code)
+
+
+def _refuse_useless(
+    rules: Sequence[Rule],
+    *,
+    watch: bool,
+    seed: int | None,
+    metric: str | None,
+    against: str | None,
+) -> None:
+    """Refuse options that would change nothing."""
+    if seed is not None and not watch:
+        raise click.UsageError("--seed repeats the order of a --watch; without it there is none.")
+    if metric is not None and rules:
+        raise click.UsageError("--metric belongs to the gate without a rule; a rule names its own.")
+    if watch and not rules:
+        raise click.UsageError(
+            "--watch needs a rule, such as 'pass^1 >= base - 0.05' with --against."
+        )
+    if not rules and against is None:
+        raise click.UsageError(
+            "a gate needs a rule, such as 'pass^4 >= 0.6', or a baseline: --against SOURCE."
+        )
 
 
 def _task_ids(path: str) -> list[str]:

@@ -89,21 +89,21 @@ def gate_as_junit(result: GateResult) -> str:
     """One test case per rule: refuted is a failure, not settled is an error.
 
     A rule that is not settled is no success, so it must not be shown as one; and it is no refuted
-    rule either.
+    rule either. Where the gate only warns, it is skipped: JUnit has no warning.
     """
     found = result.results
+    unsettled = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in found)
+    warns = result.unsettled in ("pass", "warn")
     suite = ElementTree.Element(
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
         tests=str(len(found) + (result.absent > 0)),
         failures=str(sum(one.verdict is GateVerdict.REFUTED for one in found)),
-        errors=str(
-            sum(one.verdict is GateVerdict.NOT_SETTLED for one in found) + (result.absent > 0)
-        ),
-        skipped="0",
+        errors=str((0 if warns else unsettled) + (result.absent > 0)),
+        skipped=str(unsettled if warns else 0),
     )
     for one in found:
-        _add_case(suite, one, result.name)
+        _add_case(suite, one, result.name, warns=warns)
     if result.absent:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_printable(result.name), name="all planned attempts"
@@ -116,17 +116,21 @@ def gate_as_junit(result: GateResult) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def _add_case(suite: ElementTree.Element, found: RuleResult, name: str) -> None:
+def _add_case(suite: ElementTree.Element, found: RuleResult, name: str, *, warns: bool) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=_printable(name), name=str(found.rule)
     )
-    kind = {GateVerdict.REFUTED: "failure", GateVerdict.NOT_SETTLED: "error"}.get(found.verdict)
+    kinds = {
+        GateVerdict.REFUTED: "failure",
+        GateVerdict.NOT_SETTLED: "skipped" if warns else "error",
+    }
+    kind = kinds.get(found.verdict)
     details = _printable("\n".join((found.sentence, *found.notes)))
     if kind is None:
         ElementTree.SubElement(case, "system-out").text = details
     else:
         entry = ElementTree.SubElement(
-            case, kind, type=str(found.verdict), message=_printable(found.evidence)
+            case, kind, type=found.outcome, message=_printable(found.evidence)
         )
         entry.text = details
 

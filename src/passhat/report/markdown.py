@@ -146,10 +146,10 @@ def _gate(result: GateResult) -> Iterator[str]:
     yield ""
     rows = [
         (
-            f"{rule.verdict.sign} {rule.verdict}",
+            f"{rule.verdict.sign} {rule.outcome}",
             str(rule.rule),
             rule.evidence,
-            rule.advice or "",
+            str(rule.advice or ""),
         )
         for rule in result.results
     ]

@@ -302,9 +302,9 @@ def _gate_parts(result: GateResult) -> Iterator[RenderableType]:
 
 
 def _rule_parts(found: RuleResult) -> Iterator[RenderableType]:
-    verdict = (f"{found.verdict.sign} {found.verdict}", f"bold {_VERDICT_COLORS[found.verdict]}")
+    verdict = (f"{found.verdict.sign} {found.outcome}", f"bold {_VERDICT_COLORS[found.verdict]}")
     yield _indented(Text.assemble(verdict, "  ", plain(str(found.rule), "bold")), 2)
-    for line in (found.evidence, *([found.advice] if found.advice else []), *found.notes):
+    for line in (found.evidence, *([str(found.advice)] if found.advice else []), *found.notes):
         yield _indented(plain(line), 6)
 
 

@@ -89,7 +89,16 @@ class RunPlan:
     timeouts_are_missing: bool = False
     tell: Callable[[str], None] = silent
 
-    def wanted(self) -> Iterator[tuple[str, int]]:
+    def order_seed(self, store: Store) -> str:
+        """What draws the order of tasks of a rule that is watched.
+
+        The id of a run comes from its protocol, so every build would repeat the same unlucky
+        beginning. With the time at which the store has the run begun, each run has an order of its
+        own, which is recorded and stays the same when the run goes on.
+        """
+        return f"{self.record.id}/{store.find(self.record.id).started}"
+
+    def wanted(self, order_seed: str = "") -> Iterator[tuple[str, int]]:
         """Every attempt, in the order in which they are to be made.
 
         All tasks once, then all of them again, so that a stop stays fair. A rule that is watched
@@ -98,7 +107,7 @@ class RunPlan:
         ids = [task.id for task in self.tasks]
         numbers = range(1, self.attempts + 1)
         if self.stop_when:
-            order = consumption_order(ids, self.seed)
+            order = consumption_order(ids, order_seed)
             yield from ((task, number) for task in order for number in numbers)
             return
         for number in numbers:
@@ -106,9 +115,9 @@ class RunPlan:
             random.Random(f"{self.seed}/{number}").shuffle(round_)
             yield from ((task, number) for task in round_)
 
-    def left(self, made: AttemptSet) -> Iterator[tuple[str, int]]:
+    def left(self, made: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
         """The planned attempts that are not in a set, in the order in which to make them."""
-        return (attempt for attempt in self.wanted() if attempt not in made)
+        return (attempt for attempt in self.wanted(order_seed) if attempt not in made)
 
     def attempter(self, guard: ProcessGuard | None = None) -> Attempter:
         """The object that makes the attempts."""
@@ -244,7 +253,8 @@ class _Execution:
         self._thread = thread
         self._run = plan.record.id
         self._tasks = [task.id for task in plan.tasks]
-        self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, plan.seed)
+        self._order_seed = ""
+        self._rule = StopRule((), self._tasks, plan.attempts, "")
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = Watched(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
@@ -283,13 +293,15 @@ class _Execution:
         store.wait_at_most(_LOCKED_SECONDS)
         await self._retry(partial(store.begin, plan.record, plan.attempts))
         if plan.stop_when:
+            self._order_seed = await self._thread(partial(plan.order_seed, store))
+            self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, self._order_seed)
             for verdict in await self._thread(lambda: list(store.verdicts(self._run))):
                 self._rule.take(*verdict)
             if self._rule.ask():
                 self._stop.enough()
         return Claims(
             partial(store.claim, self._run),
-            plan.left(made),
+            plan.left(made, self._order_seed),
             plan.jobs,
             lambda: not self._stop.asked,
             self._retry,
@@ -303,7 +315,7 @@ class _Execution:
         made = await self._retry(partial(self._store.made, self._run))
         left = made.left(self._tasks, plan.attempts)
         self._progress.total += left
-        return plan.left(made) if left else None
+        return plan.left(made, self._order_seed) if left else None
 
     async def _write(self) -> None:
         """Write finished attempts in groups; each is durable within hundredths of a second."""

@@ -25,12 +25,12 @@ class StopRule:
         Ids of all planned tasks.
     attempts : int
         Attempts planned for every task.
-    seed : int
-        Draws the order of tasks.
+    seed : int or str
+        Draws the order of tasks; see :meth:`passhat.runner.run.RunPlan.order_seed`.
     """
 
     def __init__(
-        self, rules: Sequence[str], tasks: Sequence[str], attempts: int, seed: int = 0
+        self, rules: Sequence[str], tasks: Sequence[str], attempts: int, seed: int | str
     ) -> None:
         self._watcher = Watcher(rules, tasks=tasks, attempts=attempts, seed=seed) if rules else None
         self._attempts = attempts

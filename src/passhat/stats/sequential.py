@@ -356,7 +356,7 @@ def _around(thresholds: Iterable[float]) -> list[float]:
     return [point for point in points if 0 <= point <= 1]
 
 
-def consumption_order(tasks: Iterable[str], seed: int = 0) -> tuple[str, ...]:
+def consumption_order(tasks: Iterable[str], seed: int | str) -> tuple[str, ...]:
     """The order in which tasks are to be looked at, drawn before any of them has run.
 
     Tasks must not be looked at in the order in which they finish. What finishes first is not like
@@ -364,6 +364,8 @@ def consumption_order(tasks: Iterable[str], seed: int = 0) -> tuple[str, ...]:
     on. A task that is next in this order and still running is waited for.
 
     The order depends on the ids and the seed alone, not on the order in which the ids are given.
+    Each run needs a seed of its own, such as its id: a fixed one repeats the same unlucky beginning
+    in every build.
 
     Examples
     --------

@@ -10,10 +10,10 @@ from passhat.stats.gate import GateOptions, GateVerdict
 from passhat.stats.gate.sequential_gate import Watcher
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.sequential import consumption_order
-from passhat.stats.terms import Terms
+from passhat.stats.terms import Population, Terms
 
 IDS = [f"task-{i:03}" for i in range(164)]
-ORDER = consumption_order(IDS)
+ORDER = consumption_order(IDS, 0)
 
 
 def run_of(passes: dict[str, int], n: int = 8, missing: int = 0) -> Run:
@@ -44,7 +44,7 @@ def looks(watcher: Watcher, passes: dict[str, int], order: tuple[str, ...]) -> t
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.9, "shown"), (0.4, "refuted")])
 def test_it_ends_early_when_the_truth_is_far_from_the_limit(share: float, verdict: str) -> None:
-    watcher = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
+    watcher = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8, seed=0)
     found, used = looks(watcher, suite(share), ORDER)
     assert found == verdict
     assert used < 0.55 * len(IDS)
@@ -53,13 +53,13 @@ def test_it_ends_early_when_the_truth_is_far_from_the_limit(share: float, verdic
 def test_tasks_are_taken_in_the_drawn_order_however_they_finish() -> None:
     passes = suite(0.5)
     by_luck = tuple(sorted(IDS, key=lambda task: -passes[task]))
-    drawn = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
-    lucky = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8)
+    drawn = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8, seed=0)
+    lucky = Watcher(["pass^4 >= 0.65"], tasks=IDS, attempts=8, seed=0)
     assert looks(drawn, passes, ORDER) == looks(lucky, passes, by_luck)
 
 
 def test_a_task_counts_once_all_its_attempts_are_in() -> None:
-    watcher = Watcher(["pass^4 >= 0.5"], tasks=IDS, attempts=8)
+    watcher = Watcher(["pass^4 >= 0.5"], tasks=IDS, attempts=8, seed=0)
     first, second = ORDER[:2]
     look = watcher.look(run_of({second: 8}))
     assert (look.used, look.waiting) == (0, f"{first}, which has 0 of 8 attempts")
@@ -71,7 +71,7 @@ def test_a_task_counts_once_all_its_attempts_are_in() -> None:
 
 
 def test_with_a_number_the_order_is_known_once_all_tasks_are_seen() -> None:
-    watcher = Watcher(["pass^4 >= 0.5"], tasks=3, attempts=2 * 4)
+    watcher = Watcher(["pass^4 >= 0.5"], tasks=3, attempts=2 * 4, seed=0)
     look = watcher.look(run_of({"a": 8, "b": 8}))
     assert look.used == 0
     assert "ids of all 3 tasks, of which 2 have been seen" in str(look)
@@ -81,12 +81,16 @@ def test_with_a_number_the_order_is_known_once_all_tasks_are_seen() -> None:
 
 def test_all_tasks_settle_what_this_suite_reads_and_not_what_new_tasks_would() -> None:
     passes = {str(i): 8 * (i % 3 > 0) for i in range(24)}
-    here = Watcher(["pass^4 >= 0.6"], tasks=list(passes), attempts=8).look(run_of(passes))
+    here = Watcher(["pass^4 >= 0.6"], tasks=list(passes), attempts=8, seed=0).look(run_of(passes))
     assert here.result.verdict is GateVerdict.SHOWN
     assert here.used <= 24
-    there = Watcher(["pass^4 >= 0.6"], tasks=list(passes), attempts=8, about="new tasks").look(
-        run_of(passes)
-    )
+    there = Watcher(
+        ["pass^4 >= 0.6"],
+        tasks=list(passes),
+        attempts=8,
+        options=GateOptions(Terms(population=Population.NEW_TASKS)),
+        seed=0,
+    ).look(run_of(passes))
     assert (there.complete, there.result.exit_code) == (True, 3)
     assert "only more tasks" in str(there.result)
 
@@ -102,7 +106,7 @@ def test_all_tasks_settle_what_this_suite_reads_and_not_what_new_tasks_would() -
 )
 def test_signs_at_the_limit_itself(rule: str, verdict: str) -> None:
     passes = {str(i): 8 * (i % 2) for i in range(10)}
-    look = Watcher([rule], tasks=10, attempts=8).look(run_of(passes))
+    look = Watcher([rule], tasks=10, attempts=8, seed=0).look(run_of(passes))
     assert str(look.result.verdict) == verdict
 
 
@@ -114,7 +118,7 @@ def test_missing_attempts_keep_it_open() -> None:
     }
     verdicts = {
         way: str(
-            Watcher(["rate >= 0.8"], tasks=IDS, attempts=8, options=chosen)
+            Watcher(["rate >= 0.8"], tasks=IDS, attempts=8, options=chosen, seed=0)
             .look(run_of(passes, n=4, missing=4))
             .result.verdict
         )
@@ -122,13 +126,13 @@ def test_missing_attempts_keep_it_open() -> None:
     }
     assert verdicts == {"bound": "not settled", "fail": "refuted", "exclude": "shown"}
     with pytest.raises(TooFewAttempts):
-        Watcher(["pass^8 >= 0.5"], tasks=IDS, attempts=8, options=options["exclude"]).look(
+        Watcher(["pass^8 >= 0.5"], tasks=IDS, attempts=8, options=options["exclude"], seed=0).look(
             run_of(passes, n=4, missing=4)
         )
 
 
 def test_too_many_missing_end_it_as_incomplete() -> None:
-    watcher = Watcher(["pass^4 >= 0.5", "missing <= 2%"], tasks=IDS, attempts=8)
+    watcher = Watcher(["pass^4 >= 0.5", "missing <= 2%"], tasks=IDS, attempts=8, seed=0)
     few = dict.fromkeys(ORDER[:10], 7)
     look = watcher.look(run_of(few, n=7, missing=1))
     assert not look.result.incomplete
@@ -139,27 +143,29 @@ def test_too_many_missing_end_it_as_incomplete() -> None:
 
 def test_the_lift_over_a_base_is_watched_task_by_task() -> None:
     base = Outcomes.from_counts(8, [2] * len(IDS), IDS)
-    watcher = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base)
+    watcher = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base, seed=0)
     found, used = looks(watcher, dict.fromkeys(IDS, 7), ORDER)
     assert found == "shown"
     assert used < 30
-    worse = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base)
+    worse = Watcher(["pass^1 >= base - 0.03"], tasks=IDS, attempts=8, against=base, seed=0)
     assert looks(worse, dict.fromkeys(IDS, 0), ORDER)[0] == "refuted"
 
 
 def test_what_cannot_be_watched_is_refused_at_once() -> None:
     with pytest.raises(InvalidValue, match="no upper limit"):
-        Watcher(["cost <= 1"], tasks=3, attempts=8)
+        Watcher(["cost <= 1"], tasks=3, attempts=8, seed=0)
     with pytest.raises(InvalidValue, match="--against"):
-        Watcher(["rate >= base"], tasks=3, attempts=8)
+        Watcher(["rate >= base"], tasks=3, attempts=8, seed=0)
     with pytest.raises(InvalidValue, match="4 are planned"):
-        Watcher(["pass^8 >= 0.5"], tasks=3, attempts=4)
+        Watcher(["pass^8 >= 0.5"], tasks=3, attempts=4, seed=0)
     with pytest.raises(InvalidValue, match="at least 1"):
-        Watcher(["rate >= 0.5"], tasks=0, attempts=4)
+        Watcher(["rate >= 0.5"], tasks=0, attempts=4, seed=0)
     with pytest.raises(InvalidValue, match="were not planned: x"):
-        Watcher(["rate >= 0.5"], tasks=["a"], attempts=8).look(run_of({"x": 8}))
+        Watcher(["rate >= 0.5"], tasks=["a"], attempts=8, seed=0).look(run_of({"x": 8}))
     with pytest.raises(InvalidValue, match="2 tasks, 1 planned"):
-        Watcher(["rate >= 0.5"], tasks=1, attempts=8).look(run_of({"x": 8, "y": 8}))
+        Watcher(["rate >= 0.5"], tasks=1, attempts=8, seed=0).look(run_of({"x": 8, "y": 8}))
     alone = Outcomes.from_counts(8, [1], ["b"])
     with pytest.raises(InvalidValue, match="base has no attempts at a"):
-        Watcher(["rate >= base"], tasks=["a"], attempts=8, against=alone).look(run_of({"a": 8}))
+        Watcher(["rate >= base"], tasks=["a"], attempts=8, against=alone, seed=0).look(
+            run_of({"a": 8})
+        )

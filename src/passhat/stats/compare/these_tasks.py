@@ -30,13 +30,13 @@ H. E. Daniels (1954), Saddlepoint approximations in statistics, Ann. Math. Stati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.compare.lift import Interval
+from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import (
     CountMetric,
@@ -113,13 +113,13 @@ def _end(
     direction: float,
 ) -> float:
     """The smallest ``direction`` times lift that the data allow."""
-    from scipy.optimize import linprog
     from scipy.special import ndtri
 
     room = float(ndtri(tail)) ** 2 / 2 / tasks
     half_step = max(side.step for side in sides) / 2 / tasks
     rows = list(-np.hstack([side.cumulants for side in sides]))
     limits = list(room - steepness * lift + np.abs(steepness) * half_step)
+    firm = len(rows)
     zeros = [np.zeros(len(side.value)) for side in sides]
     equal_rows, equal_values = [], []
     for index, side in enumerate(sides):
@@ -129,17 +129,51 @@ def _end(
         for row, value in side.equalities:
             equal_rows.append(np.concatenate([row if i == index else zeros[i] for i in range(2)]))
             equal_values.append(value)
-    result = linprog(
-        direction * np.concatenate([side.value for side in sides]),
-        A_ub=np.array(rows),
-        b_ub=np.array(limits) + _ROOM,
-        A_eq=np.array(equal_rows),
-        b_eq=np.array(equal_values),
-        bounds=(0, None),
-        method="highs",
+    program = _Program(
+        np.array(rows), np.array(limits) + _ROOM, np.array(equal_rows), np.array(equal_values), firm
     )
-    # No weights fit when the data are odd under every rate; then nothing narrower is known.
-    return -1.0 if result.fun is None or result.status != 0 else float(result.fun)
+    return program.smallest(direction * np.concatenate([side.value for side in sides]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """Linear constraints on the weights; those after the first ``firm`` rows may give way."""
+
+    rows: FloatArray
+    limits: FloatArray
+    equal_rows: FloatArray
+    equal_values: FloatArray
+    firm: int
+
+    def smallest(self, objective: FloatArray) -> float:
+        """The smallest value of the objective; -1, the least that any lift can be, if none is."""
+        value = self._solve(objective, self.limits)
+        if value is None:
+            # Counts less spread than any rates make them, such as 7 of 8 on every task: take the
+            # rates that come closest.
+            slack = np.zeros(len(self.limits))
+            slack[self.firm :] = 1.0
+            rows = np.column_stack([self.rows, -slack])
+            equal = np.column_stack([self.equal_rows, np.zeros(len(self.equal_rows))])
+            wider = replace(self, rows=rows, equal_rows=equal)
+            needed = wider._solve(np.append(np.zeros(len(objective)), 1.0), self.limits)
+            if needed is not None:
+                value = self._solve(objective, self.limits + slack * (needed * 1.001 + 1e-7))
+        return -1.0 if value is None else value
+
+    def _solve(self, objective: FloatArray, limits: FloatArray) -> float | None:
+        from scipy.optimize import linprog
+
+        result = linprog(
+            objective,
+            A_ub=self.rows,
+            b_ub=limits,
+            A_eq=self.equal_rows,
+            b_eq=self.equal_values,
+            bounds=(0, None),
+            method="highs",
+        )
+        return None if result.status != 0 or result.fun is None else float(result.fun)
 
 
 def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: float) -> _Side:
@@ -213,7 +247,8 @@ def _clopper_pearson(count: FloatArray, tasks: float) -> tuple[FloatArray, Float
 def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> Interval:
     """The interval of the lift on the paired tasks, for every way to fill in missing attempts.
 
-    An ordered metric takes the interval of its unordered twin, widened to hold its own lift.
+    An ordered metric takes the interval of its unordered twin, widened to hold its own lift. With
+    one attempt per task the bound on new tasks is the narrower one that holds.
     """
     twin = unordered_twin(metric)
     if twin is None:
@@ -228,6 +263,10 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     sign = {"two-sided": 0, "greater": 1, "less": -1}[terms.alternative]
     a, a_passed = (pairing.a.histogram(way) for way in (plain, passed))
     b, b_passed = (pairing.b.histogram(way) for way in (plain, passed))
+    if max(int(cells.n.max()) for cells in (a, b)) == 1:
+        # One attempt says nothing about single rates, but the pairs still do: unequal tasks spread
+        # their sum less than tasks drawn from one population, so the bound on new tasks holds.
+        return hull(LiftSample.of(d).interval(tail, terms.alternative) for d in differences.fills)
     if open_ways:
         low = lift_on_these_tasks(a_passed, b, twin, tail, sign=1).low if sign >= 0 else -1.0
         high = lift_on_these_tasks(a, b_passed, twin, tail, sign=-1).high if sign <= 0 else 1.0

@@ -1,13 +1,14 @@
 """Rules such as ``pass^4 >= 0.6``, and whether the data show them, refute them or neither.
 
-The room is called ``gates`` so that the function ``passhat.gate`` keeps its name.
+Without a rule, a run is held against its baseline: regression, none beyond the margin, unsettled.
 """
 
 from passhat.stats.gate.decision import GateOptions, Tools, gate, judge
-from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult
+from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, RuleResult
 from passhat.stats.gate.rules import Rule, parse_rule
 
 __all__ = [
+    "Advice",
     "GateOptions",
     "GateResult",
     "GateVerdict",

@@ -1,13 +1,8 @@
 """gate(): from runs and rules to verdicts.
 
-A rule on a metric is about new tasks and asked at a one-sided level: shown when the lower bound
-meets the limit, refuted when the upper bound does not. A one-sided 95% bound is the end of the
-two-sided 90% interval. Attempts without a verdict count against the rule: under the policy
-``bound`` the interval reaches from "all of them failed" to "all of them passed", so what is shown
-holds at the unfavourable end.
-
-Cost, seconds, steps, tokens and missing attempts are counted, not estimated: the verdict is about
-this run as it was, and is never open.
+Attempts without a verdict count against a rule: under the policy ``bound`` the interval reaches
+from "all of them failed" to "all of them passed", so what is shown holds at the unfavorable end.
+Without a rule, a run is held against its baseline (:mod:`passhat.stats.gate.regression`).
 """
 
 from __future__ import annotations
@@ -21,20 +16,26 @@ import numpy as np
 from passhat._display import counted, some
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import Estimate, estimate
+from passhat.stats.estimate import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
-from passhat.stats.gate.advice import advise
-from passhat.stats.gate.baseline_rule import lift_over_base
-from passhat.stats.gate.counted import measure_result, missing_result
-from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult, verdict_of
+from passhat.stats.gate.gate_result import GateResult, RuleResult, Unsettled
+from passhat.stats.gate.regression import NoRegression, regression_result
+from passhat.stats.gate.rule_results import (
+    Absent,
+    lift_result,
+    measure_result,
+    metric_result,
+    missing_result,
+)
 from passhat.stats.gate.rules import Measure, Missing, Rule, parse_rule
-from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
-from passhat.stats.terms import OptionName, TermOptions, Terms
+from passhat.stats.outcomes import Completion, Outcomes, Run
+from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["GateOptions", "Tools", "gate", "judge"]
 
 Estimator = Callable[..., Estimate]
 
-_TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow")
+_TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow", "about", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,16 @@ class GateOptions:
     """How a gate judges.
 
     The level of ``terms`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned;
-    fewer than that are reported as absent.
+    fewer than that are reported as absent. ``metric`` and ``margin`` belong to the gate without a
+    rule, ``unsettled`` says how a gate ends that is not settled.
     """
 
     terms: Terms = field(default_factory=Terms)
     tasks: int | None = None
     attempts: int | None = None
+    metric: str | Metric = "pass^1"
+    margin: float | None = None
+    unsettled: Unsettled | None = None
     tools: Tools = field(default_factory=Tools)
 
     def __post_init__(self) -> None:
@@ -71,15 +76,18 @@ class GateOptions:
 
 def gate(
     run: Run | Outcomes,
-    rules: str | Rule | Iterable[str | Rule],
+    rules: str | Rule | Iterable[str | Rule] = (),
     against: Run | Outcomes | None = None,
     terms: Terms | None = None,
     *,
     tasks: int | None = None,
     attempts: int | None = None,
+    metric: str | Metric = "pass^1",
+    margin: float | None = None,
+    unsettled: Unsettled | None = None,
     **options: Unpack[TermOptions],
 ) -> GateResult:
-    """Judge a run by rules.
+    """Judge a run by rules, or, without a rule, against its baseline.
 
     Parameters
     ----------
@@ -88,7 +96,8 @@ def gate(
     rules : str or several
         Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``cost <= 0.5``, ``missing <= 2%``.
     against : Run or Outcomes, optional
-        The run that ``base`` stands for.
+        The run that ``base`` stands for. Without a rule the gate asks whether ``run`` is worse
+        than it on the tasks of both.
     terms : Terms, optional
         All options in one object; keywords change single ones.
     level : float
@@ -99,17 +108,29 @@ def gate(
         Tasks, and attempts per task, that were planned.
     drop_short : bool
         Leave out tasks with fewer than k attempts rather than refuse.
+    about : {"new tasks", "these tasks"}, optional
+        The tasks that verdicts are about; by default new tasks, and these tasks against a baseline.
+    cluster : str, optional
+        A label of the tasks; those that share its value are not independent of each other.
+    metric, margin : optional
+        Of the gate without a rule: what is compared, and the drop that is accepted, as a share; by
+        default what the data can resolve.
+    unsettled : {"pass", "warn", "fail"}, optional
+        How a gate ends that is not settled: 0, 0 with a warning, or 3. Rules end with 3 and the
+        gate without a rule warns unless it is given.
     allow : bool
         Compare with ``against`` although the protocols differ; the differences are listed.
 
     Raises
     ------
     PasshatError
-        When a rule cannot be asked: k larger than the attempts made, a measure nobody recorded,
-        ``base`` without a second run.
+        When a rule cannot be asked: k larger than the attempts made, a measure that was not
+        recorded, ``base`` without a second run.
     """
     terms = Terms.from_options(options, terms, takes=_TAKES)
-    return judge(run, rules, against, GateOptions(terms, tasks, attempts))
+    return judge(
+        run, rules, against, GateOptions(terms, tasks, attempts, metric, margin, unsettled)
+    )
 
 
 def judge(
@@ -120,19 +141,26 @@ def judge(
 ) -> GateResult:
     """As :func:`gate`, with the options in one object."""
     asked = [parse_rule(rule) for rule in ([rules] if isinstance(rules, str | Rule) else rules)]
-    if not asked:
-        raise InvalidValue("a gate needs a rule.", hint="For example 'pass^4 >= 0.6'.")
-    mine = _as_run(run, "outcomes")
+    judged = _as_run(run, "outcomes")
     base = None if against is None else _as_run(against, "base")
-    outcomes, absent, notes = _with_absent(mine, options)
-    results = tuple(_result(rule, mine, outcomes, base, options) for rule in asked)
+    _refuse_useless(asked, base, options)
+    absent, notes = _with_absent(judged, options)
+    results: tuple[RuleResult, ...]
+    if asked:
+        results = tuple(_result(rule, judged, absent, base, options) for rule in asked)
+    else:
+        assert base is not None
+        rule = NoRegression(parse_metric(options.metric), options.margin)
+        results = (regression_result(rule, judged, base, absent, options.terms),)
+    same = base is not None and base.name == judged.name
     return GateResult(
-        name=mine.name,
-        base=None if base is None else base.name,
+        name=f"{judged.name} (new)" if same else judged.name,
+        base=None if base is None else f"{base.name} (baseline)" if same else base.name,
         results=results,
         missing_policy=options.terms.missing,
-        absent=absent,
+        absent=absent.attempts,
         notes=notes,
+        unsettled=options.unsettled or (None if asked else "warn"),
     )
 
 
@@ -140,8 +168,45 @@ def _as_run(source: Run | Outcomes, name: str) -> Run:
     return source if isinstance(source, Run) else Run(name, name, source)
 
 
-def _with_absent(run: Run, options: GateOptions) -> tuple[Outcomes, int, tuple[str, ...]]:
-    """Count planned attempts that are not there, and treat them as missing ones.
+def _refuse_useless(rules: list[Rule], base: Run | None, options: GateOptions) -> None:
+    """Refuse options that would change nothing, and a gate without a question."""
+    if not rules and base is None:
+        raise InvalidValue(
+            "a gate needs a rule, or a baseline to compare with.",
+            hint="For example 'pass^4 >= 0.6', or --against BASELINE.",
+        )
+    if rules and options.margin is not None:
+        raise InvalidValue(
+            "a margin belongs to the gate without a rule.",
+            hint="Put it into the rule: 'pass^1 >= base - 0.05'.",
+        )
+    population = options.terms.population
+    if not rules and population is Population.NEW_TASKS:
+        raise InvalidValue(
+            "the gate without a rule is about these tasks.",
+            hint="About new tasks, state a rule: 'pass^1 >= base - 0.05' --about new-tasks.",
+        )
+    metrics = [rule for rule in rules if isinstance(rule.subject, Metric)]
+    if rules and not metrics and population is not None:
+        raise InvalidValue(
+            "about changes nothing here: what is counted is about this run as it was.",
+            hint="Leave it out, or add a rule on a metric.",
+        )
+    new = [
+        rule
+        for rule in metrics
+        if options.terms.about(Population.THESE_TASKS if rule.relative else Population.NEW_TASKS)
+        is Population.NEW_TASKS
+    ]
+    if options.terms.cluster is not None and not new:
+        raise InvalidValue(
+            "clusters matter for new tasks only, and nothing here is about new tasks.",
+            hint="Leave out --cluster, or ask --about new-tasks.",
+        )
+
+
+def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...]]:
+    """Count planned attempts that are not there, and fill them in as missing ones.
 
     An attempt that was planned and left no trace is as unknown as one without a verdict. Whole
     tasks that are absent are counted; nothing can be filled in for them.
@@ -166,15 +231,15 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Outcomes, int, tuple[s
             m=outcomes.missing + lacking,
             order=None if outcomes.order is None else outcomes.order.filled(planned or 0),
         )
-    if options.tasks is not None and options.tasks > len(outcomes):
-        lost = options.tasks - len(outcomes)
+    lost = max((options.tasks or 0) - len(outcomes), 0)
+    if lost:
         absent += lost * (planned or int(there.max()))
         notes += (f"{counted(lost, 'task')} of the {options.tasks:,} planned are absent",)
-    return outcomes, absent, notes
+    return Absent(outcomes, absent, lost), notes
 
 
 def _result(
-    rule: Rule, run: Run, outcomes: Outcomes, base: Run | None, options: GateOptions
+    rule: Rule, run: Run, absent: Absent, base: Run | None, options: GateOptions
 ) -> RuleResult:
     if rule.relative and base is None:
         raise InvalidValue(
@@ -182,73 +247,13 @@ def _result(
             hint="Name the run to compare with: --against SOURCE, or against=run.",
         )
     if isinstance(rule.subject, Missing):
-        return missing_result(rule, outcomes)
+        return missing_result(rule, absent.outcomes)
     if isinstance(rule.subject, Measure):
         return measure_result(rule, rule.subject, run, base)
     if rule.relative:
         assert base is not None
-        return _lift_result(rule, rule.subject, replace(run, outcomes=outcomes), base, options)
-    return _metric_result(rule, rule.subject, outcomes, options)
-
-
-def _metric_result(
-    rule: Rule, metric: Metric, outcomes: Outcomes, options: GateOptions
-) -> RuleResult:
-    found = options.tools.estimate(outcomes, metric, options.two_sided)
-    low, high, advice = found.low, found.high, None
-    if low is None or high is None:
-        verdict = GateVerdict.NOT_SETTLED
-        advice = f"no interval is available for {metric}"
-    else:
-        verdict = verdict_of(rule, low, high)
-        if verdict is GateVerdict.NOT_SETTLED:
-            advice = advise(rule, outcomes, found.value, found.value_if_passed, low, high)
-    return RuleResult(
-        rule,
-        verdict,
-        found.value,
-        low,
-        high,
-        options.terms.level,
-        found.about,
-        found.tasks,
-        found.attempts,
-        advice,
-        (*found.notes, *_missing_notes(outcomes, options.terms.missing)),
-    )
-
-
-def _missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
-    total = outcomes.total_missing
-    if total == 0:
-        return ()
-    ways = {
-        MissingPolicy.BOUND: "the bounds reach from all of them failed to all of them passed",
-        MissingPolicy.FAIL: "they count as failed",
-        MissingPolicy.EXCLUDE: "they are left out",
-    }
-    return (f"{counted(total, 'attempt')} missing: {ways[policy]}",)
-
-
-def _lift_result(
-    rule: Rule, metric: Metric, run: Run, base: Run, options: GateOptions
-) -> RuleResult:
-    """A rule against base: decided by the paired lift, never by two separate intervals."""
-    lift = lift_over_base(run, base, metric, options.terms)
-    verdict = verdict_of(rule, lift.low, lift.high)
-    advice = None
-    if verdict is GateVerdict.NOT_SETTLED:
-        advice = advise(rule, run.outcomes, lift.value, None, lift.low, lift.high)
-    return RuleResult(
-        rule,
-        verdict,
-        lift.value,
-        lift.low,
-        lift.high,
-        options.terms.level,
-        "new tasks",
-        lift.tasks,
-        lift.attempts,
-        advice,
-        (*lift.notes, *_missing_notes(run.outcomes, options.terms.missing)),
-    )
+        return lift_result(rule, rule.subject, run, base, absent, options.two_sided)
+    terms = options.two_sided
+    if terms.about() is Population.THESE_TASKS:
+        terms = replace(terms, cluster=None)
+    return metric_result(rule, rule.subject, run, absent, terms, options.tools.estimate)

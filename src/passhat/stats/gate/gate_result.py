@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, Protocol
 
 from passhat._display import html_table, number
-from passhat.stats.gate.rules import Measure, Missing, Rule
+from passhat.stats.compare.claims import points
+from passhat.stats.compare.task_changes import TaskChange
+from passhat.stats.gate.rules import Measure, Missing, Rule, Subject
 
-__all__ = ["SCHEMA", "GateResult", "GateVerdict", "RuleResult", "verdict_of"]
+__all__ = [
+    "SCHEMA",
+    "Advice",
+    "GateResult",
+    "GateVerdict",
+    "Question",
+    "RuleResult",
+    "Unsettled",
+    "verdict_of",
+]
+
+Unsettled = Literal["pass", "warn", "fail"]
+"""How a gate that is not settled ends: with 0, with 0 and a warning, or with 3."""
 
 SCHEMA = "passhat.gate/1"
 
 
 class GateVerdict(StrEnum):
-    """Where a rule stands."""
+    """What the data say of a rule."""
 
     SHOWN = "shown"
     REFUTED = "refuted"
@@ -22,17 +37,44 @@ class GateVerdict(StrEnum):
 
     @property
     def sign(self) -> str:
-        """A shape for each, so that nobody depends on colour."""
+        """A shape for each, so that color is not needed to tell them apart."""
         return {"shown": "✓", "refuted": "✗", "not settled": "?"}[self.value]
+
+
+class Question(Protocol):
+    """What a verdict answers: a rule, or the gate without one."""
+
+    @property
+    def subject(self) -> Subject: ...
+
+    @property
+    def relative(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The cheapest step that should settle a rule.
+
+    ``kind`` tells them apart: ``finish`` the run, get the ``verdicts`` of missing attempts, more
+    ``tasks``, more ``attempts`` per task, or none because the value lies on the ``limit``.
+    """
+
+    kind: Literal["finish", "verdicts", "tasks", "attempts", "limit", "none"]
+    text: str
+    tasks: int | None = None
+    attempts: int | None = None
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule and where it stands.
+    """One rule and what the data say of it.
 
     Attributes
     ----------
-    rule : Rule
+    rule : Rule or NoRegression
         What was asked.
     verdict : GateVerdict
         Shown when the whole interval meets the limit, refuted when none of it does.
@@ -43,16 +85,20 @@ class RuleResult:
     level : float or None
         One-sided confidence.
     about : str
-        What the verdict speaks about: new tasks, this suite, or this run as it was.
+        What the verdict is about: new tasks, these tasks, or this run as it was.
     tasks, attempts : int
         What it rests on.
-    advice : str or None
+    advice : Advice or None
         What should settle a rule that is not settled.
     notes : tuple of str
         What a reader must know besides.
+    margin : float or None
+        The drop that the gate without a rule accepts.
+    broken : tuple of TaskChange
+        Tasks that the gate without a rule shows to be broken.
     """
 
-    rule: Rule
+    rule: Question
     verdict: GateVerdict
     value: float
     low: float | None
@@ -61,12 +107,30 @@ class RuleResult:
     about: str
     tasks: int
     attempts: int
-    advice: str | None = None
+    advice: Advice | None = None
     notes: tuple[str, ...] = ()
+    margin: float | None = None
+    broken: tuple[TaskChange, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """The verdict in words that fit the question."""
+        if self.margin is None:
+            return str(self.verdict)
+        return {
+            GateVerdict.SHOWN: f"no regression beyond {points(self.margin, signed=False)} points",
+            GateVerdict.REFUTED: "regression",
+            GateVerdict.NOT_SETTLED: "unsettled",
+        }[self.verdict]
 
     @property
     def evidence(self) -> str:
         """The number and its bounds, in words."""
+        if self.margin is not None and self.low is not None and self.high is not None:
+            return (
+                f"{self.rule.subject} changed by {points(self.value)} points, at least "
+                f"{points(self.low)} and at most {points(self.high)} (about {self.about})"
+            )
         lift = self.rule.relative
         value = _shown(self.value, self.rule, signed=lift)
         what = f"lift over base {value}" if lift else f"{self.rule.subject} is {value}"
@@ -82,7 +146,7 @@ class RuleResult:
     def sentence(self) -> str:
         """Verdict, evidence and what to do, in one line."""
         more = "" if self.advice is None else f"; {self.advice}"
-        return f"{self.verdict}: {self.rule}; {self.evidence}{more}"
+        return f"{self.outcome}: {self.rule}; {self.evidence}{more}"
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -95,9 +159,12 @@ class RuleResult:
             "about": self.about,
             "tasks": self.tasks,
             "attempts": self.attempts,
-            "advice": self.advice,
+            "advice": None if self.advice is None else self.advice.text,
             "notes": list(self.notes),
             "sentence": self.sentence,
+            "outcome": self.outcome,
+            "margin": self.margin,
+            "broken": [change.to_dict() for change in self.broken],
         }
 
 
@@ -119,6 +186,10 @@ class GateResult:
         Attempts that were planned and are not there at all.
     notes : tuple of str
         What a reader must know besides.
+    unsettled : {"pass", "warn", "fail"} or None
+        How the gate ends where it is not settled; ``None`` ends with 3.
+    order_seed : int, str or None
+        What drew the order of tasks of a gate that was watched.
     """
 
     name: str
@@ -127,6 +198,8 @@ class GateResult:
     missing_policy: str
     absent: int = 0
     notes: tuple[str, ...] = ()
+    unsettled: Unsettled | None = None
+    order_seed: int | str | None = None
 
     @property
     def incomplete(self) -> bool:
@@ -148,13 +221,22 @@ class GateResult:
     def exit_code(self) -> int:
         """0 all shown, 1 any refuted, 3 neither; 4 before all of them when attempts are lost.
 
-        An incomplete run comes first: mend it, then judge it.
+        An incomplete run comes first: complete it, then judge it. ``unsettled`` may turn 3 into 0.
         """
         if self.incomplete:
             return 4
-        return {GateVerdict.SHOWN: 0, GateVerdict.REFUTED: 1, GateVerdict.NOT_SETTLED: 3}[
-            self.verdict
-        ]
+        if self.verdict is GateVerdict.NOT_SETTLED:
+            return 0 if self.unsettled in ("pass", "warn") else 3
+        return 0 if self.verdict is GateVerdict.SHOWN else 1
+
+    @property
+    def warning(self) -> bool:
+        """Whether the gate passes although it is not settled, and should say so."""
+        return (
+            self.verdict is GateVerdict.NOT_SETTLED
+            and self.unsettled == "warn"
+            and not self.incomplete
+        )
 
     @property
     def headline(self) -> str:
@@ -165,6 +247,11 @@ class GateResult:
             if any(found.verdict is verdict for found in self.results)
         ]
         ending = f" The run is incomplete{self._absent_text()}." if self.incomplete else ""
+        if len(self.results) == 1 and self.results[0].margin is not None:
+            only = self.results[0]
+            named = f" ({len(only.broken)} broken)" if only.broken else ""
+            warned = " Warning: not settled." if self.warning else ""
+            return f"{only.outcome[0].upper()}{only.outcome[1:]}{named}.{warned}{ending}"
         return f"{self.verdict.capitalize()}: {', '.join(counts)}.{ending}"
 
     def _absent_text(self) -> str:
@@ -179,7 +266,7 @@ class GateResult:
 
     def _repr_html_(self) -> str:
         rows = [
-            (str(found.verdict), str(found.rule), found.evidence, found.advice or "")
+            (str(found.verdict), str(found.rule), found.evidence, str(found.advice or ""))
             for found in self.results
         ]
         return html_table(
@@ -198,6 +285,9 @@ class GateResult:
             "missing_policy": self.missing_policy,
             "headline": self.headline,
             "rules": [found.to_dict() for found in self.results],
+            "unsettled": self.unsettled,
+            "warning": self.warning,
+            "order_seed": self.order_seed,
             "notes": list(self.notes),
         }
 
@@ -210,7 +300,7 @@ def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:
     return GateVerdict.REFUTED if ends == {False} else GateVerdict.NOT_SETTLED
 
 
-def _shown(value: float, rule: Rule, *, signed: bool) -> str:
+def _shown(value: float, rule: Question, *, signed: bool) -> str:
     """Shares with three digits, missing in percent, money and time with what they need."""
     plus = "+" if signed and value >= 0 else ""
     if isinstance(rule.subject, Missing):

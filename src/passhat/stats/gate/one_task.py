@@ -16,7 +16,13 @@ import numpy as np
 from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric
-from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult, verdict_of
+from passhat.stats.gate.gate_result import (
+    Advice,
+    GateResult,
+    GateVerdict,
+    RuleResult,
+    verdict_of,
+)
 from passhat.stats.gate.rules import Rule, parse_rule
 
 __all__ = ["attempts_that_could_show", "check_one_task_rule", "judge_one_task"]
@@ -89,14 +95,16 @@ def attempts_that_could_show(rule: Rule, metric: CountMetric, level: float) -> i
     return max(high, metric.k)
 
 
-def _advice(rule: Rule, metric: CountMetric, level: float) -> str:
+def _advice(rule: Rule, metric: CountMetric, level: float) -> Advice:
     needed = attempts_that_could_show(rule, metric, level)
     if needed is None:
-        return "no number of attempts at one task could show it"
+        return Advice("none", "no number of attempts at one task could show it")
     way = "passed" if rule.sign.wants_more else "failed"
-    return (
+    return Advice(
+        "attempts",
         f"it takes at least {counted(needed, 'attempt')}, all {way}, to show it on one task; or "
-        "judge several tests together with suite="
+        "judge several tests together with suite=",
+        attempts=needed,
     )
 
 

@@ -18,14 +18,13 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.gate.decision import GateOptions
-from passhat.stats.gate.gate_result import GateResult, GateVerdict, RuleResult
+from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, RuleResult
 from passhat.stats.gate.rules import Measure, Missing, Rule, Sign, parse_rule
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
+from passhat.stats.terms import Population
 
-__all__ = ["About", "Look", "Watcher"]
-
-About = Literal["this suite", "new tasks"]
+__all__ = ["Look", "Watcher"]
 
 _SIDES: tuple[Literal["lower"], Literal["upper"]] = ("lower", "upper")
 
@@ -92,10 +91,12 @@ class Watcher:
         Level, missing policy.
     against : Outcomes, optional
         What ``base`` stands for; complete.
-    about : {"this suite", "new tasks"}
-        What all planned tasks would read, or tasks like them.
-    seed : int
-        Draws the order.
+    seed : int or str
+        Draws the order of tasks; a fresh one for every run, such as its id, since a fixed one
+        repeats the same unlucky beginning in every build. The result names it.
+
+    The population of the terms decides what is settled: what all planned tasks would read once they
+    have run (these tasks, the default), or what tasks like them would (new tasks).
     """
 
     def __init__(
@@ -106,21 +107,25 @@ class Watcher:
         attempts: int,
         options: GateOptions | None = None,
         against: Outcomes | None = None,
-        about: About = "this suite",
-        seed: int = 0,
+        seed: int | str,
     ) -> None:
         self._options = options or GateOptions()
         self._rules = [parse_rule(rule) for rule in rules]
         self._tasks = tasks if isinstance(tasks, int) else len(tasks)
         self._attempts = attempts
         self._base = against
-        self._about = about
+        self._about = self._options.terms.about(Population.THESE_TASKS)
         self._seed = seed
-        self._order = None if isinstance(tasks, int) else consumption_order(tasks, seed)
+        self._order = None if isinstance(tasks, int) else consumption_order(tasks, self._seed)
         self._used = 0
         self._missing = 0
         _refuse_unwatchable(self._rules, self._tasks, attempts, against)
-        total = self._tasks if about == "this suite" else None
+        if self._options.terms.cluster is not None:
+            raise InvalidValue(
+                "clusters cannot be watched: tasks are taken one by one.",
+                hint="Judge the run when it is over, without --watch.",
+            )
+        total = self._tasks if self._about is Population.THESE_TASKS else None
         self._tracks = [
             _Track(
                 rule,
@@ -202,14 +207,15 @@ class Watcher:
                 f"{self._used:,} of {counted(self._tasks, 'task')} used, in an order drawn "
                 f"beforehand (seed {self._seed}); the bounds hold at every look",
             ),
+            order_seed=self._seed,
         )
 
     def _metric_result(self, track: _Track) -> RuleResult:
         low, value, high = track.bounds
         verdict = track.verdict
-        open_text = f"{self._tasks - self._used:,} planned tasks are still to come"
+        advice = Advice("finish", f"{self._tasks - self._used:,} planned tasks are still to come")
         if self._used == self._tasks:
-            open_text = "all planned tasks are in: only more tasks would settle it"
+            advice = Advice("tasks", "all planned tasks are in: only more tasks would settle it")
         return RuleResult(
             track.rule,
             verdict,
@@ -217,14 +223,14 @@ class Watcher:
             low,
             high,
             self._options.terms.level,
-            self._about,
+            str(self._about),
             self._used,
             self._used * self._attempts,
-            open_text if verdict is GateVerdict.NOT_SETTLED else None,
+            advice if verdict is GateVerdict.NOT_SETTLED else None,
         )
 
     def _missing_result(self, rule: Rule) -> RuleResult:
-        """Judged on the tasks used so far; refuted once no later task could mend it."""
+        """Judged on the tasks used so far; refuted once no later task could change that."""
         made = self._used * self._attempts
         share = self._missing / made if made else 0.0
         lost_for_good = self._missing / (self._tasks * self._attempts)
