@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, source_options
+from passhat.cli.options import HowToRead, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
+    from passhat.stats.terms import Terms
 
 
 @click.command("plan")
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
 @click.option("--half-width", type=float, metavar="W", help="How precisely to know one value.")
 @click.option("--metric", default="pass^1", show_default=True, help="The metric, as in pass^4.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to see D.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Two-sided confidence.")
+@click.option(
+    "--gate",
+    is_flag=True,
+    help="Plan for `gate NEW --against BASELINE`: attempts at which a drop of D is red.",
+)
+@term_options(
+    "level",
+    "about",
+    "cluster",
+    help={
+        "level": "Two-sided confidence.",
+        "about": "How many new tasks, or how many attempts at these.  [default: new-tasks]",
+    },
+)
 @click.option("--attempts", type=click.IntRange(1), metavar="N", help="List N attempts per task.")
 @click.option("--against", metavar="SOURCE", help="A pilot of the second agent, same tasks.")
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
@@ -42,7 +56,8 @@ def command(
     half_width: float | None,
     metric: str,
     power: float,
-    level: float,
+    gate: bool,
+    terms: Terms,
     attempts: int | None,
     against: str | None,
     run_name: str | None,
@@ -63,15 +78,16 @@ def command(
     needs = Needs(attempts=False, answers=False)
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
-        return None if where is None else how.one(where, name, option, needs)
+        return None if where is None else how.one(where, name, option, needs, (terms.cluster,))
 
-    found = plan(
+    made = plan(
         run_of(source, run_name, "--run"),
+        terms,
         metric=metric,
         detect=detect,
         half_width=half_width,
         power=power,
-        level=level,
+        gate=gate,
         against=run_of(against, base_run, "--base-run"),
         mean=mean,
         icc=icc,
@@ -79,7 +95,7 @@ def command(
         attempts=attempts,
     )
     if as_json_text:
-        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        click.echo(str(found))
+        click.echo(str(made))
     return ExitCode.OK

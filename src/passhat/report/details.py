@@ -145,7 +145,7 @@ def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
     goal = HalfWidth(HALF_WIDTH, level)
     made = max(chosen.k, int(np.median(outcomes.n)))
     return tuple(
-        Width(tasks, n, min(1.0, 2 * goal.reached(variance, tasks, n)))
+        Width(tasks, n, min(1.0, 2 * goal.reached(variance, tasks)))
         for n in dict.fromkeys([chosen.k, *(made * step for step in _ATTEMPT_STEPS)])
         for variance in (difficulty.components(chosen, n).total,)
         for tasks in dict.fromkeys(max(4, round(len(outcomes) * step)) for step in _TASK_STEPS)

@@ -49,7 +49,7 @@ def test_one_broken_task_is_red_and_named_though_the_mean_is_level() -> None:
 def test_unsettled_ends_as_asked_and_says_what_would_settle_it(
     unsettled: str | None, code: int
 ) -> None:
-    result = gate(SAME, against=BASE, margin=0.01, unsettled=unsettled)  # type: ignore[arg-type]
+    result = gate(SAME, against=BASE, margin=0.01, unsettled=unsettled)
     (only,) = result.results
     assert only.outcome == "unsettled"
     assert result.exit_code == code
@@ -118,7 +118,7 @@ def test_all_or_nothing_repositories_show_nothing() -> None:
         outcomes = Outcomes.from_counts(4, passes, labels=labels)
         for clustered in shown:
             terms = {"cluster": "repo"} if clustered else {}
-            result = gate(outcomes, "pass^1 >= 0.5", **terms)  # type: ignore[arg-type]
+            result = gate(outcomes, "pass^1 >= 0.5", **terms)
             shown[clustered] += result.verdict is GateVerdict.SHOWN
     assert shown[False] > 10
     assert shown[True] <= 0.05 * 60 + 3

@@ -34,15 +34,19 @@ class HalfWidth:
 
         return float(ndtri((1 + self.level) / 2))
 
-    def tasks(self, variance: float, _attempts: int) -> int:
+    def tasks(self, variance: float) -> int:
         """With Guenther's correction for a variance that is estimated."""
         outer = self._quantile
         return max(2, math.ceil(outer**2 * variance / self.target**2 + outer**2 / 2))
 
-    def reached(self, variance: float, tasks: int, _attempts: int) -> float:
+    def reached(self, variance: float, tasks: int) -> float:
         """The half-width that this many tasks give."""
         outer = self._quantile
         return outer * math.sqrt(variance / max(tasks - outer**2 / 2, 1.0))
+
+    def reached_with_noise(self, noise: float, tail: float, cost: float) -> float:
+        """The half-width of an interval whose point has this standard error."""
+        return cost * _quantile(tail) * noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,11 @@ class Detect:
         "differences is taken to be normal"
     )
 
-    def tasks(self, variance: float, _attempts: int) -> int:
+    def tasks(self, variance: float) -> int:
         """The fewest tasks with the wanted power."""
         return _smallest(lambda tasks: self._power(self.target, variance, tasks) >= self.power)
 
-    def reached(self, variance: float, tasks: int, _attempts: int) -> float:
+    def reached(self, variance: float, tasks: int) -> float:
         """The smallest lift that this many tasks would show with the wanted power."""
         low, high = 0.0, 1.0
         for _ in range(40):
@@ -76,6 +80,14 @@ class Detect:
             enough = self._power(middle, variance, tasks) >= self.power
             low, high = (low, middle) if enough else (middle, high)
         return high
+
+    def reached_with_noise(self, noise: float, tail: float, cost: float) -> float:
+        """The smallest lift that is seen with the wanted power, given its standard error."""
+        return (cost * _quantile(tail) + _quantile(1 - self.power)) * noise
+
+    def power_with(self, variance: float, tasks: int) -> float:
+        """The chance to see the target with this many tasks."""
+        return self._power(self.target, variance, tasks)
 
     def _power(self, lift: float, variance: float, tasks: int) -> float:
         from scipy.special import ndtr
@@ -86,6 +98,13 @@ class Detect:
 
 
 Goal = HalfWidth | Detect
+
+
+def _quantile(tail: float) -> float:
+    """The normal quantile that leaves ``tail`` above it."""
+    from scipy.special import ndtri
+
+    return -float(ndtri(tail))
 
 
 def _smallest(enough: Callable[[int], bool]) -> int:

@@ -68,6 +68,15 @@ class Plan:
         The lift or half-width that a run of the pilot's size gives.
     assumptions : tuple of str
         What the plan rests on.
+    power_range : tuple of float or None
+        The power of the cheapest way if the pilot's variance is a large or a small one of those
+        that its tasks allow (9 redraws in 10 lie below, above).
+    tasks_range : tuple of int or None
+        The tasks of the cheapest way for the same variances.
+    about : str
+        New tasks, or these tasks: then the tasks are the pilot's, and attempts are planned.
+    gate : bool
+        Whether the plan is for the gate against a baseline.
     """
 
     metric: str
@@ -83,6 +92,10 @@ class Plan:
     enough_attempts: int | None
     pilot_reaches: float | None
     assumptions: tuple[str, ...]
+    power_range: tuple[float, float] | None = None
+    tasks_range: tuple[int, int] | None = None
+    about: str = "new tasks"
+    gate: bool = False
 
     @property
     def cheapest(self) -> PlanRow:
@@ -102,16 +115,24 @@ class Plan:
     @property
     def goal_text(self) -> str:
         """What was asked for."""
+        these = " on these tasks" if self.about == "these tasks" else ""
+        if self.gate:
+            return (
+                f"For the gate to be red with power {self.power:.0%} when {self.metric} drops by "
+                f"{self.target:g} on these tasks"
+            )
         if self.goal == "detect":
             return (
-                f"To see a lift of {self.target:g} in {self.metric} with power {self.power:.0%} "
-                f"at level {self.level:.0%}"
+                f"To see a lift of {self.target:g} in {self.metric}{these} with power "
+                f"{self.power:.0%} at level {self.level:.0%}"
             )
-        return f"To know {self.metric} to within {self.target:g} at level {self.level:.0%}"
+        return f"To know {self.metric}{these} to within {self.target:g} at level {self.level:.0%}"
 
     @property
     def attempts_text(self) -> str:
         """Where more attempts stop helping."""
+        if self.about == "these tasks":
+            return "about these tasks only attempts count; more tasks would answer another question"
         if self.enough_attempts is None:
             return (
                 "the tasks are so alike that more attempts per task keep helping as much as more "
@@ -119,8 +140,8 @@ class Plan:
             )
         return (
             f"beyond {counted(self.enough_attempts, 'attempt')} per task more attempts save less "
-            f"than a tenth of the tasks; even endless attempts would need "
-            f"{counted(self.fewest_tasks, 'task')}"
+            f"than a tenth of the tasks; at least "
+            f"{counted(self.fewest_tasks, 'task')} are needed, however many attempts each"
         )
 
     def lines(self) -> Iterator[str]:
@@ -130,6 +151,15 @@ class Plan:
         yield from _table(self.rows)
         yield ""
         yield f"- {self.attempts_text}"
+        if self.tasks_range is not None:
+            low, high = self.tasks_range
+            power = ""
+            if self.power_range is not None:
+                power = f", power {self.power_range[0]:.0%} to {self.power_range[1]:.0%}"
+            yield (
+                f"- the pilot knows its variance only so well: {low:,} to {high:,} tasks{power} "
+                "(from 1 to 9 redraws in 10)"
+            )
         if self.pilot_reaches is not None:
             what = "a lift of" if self.goal == "detect" else "a half-width of"
             yield f"- a run of the pilot's size gives {what} {self.pilot_reaches:.3f}"
@@ -141,6 +171,8 @@ class Plan:
     def to_dict(self) -> dict[str, object]:
         data: dict[str, object] = {"schema": SCHEMA}
         data |= {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("power_range", "tasks_range"):
+            data[name] = None if data[name] is None else list(getattr(self, name))
         data["rows"] = [row.to_dict() for row in self.rows]
         data["assumptions"] = list(self.assumptions)
         data["cheapest"] = self.cheapest.to_dict()
@@ -149,7 +181,7 @@ class Plan:
 
 
 def _table(rows: tuple[PlanRow, ...]) -> Iterator[str]:
-    """Columns that nobody recorded are left out."""
+    """Columns that were not recorded are left out."""
     columns = [
         ("attempts per task", [f"{row.attempts:,}" for row in rows]),
         ("tasks", [f"{row.tasks:,}" for row in rows]),

@@ -1,14 +1,24 @@
-"""plan(): from a pilot, or from stated assumptions, to tasks x attempts."""
+"""plan(): from a pilot, or from stated assumptions, to tasks x attempts.
+
+A pilot of 30 tasks knows its own variance only roughly, and a plan that takes it at its word
+promises 80% power and gives 66%. So the variance is redrawn with the pilot's tasks (or clusters of
+tasks), and the plan is made for a large one among the redraws: the promised power is then reached
+by four pilots in five.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray
+from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task
@@ -16,32 +26,58 @@ from passhat.stats.outcomes import Completion, Outcomes, Run
 from passhat.stats.plan.difficulty import Components, Difficulty
 from passhat.stats.plan.goals import Detect, Goal, HalfWidth
 from passhat.stats.plan.plan_result import Plan, PlanRow
+from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = ["plan"]
 
+_TAKES: tuple[OptionName, ...] = ("level", "about", "cluster")
 _STEPS = (1, 1.5, 2, 3, 4, 8, 16)
 """Attempts per task that a plan lists, in multiples of k."""
 
 _SAVES_LITTLE = 1.1
 _MOST_ATTEMPTS = 1024
+_REDRAWS = 400
+_CAUTION = 0.8
+"""The quantile of the redrawn variance that is planned for."""
+_SEED = 20240712
 
 _Variance = Callable[[int], Components]
 """The variance of one task's value (or difference) as a function of attempts per task."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Pilot:
+    """What is planned from: how tasks differ, and how uncertain that is.
+
+    ``redrawn`` are factors on the variance, one for each redraw of the pilot's tasks; ``design`` is
+    the factor that clusters of tasks add to the variance of an average over tasks.
+    """
+
+    variance: _Variance
+    redrawn: FloatArray
+    design: float = 1.0
+
+    def total(self, n: int, quantile: float | None = None) -> float:
+        """The variance of one task's value from n attempts, at a quantile of the redraws."""
+        factor = 1.0 if quantile is None else max(float(np.quantile(self.redrawn, quantile)), 0.0)
+        return factor * self.design * self.variance(n).total
+
+
 def plan(
     pilot: Run | Outcomes | None = None,
+    terms: Terms | None = None,
     *,
     metric: str | Metric = "pass^1",
     detect: float | None = None,
     half_width: float | None = None,
     power: float = 0.8,
-    level: float = 0.95,
     against: Run | Outcomes | None = None,
     mean: float | None = None,
     icc: float | None = None,
     correlation: float = 0.75,
     attempts: int | None = None,
+    gate: bool = False,
+    **options: Unpack[TermOptions],
 ) -> Plan:
     """Tasks and attempts needed to see a lift, or to know a value precisely.
 
@@ -49,6 +85,8 @@ def plan(
     ----------
     pilot : Run or Outcomes, optional
         A run with two or more attempts per task. Without it, state ``mean`` and ``icc``.
+    terms : Terms, optional
+        All options in one object; keywords change single ones.
     metric : str
         A metric of counts, such as ``pass^4``.
     detect : float
@@ -59,6 +97,10 @@ def plan(
         The chance to see a lift of that size.
     level : float
         Confidence of the (two-sided) interval.
+    about : {"new tasks", "these tasks"}, optional
+        New tasks by default: how many tasks. These tasks: how many attempts at the pilot's tasks.
+    cluster : str, optional
+        A label of the pilot's tasks; those that share its value are not independent.
     against : Run or Outcomes, optional
         A pilot of the second agent on the same tasks; how far the lift differs from task to task
         is then measured, not assumed.
@@ -69,42 +111,240 @@ def plan(
         How alike two agents find the same tasks, from 0 to 1; used without ``against``.
     attempts : int, optional
         A number of attempts per task that the plan must list.
+    gate : bool
+        Plan for ``passhat gate NEW --against BASELINE``: attempts per task at which a drop of
+        ``detect`` is called a regression.
 
     Examples
     --------
     >>> plan(metric="pass^4", half_width=0.05, mean=0.7, icc=0.4).cheapest
     PlanRow(attempts=4, tasks=383, total_attempts=1532, cost=None, seconds=None)
     """
+    terms = Terms.from_options(options, terms, takes=_TAKES)
     chosen = _count_metric(metric)
-    goal = _goal(detect, half_width, power, level)
+    goal = _goal(detect, half_width, power, terms.level)
     if attempts is not None and attempts < chosen.k:
         raise InvalidValue(f"{chosen} needs at least {chosen.k} attempts per task, not {attempts}.")
+    _refuse_useless(goal, terms, pilot, gate=gate)
     difficulty, basis = _difficulty(pilot, mean, icc)
     variance = _variance(difficulty, chosen, goal, pilot, against, correlation)
+    known = _known(variance, chosen, goal, pilot, against, terms.cluster)
     agents = 2 if goal.kind == "detect" else 1
     price = _per_attempt(pilot)
+    notes = (
+        basis,
+        *_pairing_text(goal, pilot, against, correlation),
+        *_uncertainty_text(pilot, terms.cluster),
+    )
+    if gate or terms.population is Population.THESE_TASKS:
+        assert pilot is not None
+        return _on_these_tasks(
+            difficulty, chosen, goal, _outcomes(pilot), price, attempts, notes, gate=gate
+        )
     listed = _listed_attempts(chosen.k, pilot, attempts)
-    rows = tuple(_row(goal, variance(n).total, n, agents, price) for n in listed)
+    caution = None if pilot is None else _CAUTION
+    rows = tuple(_row(goal, known.total(n, caution), n, agents, price) for n in listed)
     first = variance(listed[0])
+    cheapest = min(rows, key=lambda row: (row.total_attempts, row.tasks))
     return Plan(
         metric=chosen.name,
         goal=goal.kind,
         target=goal.target,
-        level=level,
+        level=terms.level,
         power=goal.power,
         value=difficulty.mean(chosen),
         between=first.between,
         within=first.within,
         rows=rows,
-        fewest_tasks=goal.tasks(first.between, _MOST_ATTEMPTS),
+        fewest_tasks=goal.tasks(known.design * first.between),
         enough_attempts=_enough_attempts(variance, listed[0]),
-        pilot_reaches=_pilot_reaches(goal, variance, chosen, pilot),
-        assumptions=(
-            basis,
-            *_pairing_text(goal, pilot, against, correlation),
-            goal.approximation,
-            *_price_notes(price, agents),
+        pilot_reaches=_pilot_reaches(goal, known, chosen, pilot),
+        assumptions=(*notes, goal.approximation, *_price_notes(price, agents)),
+        power_range=_power_range(goal, known, cheapest) if pilot is not None else None,
+        tasks_range=None
+        if pilot is None
+        else (
+            goal.tasks(known.total(cheapest.attempts, 0.1)),
+            goal.tasks(known.total(cheapest.attempts, 0.9)),
         ),
+    )
+
+
+def _refuse_useless(goal: Goal, terms: Terms, pilot: Run | Outcomes | None, *, gate: bool) -> None:
+    these = gate or terms.population is Population.THESE_TASKS
+    if gate and goal.kind != "detect":
+        raise InvalidValue(
+            "a gate is planned for a drop.", hint="For example --gate --detect 0.05."
+        )
+    if gate and terms.population is Population.NEW_TASKS:
+        raise InvalidValue("the gate against a baseline is about these tasks.")
+    if these and pilot is None:
+        raise InvalidValue(
+            "about these tasks a plan needs a pilot of them.",
+            hint="Run each task twice or more, and give that run as SOURCE.",
+        )
+    if these and terms.cluster is not None:
+        raise InvalidValue("clusters matter for new tasks only.", hint="Leave out --cluster here.")
+    if terms.cluster is not None and pilot is None:
+        raise InvalidValue("clusters are a label of a pilot's tasks; there is no pilot.")
+
+
+def _power_range(goal: Goal, known: _Pilot, row: PlanRow) -> tuple[float, float] | None:
+    """The power that the row gives if the variance is a large or a small one of the redraws."""
+    if not isinstance(goal, Detect):
+        return None
+    low, high = (goal.power_with(known.total(row.attempts, q), row.tasks) for q in (0.9, 0.1))
+    return low, high
+
+
+# -- these tasks -------------------------------------------------------------------------------
+
+_LIMITS_COST = 1.1
+"""The interval on these tasks is that much wider than normal theory (docs/benchmarks/gate.md)."""
+
+
+def _on_these_tasks(
+    difficulty: Difficulty,
+    metric: CountMetric,
+    goal: Goal,
+    outcomes: Outcomes,
+    price: dict[str, float],
+    attempts: int | None,
+    notes: tuple[str, ...],
+    *,
+    gate: bool,
+) -> Plan:
+    """Attempts per task at which the goal is reached on exactly the pilot's tasks."""
+    tasks = len(outcomes)
+    agents = 2 if goal.kind == "detect" else 1
+    tail = (1 - goal.level) / (2 if gate or agents == 1 else 4)
+
+    def reaches(n: int) -> float:
+        noise = math.sqrt(agents * difficulty.components(metric, n).within / tasks)
+        return goal.reached_with_noise(noise, tail, _LIMITS_COST)
+
+    needed = next((n for n in _attempt_counts(metric.k) if reaches(n) <= goal.target), None)
+    if needed is None:
+        raise InvalidValue(
+            f"no number of attempts up to {_MOST_ATTEMPTS:,} reaches {goal.target:g} on these "
+            f"{tasks:,} tasks.",
+            hint="Ask for a larger target, or add tasks.",
+        )
+    listed = sorted({needed, *([attempts] if attempts else [])})
+    rows = tuple(_fixed_row(tasks, n, agents, price) for n in listed)
+    pilot_n = int(np.median(outcomes.n))
+    parts = difficulty.components(metric, needed)
+    return Plan(
+        metric=metric.name,
+        goal=goal.kind,
+        target=goal.target,
+        level=goal.level,
+        power=goal.power,
+        value=difficulty.mean(metric),
+        between=parts.between,
+        within=parts.within,
+        rows=rows,
+        fewest_tasks=tasks,
+        enough_attempts=needed,
+        pilot_reaches=reaches(pilot_n) if pilot_n >= metric.k else None,
+        assumptions=(*notes, *_price_notes(price, agents)),
+        about=str(Population.THESE_TASKS),
+        gate=gate,
+    )
+
+
+def _attempt_counts(k: int) -> Iterator[int]:
+    n = k
+    while n <= _MOST_ATTEMPTS:
+        yield n
+        n += max(1, n // 50)
+
+
+def _fixed_row(tasks: int, n: int, agents: int, price: dict[str, float]) -> PlanRow:
+    total = tasks * n * agents
+    cost, seconds = price.get("cost"), price.get("seconds")
+    return PlanRow(
+        n,
+        tasks,
+        total,
+        None if cost is None else cost * total,
+        None if seconds is None else seconds * total,
+    )
+
+
+# -- the pilot's uncertainty -------------------------------------------------------------------
+
+
+def _known(
+    variance: _Variance,
+    metric: CountMetric,
+    goal: Goal,
+    pilot: Run | Outcomes | None,
+    against: Run | Outcomes | None,
+    cluster: str | None,
+) -> _Pilot:
+    """The variance with its redraws: the pilot's tasks, or clusters of them, drawn again."""
+    if pilot is None:
+        return _Pilot(variance, np.ones(1))
+    values, labels = _pilot_values(_outcomes(pilot), against, metric, goal, cluster)
+    if values is None or len(values) < 3:
+        return _Pilot(variance, np.ones(1))
+    deviations = values - values.mean()
+    if labels is not None:
+        _, member = np.unique(np.asarray(labels), return_inverse=True)
+        sums = np.bincount(member, weights=deviations)
+    else:
+        sums = deviations
+    within = float(deviations @ deviations)
+    design = max(1.0, float(sums @ sums) / within) if within > 0 else 1.0
+    rng = np.random.default_rng(_SEED)
+    weights = rng.dirichlet(np.ones(len(sums) + 1), _REDRAWS)
+    # One unseen task (or cluster) as far from the mean as any that was seen, and T / (T - 1).
+    squares = np.append(sums**2, float((sums**2).max()))
+    mean_square = float((sums**2).mean())
+    drawn = weights @ squares * len(sums) / max(len(sums) - 1, 1)
+    redrawn = drawn / mean_square if mean_square > 0 else np.ones(1)
+    return _Pilot(variance, np.asarray(redrawn, np.float64), design)
+
+
+def _pilot_values(
+    pilot: Outcomes,
+    against: Run | Outcomes | None,
+    metric: CountMetric,
+    goal: Goal,
+    cluster: str | None,
+) -> tuple[FloatArray | None, tuple[str, ...] | None]:
+    """What the variance is about, task by task: values, or differences of two pilots."""
+    clusters = task_clusters(pilot, cluster)
+    labels = None if clusters is None else clusters.labels
+    if int(pilot.counts(Completion.AS_FAILED)[0].min()) < metric.k:
+        return None, labels
+    mine = values_by_task(pilot, metric, Completion.AS_FAILED)
+    if goal.kind != "detect" or against is None:
+        return mine, labels
+    other = _outcomes(against)
+    if int(other.counts(Completion.AS_FAILED)[0].min()) < metric.k:
+        return None, labels
+    theirs = dict(
+        zip(other.tasks, values_by_task(other, metric, Completion.AS_FAILED), strict=True)
+    )
+    kept = [i for i, task in enumerate(pilot.tasks) if task in theirs]
+    differences = np.array([theirs[pilot.tasks[i]] - mine[i] for i in kept], np.float64)
+    return differences, None if labels is None else tuple(labels[i] for i in kept)
+
+
+def _uncertainty_text(pilot: Run | Outcomes | None, cluster: str | None) -> Iterator[str]:
+    if pilot is None:
+        return
+    outcomes = _outcomes(pilot)
+    clusters = task_clusters(outcomes, cluster)
+    drawn = counted(len(outcomes), "task")
+    if clusters is not None:
+        drawn = f"{counted(clusters.count, 'cluster')} of {cluster}"
+        yield from clusters.warnings()
+    yield (
+        f"planned for the variance that {_CAUTION:.0%} of the redraws of the pilot's {drawn} stay "
+        "below"
     )
 
 
@@ -183,8 +423,8 @@ def _variance(
     if against is None:
 
         def assumed(n: int) -> Components:
-            one = difficulty.components(metric, n)
-            return Components(2 * one.between * (1 - correlation), 2 * one.within)
+            alone = difficulty.components(metric, n)
+            return Components(2 * alone.between * (1 - correlation), 2 * alone.within)
 
         return assumed
     if pilot is None:
@@ -240,11 +480,11 @@ def _pairing_text(
 
 
 def _per_attempt(pilot: Run | Outcomes | None) -> dict[str, float]:
-    """Average cost and seconds of an attempt, where recorded; nobody's zero is invented."""
+    """Average cost and seconds of an attempt; what was not recorded is not zero."""
     if not isinstance(pilot, Run):
         return {}
-    found = {name: pilot.measured(name) for name in ("cost", "seconds")}
-    return {name: one.total / one.recorded for name, one in found.items() if one is not None}
+    sums = {name: pilot.measured(name) for name in ("cost", "seconds")}
+    return {name: part.total / part.recorded for name, part in sums.items() if part is not None}
 
 
 def _price_notes(price: dict[str, float], agents: int) -> Iterator[str]:
@@ -265,16 +505,7 @@ def _listed_attempts(k: int, pilot: Run | Outcomes | None, attempts: int | None)
 def _row(
     goal: Goal, variance: float, attempts: int, agents: int, price: dict[str, float]
 ) -> PlanRow:
-    tasks = goal.tasks(variance, attempts)
-    total = tasks * attempts * agents
-    cost, seconds = price.get("cost"), price.get("seconds")
-    return PlanRow(
-        attempts,
-        tasks,
-        total,
-        None if cost is None else cost * total,
-        None if seconds is None else seconds * total,
-    )
+    return _fixed_row(goal.tasks(variance), attempts, agents, price)
 
 
 def _enough_attempts(variance: _Variance, smallest: int) -> int | None:
@@ -297,10 +528,10 @@ def _enough_attempts(variance: _Variance, smallest: int) -> int | None:
 
 
 def _pilot_reaches(
-    goal: Goal, variance: _Variance, metric: CountMetric, pilot: Run | Outcomes | None
+    goal: Goal, known: _Pilot, metric: CountMetric, pilot: Run | Outcomes | None
 ) -> float | None:
     if pilot is None:
         return None
     outcomes = _outcomes(pilot)
     n = int(np.median(outcomes.n))
-    return goal.reached(variance(n).total, len(outcomes), n) if n >= metric.k else None
+    return goal.reached(known.total(n, _CAUTION), len(outcomes)) if n >= metric.k else None
