@@ -254,7 +254,9 @@ class _Execution:
         self._run = plan.record.id
         self._tasks = [task.id for task in plan.tasks]
         self._order_seed = ""
-        self._rule = StopRule((), self._tasks, plan.attempts, "")
+        # Rules that cannot be asked are refused here, before the run is written down; the order is
+        # drawn once it is.
+        self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, "")
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = Watched(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
