@@ -11,6 +11,7 @@ import pytest
 
 from passhat import compare, estimate, read
 from passhat.report.review import RULES, review
+from passhat.report.review.claim_text import passages
 from passhat.stats.compare import compare_all
 
 Passhat = Callable[..., Any]
@@ -40,12 +41,108 @@ GOOD = (
     "Both pass@5 (B 71%, A 64%) and pass@1 (B 60%, A 58%) are higher than before on the "
     "same 164 tasks of HumanEval at T = 0.8, n = 20; intervals of the paired lifts are in"
     " the table.",
+    # A claim that names another metric without claiming anything about it.
+    "On the same 180 paired refund tasks, under a fixed pass@1 protocol, B raised the pass rate "
+    "and improved by 3.0 percentage points; its paired interval and the cost limits follow below. "
+    "pass@5 is reported apart because it measures a larger search budget.",
+    "The agent gets pass@3 = 66 percent on 3 tasks with 3 attempts per task. pass@1 is 33 percent. "
+    "The sample is tiny, so take it as a teaching example.",
+    "pass^1 = 0.41 [0.33, 0.50] (95%; 120 tasks, T=0, 4 attempts, suite retail v2).",
+    "pass^4 is 31%, 95% interval 24% to 39% (150 tasks, T=0, 4 attempts each, suite airline v1).",
+    "B passed 38 of 50 tasks (pass^1; 95% interval 63 to 86 percent; benchmark desk v4, greedy).",
+    "A and B cannot be told apart: inconclusive, pass^1 differs by 0.4 points, 95% interval of the "
+    "paired lift -5.0 to +5.8 points (200 shared tasks, protocol 125d4fc18ab0c073).",
+    "B is equivalent to A within the margin of 3 points chosen beforehand: 95% interval of the "
+    "paired lift -1.2 to +1.9 points, pass^1, 900 shared tasks, protocol 125d4fc18ab0c073.",
+    "By a sequential test that allows a look after every task, stopped once it was ahead: pass^1 "
+    "of B is higher than that of A, interval of the paired lift +0.8 to +9.0 points (140 tasks, "
+    "protocol 125d4fc18ab0c073).",
+    "The best prompt of 20 was chosen before, on other tasks; on 200 held-out tasks its pass^1 is "
+    "0.62 [0.55, 0.69] (95%, T = 0.2, suite desk v4).",
+    "The posterior puts 95% probability on the true pass^1 between 0.41 and 0.56 (uniform prior; "
+    "95% credible interval, 164 tasks, HumanEval, T = 0).",
+    "B beats A at the same budget: pass@5 is 71% against 64% on the same 164 tasks (n = 20, "
+    "HumanEval, T = 0.8); 95% interval of the paired lift +2.1 to +11.9 points.",
+    "At temperatures 0.2 and 0.8 alike, pass^1 is 58%, 95% interval 50 to 66 percent (160 tasks, "
+    "benchmark desk v4).",
+    "pass@8 lies at 91.5 percent (95% interval 86 to 95 percent, 1,319 tasks, n = 16 samples, "
+    "GSM8K benchmark, T = 0.7).",
 )
 
 BAD = (
     (
         "Model B is better because its pass@5 is 64%, while Model A's pass@1 is 58%",
-        {"mismatched-k", "missing-interval", "missing-n", "missing-protocol", "unpaired"},
+        {
+            *("mismatched-k", "extra-budget", "missing-interval", "missing-n"),
+            *("missing-protocol", "unpaired"),
+        },
+    ),
+    (
+        "The new agent is better. Its pass@8 is 81 percent. The old agent's pass@1 is 74 percent.",
+        {"mismatched-k", "extra-budget"},
+    ),
+    ("The model gets 66 percent.", {"missing-metric", "missing-n", "missing-interval"}),
+    ("Success rate: 75% (3/4 successful)", {"missing-metric", "missing-interval"}),
+    (
+        "Agent A passed 3 out of 5. Agent B passed 4 out of 5.",
+        {"missing-metric", "missing-interval"},
+    ),
+    ("Our agent solves 60 to 65 percent of issues.", {"missing-metric", "missing-n"}),
+    ("It scores 60–65%.", {"missing-metric", "missing-n", "missing-interval"}),
+    ("B passes one more task than A on a six-task suite.", {"unpaired", "missing-interval"}),
+    (
+        "A and B are equally good on pass^1: their 95% intervals overlap (0.58 and 0.61, 164 "
+        "tasks, HumanEval, T = 0).",
+        {"called-equal"},
+    ),
+    (
+        "There is no difference between A and B in pass^1 (p = 0.21; 95% intervals in the table, "
+        "164 tasks, HumanEval, T = 0).",
+        {"called-equal"},
+    ),
+    (
+        "Since p > 0.05, both agents are the same on pass^4 (80 tasks, 4 attempts, T=0, desk "
+        "benchmark, intervals below).",
+        {"called-equal"},
+    ),
+    (
+        "The drop was not significant, so B is as good as A: pass^1 0.55 and 0.59 (164 tasks, "
+        "HumanEval, T = 0, 95% intervals below).",
+        {"called-equal"},
+    ),
+    (
+        "There is a 95% probability that the true pass^1 lies in 0.41 to 0.56 (164 tasks, "
+        "HumanEval, T = 0, confidence interval).",
+        {"probability-of-truth"},
+    ),
+    (
+        "With 95% certainty the true pass^4 is between 31% and 52% (interval; 50 tasks, 8 "
+        "attempts, tau-bench, T = 0).",
+        {"probability-of-truth"},
+    ),
+    (
+        "Our best of 20 prompts reaches pass^1 = 0.71 [0.64, 0.78] (95%; 164 tasks, HumanEval, "
+        "T = 0.2).",
+        {"best-of"},
+    ),
+    (
+        "We tried 12 configurations and report the best: pass^1 = 0.71 [0.64, 0.78] (95%; 164 "
+        "tasks, HumanEval, T = 0.2).",
+        {"best-of"},
+    ),
+    (
+        "We stopped once B was significantly ahead: pass^1 0.66 against 0.58 on the same 90 tasks, "
+        "interval of the lift +1.0 to +15.0 points (HumanEval, T = 0).",
+        {"stopped-when-good"},
+    ),
+    (
+        "We kept adding tasks until the interval excluded zero: pass^1 of B is better than that of "
+        "A, +0.5 to +12.0 points on the same 210 tasks (HumanEval, T = 0).",
+        {"stopped-when-good"},
+    ),
+    (
+        "pass^8 is 0.30 [0.20, 0.41] (95%; 60 tasks, T=0, 4 attempts, desk benchmark).",
+        {"k-beyond-n"},
     ),
     (
         "Our agent reaches pass^4 = 0.72.",
@@ -111,18 +208,63 @@ BAD = (
 
 @pytest.mark.parametrize("claim", GOOD)
 def test_nothing_is_found_in_a_good_claim(claim: str) -> None:
-    found = review(claim)
-    assert [one.rule for one in found.claims[0].findings] == []
+    (reviewed,) = review(claim).claims
+    assert [finding.rule for finding in reviewed.findings] == []
 
 
 @pytest.mark.parametrize(("claim", "rules"), BAD)
 def test_what_is_wrong_is_found(claim: str, rules: set[str]) -> None:
-    (one,) = review(claim).claims
-    found = {finding.rule for finding in one.findings}
-    assert rules <= found
+    (reviewed,) = review(claim).claims
+    named = {finding.rule for finding in reviewed.findings}
+    assert rules <= named
     if len(rules) == 1:
-        assert found == rules
-    assert all(finding.message and finding.fix for finding in one.findings)
+        assert named == rules
+    assert all(finding.message and finding.fix for finding in reviewed.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks", "attempts"),
+    [
+        ("pass^1 is 40%, T=0, 4 attempts", None, 4),
+        ("pass^1 is 40%, temperature 0, 12 tasks, 4 attempts", 12, 4),
+        ("pass^1 is 40%, T = 0.8 50 tasks", 50, None),
+        ("pass@1 is 40% on 1,319 tasks, 16 samples", 1319, 16),
+        ("pass^1: it passed 3 of 4", 4, None),
+        ("pass^1: 3 of 4 attempts passed", None, 4),
+        ("pass^1 is 40% on 50 tasks x 4", 50, 4),
+    ],
+)
+def test_settings_are_not_read_as_counts(
+    text: str, tasks: int | None, attempts: int | None
+) -> None:
+    (passage,) = passages(text)
+    assert (passage.tasks, passage.attempts) == (tasks, attempts)
+
+
+def test_shares_are_read_in_every_form() -> None:
+    def shares(text: str) -> list[float]:
+        (passage,) = passages(text)
+        return [round(value.share, 3) for value in passage.values]
+
+    assert shares("pass@1 is 33 percent and pass@3 66 per cent.") == [0.33, 0.66]
+    assert shares("pass@1 is 60 to 65%.") == [0.6, 0.65]
+    assert shares("pass@1 is between 60% and 65%.") == [0.6, 0.65]
+    assert shares("It passed 3 of 4 tasks, then 1/3 tasks.") == [0.75, 0.333]
+    assert shares("pass@1 is .58 at T = 0.8, 95 percent interval 50 to 66%.") == [0.58]
+    assert shares("On one of 5 slices pass^1 is 0.4.") == [0.4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The sky is 66 percent cloudy.",
+        "Null hypothesis: B isn't truly better than A on these tasks.",
+        "Does B pass more tasks?",
+        "B might win at T = 1 on some tasks.",
+    ],
+)
+def test_what_claims_nothing_is_left_alone(text: str) -> None:
+    assert review(text).findings == 0
 
 
 def test_every_rule_is_tried_by_a_bad_claim() -> None:

@@ -1,4 +1,4 @@
-"""review(): every claim of a text, what it leaves out, and what the data would support."""
+"""review(): the claims of a text, what each leaves out, and what the data would support."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """One claim of the text, where it stands, and what was found."""
+    """One claim of the text, its line, and the findings about it."""
 
     text: str
     line: int
@@ -44,8 +44,8 @@ class Reviewed:
         return {
             "text": self.text,
             "line": self.line,
-            "findings": [one.to_dict() for one in self.findings],
-            "offers": [one.to_dict() for one in self.offers],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "offers": [offer.to_dict() for offer in self.offers],
         }
 
 
@@ -74,18 +74,18 @@ def review(
 
     Examples
     --------
-    >>> found = review("Model B is better: its pass@5 is 64%, while Model A's pass@1 is 58%.")
-    >>> [finding.rule for finding in found.claims[0].findings][:2]
-    ['mismatched-k', 'missing-n']
+    >>> result = review("Model B is better: its pass@5 is 64%, while Model A's pass@1 is 58%.")
+    >>> [finding.rule for finding in result.claims[0].findings][:2]
+    ['mismatched-k', 'extra-budget']
     """
     claims = []
     for passage in passages(text):
-        one = Reviewed(passage.text, passage.line, tuple(findings_of(passage)))
+        claim = Reviewed(passage.text, passage.line, tuple(findings_of(passage)))
         if runs:
             offers = tuple(offers_for(passage, runs, missing=missing, level=level))
             wrong = tuple(_not_in_data(passage, runs, missing))
-            one = replace(one, offers=offers, findings=(*one.findings, *wrong))
-        claims.append(one)
+            claim = replace(claim, offers=offers, findings=(*claim.findings, *wrong))
+        claims.append(claim)
     return Review(tuple(claims))
 
 
@@ -93,21 +93,21 @@ def offers_for(
     passage: Passage, runs: Sequence[Run], *, missing: str = "bound", level: float = 0.95
 ) -> Iterator[Offer]:
     """For every metric that the claim names, what the runs allow one to say."""
-    named = dict.fromkeys(one.word for one in passage.metrics if one.k is not None)
+    named = dict.fromkeys(m.word for m in passage.metrics if m.k is not None)
     for word in list(named or {"pass^1": None})[:_MOST_METRICS]:
         try:
             if len(runs) == 1:
-                found = estimate(runs[0].outcomes, word, missing=missing, level=level)
+                result = estimate(runs[0].outcomes, word, missing=missing, level=level)
                 protocol = runs[0].protocol.digest
-                yield Offer(word, f"{runs[0].name}: {found}, protocol {protocol}.", True)
+                yield Offer(word, f"{runs[0].name}: {result}, protocol {protocol}.", True)
             elif len(runs) == 2:
                 pair = compare(runs[0], runs[1], word, missing=missing, level=level)
                 yield Offer(word, pair.results[0].sentence, True)
             else:
                 ranked = compare_all(runs, word, missing=missing, level=level)
                 ranks = ", ".join(f"{entry.name} {entry}" for entry in ranked.ranks)
-                said = f"Possible ranks by {word}: {ranks} ({ranked.pairing_text})."
-                yield Offer(word, said, True)
+                sentence = f"Possible ranks by {word}: {ranks} ({ranked.pairing_text})."
+                yield Offer(word, sentence, True)
         except PasshatError as error:
             yield Offer(word, " ".join(filter(None, (error.message, error.hint))), False)
 
@@ -115,18 +115,20 @@ def offers_for(
 def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterator[Finding]:
     """Numbers beside a metric that no run shows."""
     for value in passage.values:
+        if value.in_range:
+            continue
         nearest = _nearest(passage, value.start)
         if nearest is None:
             continue
         shown = []
         for run in runs:
             try:
-                found = estimate(run.outcomes, nearest, missing=missing, level=None)
+                measured = estimate(run.outcomes, nearest, missing=missing, level=None)
             except PasshatError:  # that k cannot be asked of this run, and the offer says so
                 continue
-            if abs(found.value - value.share) <= 0.5001 * value.step:
+            if abs(measured.value - value.share) <= 0.5001 * value.step:
                 break
-            shown.append(f"{run.name} {number(found.value)}")
+            shown.append(f"{run.name} {number(measured.value)}")
         else:
             if shown:
                 yield Finding(
@@ -138,8 +140,8 @@ def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterato
 
 def _nearest(passage: Passage, start: int) -> str | None:
     """The metric that a number belongs to: the last one before it in the same clause, or next."""
-    before = [one for one in passage.metrics if one.start < start and one.k is not None]
-    after = [one for one in passage.metrics if one.start > start and one.k is not None]
+    before = [m for m in passage.metrics if m.start < start and m.k is not None]
+    after = [m for m in passage.metrics if m.start > start and m.k is not None]
     if before and not any(sign in passage.text[before[-1].start : start] for sign in ";."):
         return before[-1].word
     return after[0].word if after else before[-1].word if before else None
