@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from passhat.runner import boundary
+from passhat.runner import time_limits
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
 from passhat.stats.outcomes import Verdict
@@ -142,7 +142,7 @@ def test_signal_handlers_are_put_back(tmp_path: Path) -> None:
 def test_an_agent_that_ignores_its_cancellation_is_left_behind_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boundary, "_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(time_limits, "_AGAIN_SECONDS", 0.05)
     over = asyncio.Event()
 
     async def agent(_prompt: str) -> str:

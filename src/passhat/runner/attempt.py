@@ -51,10 +51,6 @@ class _Made:
     answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
-    @property
-    def id(self) -> str:
-        return f"{self.info.task}#{self.info.number}"
-
 
 def seed_of(base: int, task: str, number: int) -> int:
     """A seed for every attempt that depends on nothing else."""
@@ -157,7 +153,7 @@ class Attempter:
         try:
             if session.usage is not None:
                 made.info.meter.settle(session.usage)
-            await call_agent(session.close, made.id)
+            await call_agent(session.close, made.info)
         except (AgentFault, RunStopped):
             raise
         except Exception as error:
@@ -182,7 +178,7 @@ class Attempter:
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
-            answer = await call_agent(partial(session.answer, turn), made.id)
+            answer = await call_agent(partial(session.answer, turn), made.info)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -237,7 +233,7 @@ async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await call_agent(partial(agent.session, made.info), made.id)
+            session = await call_agent(partial(agent.session, made.info), made.info)
         except OSError as error:
             if left == 0:
                 detail = described(error)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import asyncio
 import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Container
+import time
+import types
+from collections.abc import Awaitable, Callable, Container, Generator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from passhat.agents.base import AgentFault
+from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.runner.redaction import LONGEST_TEXT
 from passhat.stats.outcomes import FailureCategory
 
@@ -20,57 +22,82 @@ __all__ = ["THREAD_PREFIX", "ProcessGuard", "call_agent", "described", "refuse_u
 
 T = TypeVar("T")
 
-_GRACE_SECONDS = 1.0
-"""How long an agent may take to give way when its time is over; then it is left behind."""
+_LOOK_SECONDS = 0.003
 THREAD_PREFIX = "passhat agent "
-"""Names of threads and tasks in which agents run, followed by the attempt's id."""
-_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
-"""Kept, so that Python does not end them by throwing an exception into the agent's code."""
+"""Names of threads in which agents run, followed by the attempt's id."""
+_LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
+"""Attempt, loop and coroutine. Kept, so that Python does not throw an exception into it."""
 
 
-async def call_agent(work: Callable[[], Awaitable[T]], attempt: str) -> T:
+async def call_agent(work: Callable[[], Awaitable[T]], info: AttemptInfo) -> T:
     """Call code of an agent; every exception it raises is its own, and fails its attempt.
 
-    It runs in a task of its own, so that it can be left behind: a coroutine that swallows its
-    cancellation would otherwise hold up the run for ever. ``SystemExit`` and ``KeyboardInterrupt``
-    that it raises must not leave that task either, since asyncio ends the whole loop for them.
+    ``SystemExit`` and ``KeyboardInterrupt`` must not leave the task, since asyncio ends the whole
+    loop for them.
     """
-    task = asyncio.create_task(_contained(work), name=f"{THREAD_PREFIX}{attempt}")
+    call = None
     try:
-        value, error = await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.cancel()
-        with suppress(asyncio.CancelledError):  # a time limit that is over cancels again and again
-            await asyncio.wait({task}, timeout=_GRACE_SECONDS)
-        if not task.done():
-            _leave_behind(task)
+        value: Any = work()
+        if not hasattr(value, "__await__"):
+            return cast("T", value)
+        steps = value.__await__()
+        try:
+            waiting = steps.send(None)
+        except StopIteration as stop:  # it never had to wait
+            return cast("T", stop.value)
+        call = _Call(info, steps)
+        return cast("T", await call.rest(waiting))
+    except (StopIteration, StopAsyncIteration) as error:
+        raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
+    except Exception:
         raise
-    if error is None:
-        return cast("T", value)
-    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
-        raise error
-    raise AgentFault(FailureCategory.EXCEPTION, described(error))
-
-
-async def _contained(work: Callable[[], Any]) -> tuple[object, BaseException | None]:
-    try:
-        value = work()
-        return (await value if hasattr(value, "__await__") else value), None
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return None, error  # the agent raised it by itself
     except BaseException as error:
-        return None, error
+        if call is not None and call.is_canceled:
+            raise
+        raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
 
 
-def _leave_behind(task: asyncio.Task[Any]) -> None:
-    """Go on without a task that ignores its cancellation; asyncio would wait for it at the end."""
-    _LEFT_BEHIND.add(task)
-    task.add_done_callback(_LEFT_BEHIND.discard)
-    cast("Any", task)._log_destroy_pending = False
-    cast("Any", asyncio)._unregister_task(task)
+class _Call:
+    """A call of an agent's coroutine that has to wait, and can be left behind.
+
+    A coroutine that swallows its cancellation would hold up the run for ever. So it is driven here,
+    as ``await`` would do it, up to its second cancellation: then it is never resumed again. A task
+    for every call would do the same, at three times the processor time of a whole short attempt.
+    """
+
+    __slots__ = ("_info", "_steps", "is_canceled")
+
+    def __init__(self, info: AttemptInfo, steps: Any) -> None:
+        self._info = info
+        self._steps = steps
+        self.is_canceled = False
+        """Whether the cancellation came from outside; an agent may raise the same by itself."""
+
+    @types.coroutine
+    def rest(self, waiting: Any) -> Generator[Any, Any, Any]:
+        steps, swallowed = self._steps, False
+        try:
+            while True:
+                try:
+                    sent = yield waiting
+                except GeneratorExit:  # our own coroutine is closed
+                    self.is_canceled = True
+                    steps.close()
+                    raise
+                except asyncio.CancelledError as error:
+                    self.is_canceled = True
+                    if swallowed:
+                        attempt = f"{self._info.task}#{self._info.number}"
+                        _LEFT_BEHIND.append((attempt, asyncio.get_running_loop(), steps))
+                        raise
+                    waiting = steps.throw(error)
+                    swallowed, self.is_canceled = True, False
+                except BaseException as error:
+                    waiting = steps.throw(error)
+                else:
+                    waiting = steps.send(sent)
+        except StopIteration as stop:  # what the coroutine returned
+            return stop.value
 
 
 def stuck(earlier: Container[threading.Thread] = ()) -> list[str]:
@@ -79,11 +106,9 @@ def stuck(earlier: Container[threading.Thread] = ()) -> list[str]:
     ``earlier`` are threads that were there before the run.
     """
     names = [thread.name for thread in threading.enumerate() if thread not in earlier]
-    loop = asyncio.get_running_loop()
-    names += [
-        task.get_name() for task in _LEFT_BEHIND if task.get_loop() is loop and not task.done()
-    ]
-    return sorted(name.removeprefix(THREAD_PREFIX) for name in names if THREAD_PREFIX in name)
+    ids = [name.removeprefix(THREAD_PREFIX) for name in names if name.startswith(THREAD_PREFIX)]
+    here = asyncio.get_running_loop()
+    return sorted([*ids, *(attempt for attempt, loop, _ in _LEFT_BEHIND if loop is here)])
 
 
 def described(error: BaseException) -> str:
@@ -119,10 +144,13 @@ class ProcessGuard:
     """Puts back what an agent in this process changed for the whole process.
 
     The working directory, standard output and error, and handlers of signals belong to the run. A
-    stream that is replaced is left alone: ``redirect_stdout`` does that for a while.
+    stream that is replaced is left alone: ``redirect_stdout`` does that for a while. Without
+    ``always`` the working directory is looked at a few hundred times a second at most.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, always: bool = True) -> None:
+        self._always = always
+        self._looked = 0.0
         self._folder = _folder()
         self._streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
         self._numbers = {name: _number(stream) for name, stream in self._streams.items()}
@@ -133,12 +161,13 @@ class ProcessGuard:
         self._main = threading.current_thread() is threading.main_thread()
         names = ("SIGINT", "SIGTERM", "SIGHUP")
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-        self._handlers = {number: signal.getsignal(number) for number in numbers}
+        # The C module: signal.getsignal looks for an enum, which takes 100 times as long.
+        self._handlers = {number: _signal.getsignal(number) for number in numbers}
 
     def changed(self) -> str:
         """What was changed since, put back now; empty if nothing was."""
         found = []
-        if _folder() != self._folder:
+        if self._is_due() and _folder() != self._folder:
             found.append("the working directory")
             with suppress(OSError):
                 os.chdir(self._folder)
@@ -147,11 +176,19 @@ class ProcessGuard:
                 found.append(f"sys.{name} (closed)")
                 self._put_back(name)
         for number, handler in self._handlers.items():
-            if signal.getsignal(number) is not handler:
+            if _signal.getsignal(number) is not handler:
                 found.append(f"the handler of {signal.Signals(number).name}")
                 if self._main and handler is not None:
                     signal.signal(number, handler)
         return " and ".join(found)
+
+    def _is_due(self) -> bool:
+        """Asking for the working directory is a system call, too slow for thousands a second."""
+        now = time.monotonic()
+        due = self._always or now - self._looked > _LOOK_SECONDS
+        if due:
+            self._looked = now
+        return due
 
     def close(self) -> None:
         for copy in self._copies.values():
@@ -172,7 +209,7 @@ class ProcessGuard:
 
 def _folder() -> str:
     try:
-        return str(Path.cwd())
+        return os.getcwd()  # noqa: PTH109 - after every answer; a Path takes ten times as long
     except OSError:  # it was deleted
         return ""
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from passhat._display import counted, some
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, awaited, seed_of, settled
@@ -52,6 +53,7 @@ _RELEASE_SECONDS = 10.0
 _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
+_CANCEL_SECONDS = 1.0
 
 
 def silent(_text: str) -> None:
@@ -269,7 +271,7 @@ class _Execution:
         workers = asyncio.ensure_future(work(plan, claims, self._outbox))
         writer = asyncio.create_task(self._write())
         watching = asyncio.create_task(self._watched.keep())
-        stop.when_impatient(workers.cancel)
+        stop.when_impatient(partial(_cancel_until_done, workers))
         try:
             await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
             if writer.done():
@@ -362,6 +364,13 @@ class _Execution:
             releasing.result()
 
 
+def _cancel_until_done(task: asyncio.Future[None]) -> None:
+    """Cancel again and again: an agent may swallow the first cancellation."""
+    if not task.done():
+        task.cancel()
+        task.get_loop().call_later(_CANCEL_SECONDS, _cancel_until_done, task)
+
+
 async def expire_leases(
     store: Store, run: str, stop: Stop, tell: Callable[[str], None], call: Call | None = None
 ) -> None:
@@ -403,7 +412,8 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     """Workers that take the next claimed attempt until there is none."""
     tasks = {task.id: task for task in plan.tasks}
     watch = Watch(plan.limits)
-    guard, earlier = ProcessGuard(), set(threading.enumerate())
+    guard = ProcessGuard(always=isinstance(plan.agent, FunctionAgent))
+    earlier = set(threading.enumerate())
     attempter = plan.attempter(guard)
 
     async def worker() -> None:
