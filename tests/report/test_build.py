@@ -159,7 +159,7 @@ def test_names_cannot_break_markdown_or_the_terminal() -> None:
     run = Run("a|b <script> [bold]x[/bold] `c`", "agent", Outcomes.from_counts(2, [1]))
     report = build_report([run])
     markdown = as_markdown(report)
-    assert "## a\\|b \\<script\\> \\[bold\\]x\\[/bold\\] \\`c\\`" in markdown
+    assert "## a\\|b \\<script> \\[bold\\]x\\[/bold\\] \\`c\\`" in markdown
     assert "[bold]x[/bold]" in render_report(report, _wide())
 
 
