@@ -18,6 +18,8 @@ __all__ = [
     "money_range",
     "number",
     "percent",
+    "percent_digits",
+    "percent_interval",
     "percent_range",
     "shown",
     "some",
@@ -49,16 +51,48 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
-    """``percent(0.287)`` is ``28.7%``; ``None`` is a dash."""
-    return "–" if value is None else f"{100 * value:.{digits}f}%"
+def percent(share: float | None, digits: int = 1) -> str:
+    """``percent(0.287)`` is ``28.7%``; reads as 0 or 100 only for exactly none or all."""
+    if share is None:
+        return "–"
+    text = _percent_number(share, digits)
+    return text if text.endswith("%") else f"{text}%"
 
 
 def percent_range(low: float | None, high: float | None, digits: int = 1) -> str:
     """``percent_range(0.253, 0.323)`` is ``25.3 to 32.3%``; a dash where an end is ``None``."""
     if low is None or high is None:
         return "–"
-    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}%"
+    ends = [_percent_number(end, digits) for end in (low, high)]
+    if ends[0] == ends[1]:
+        return percent(low, digits)
+    if any(end.endswith("%") for end in ends):
+        return f"{percent(low, digits)} to {percent(high, digits)}"
+    return f"{ends[0]} to {ends[1]}%"
+
+
+def percent_interval(low: float | None, high: float | None) -> str:
+    """``49 to 77%``; narrow intervals get the digits that tell their ends apart."""
+    return percent_range(low, high, percent_digits(low, high))
+
+
+def percent_digits(low: float | None, high: float | None) -> int:
+    """Digits after the point that an interval this wide deserves."""
+    if low is None or high is None:
+        return 1
+    width = high - low
+    return 0 if width >= 0.05 or width == 0 else 1 if width >= 0.005 else 2
+
+
+def _percent_number(share: float, digits: int) -> str:
+    value = 100 * share
+    text = f"{value:.{digits}f}"
+    while digits < 2 and share not in (0, 1) and float(text) in (0, 100):
+        digits += 1
+        text = f"{value:.{digits}f}"
+    if share not in (0, 1) and float(text) in (0, 100):
+        return "under 0.01%" if value < 50 else "over 99.99%"
+    return text
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

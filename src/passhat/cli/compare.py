@@ -13,6 +13,7 @@ from passhat.cli.options import (
     KList,
     chosen_runs,
     exit_code,
+    full_option,
     html_options,
     look_at_order,
     needs_of_page,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
 @term_options("missing", "drop_short", "level", "allow", "about", "cluster")
 @source_options
+@full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @html_options
@@ -65,6 +67,7 @@ def command(
     names: tuple[str, ...],
     how: HowToRead,
     terms: Terms,
+    full: bool,
     as_json_text: bool,
     md: str | None,
     html: str | None,
@@ -78,11 +81,11 @@ def command(
     Without --about the claim is about new tasks; what holds on exactly these tasks is printed
     beside it where the two differ.
     """
-    import json
-
     from rich.console import Console
 
+    from passhat._serialize import as_json, to_data
     from passhat.readers import Needs
+    from passhat.report.brief import brief_comparison
     from passhat.report.markdown import comparison_markdown
     from passhat.report.terminal import render_comparison
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
@@ -109,7 +112,7 @@ def command(
     if md is not None:
         write_text(md, comparison_markdown(found))
     changes: tuple[TaskChange, ...] = ()
-    if len(runs) == 2 and (as_json_text or html is not None):
+    if len(runs) == 2:
         from passhat.report.comparison_view import task_changes
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
@@ -121,10 +124,11 @@ def command(
         page = HtmlOptions(this_command(), transcripts, terms)
         write_text(html, html_report(build_report(runs, options), page, found, changes))
     if as_json_text:
-        data = found.to_dict() | {"changes": [change.to_dict() for change in changes]}
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
-    elif "-" not in (md, html):
+        click.echo(as_json(to_data(found) | {"changes": to_data(changes)}), nl=False)
+    elif "-" not in (md, html) and full:
         click.echo(render_comparison(found, Console()), nl=False)
+    elif "-" not in (md, html):
+        click.echo(brief_comparison(found, runs, changes, Console()), nl=False)
     return exit_code(runs)
 
 

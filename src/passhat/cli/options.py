@@ -30,6 +30,7 @@ __all__ = [
     "column_map",
     "exit_code",
     "forget_standard_output",
+    "full_option",
     "html_options",
     "look_at_order",
     "needs_of_page",
@@ -387,6 +388,13 @@ def chosen_runs(runs: Sequence[Run], names: Sequence[str]) -> list[Run]:
             listed = ", ".join(list(known)[:20])
             raise InvalidValue(f"no run is called {name!r}.", hint=f"There are: {listed}")
     return [known[name] for name in dict.fromkeys(names)] or list(runs)
+
+
+def full_option(function: F) -> F:
+    """Everything instead of one screen."""
+    return click.option(
+        "--full", is_flag=True, help="Print every table and note instead of one screen."
+    )(function)
 
 
 def html_options(function: F) -> F:

@@ -11,6 +11,7 @@ from passhat.cli.options import (
     HowToRead,
     KList,
     exit_code,
+    full_option,
     html_options,
     look_at_order,
     needs_of_page,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @source_options
 @click.option("--by", metavar="SLICE", help="Report each value of a slice apart as well.")
 @click.option("--tasks", "with_tasks", is_flag=True, help="Every task, the most unsettled first.")
+@full_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @click.option("--csv", metavar="FILE", help="Write CSV to FILE (- is standard output).")
@@ -51,6 +53,7 @@ def command(
     terms: Terms,
     by: str | None,
     with_tasks: bool,
+    full: bool,
     as_json_text: bool,
     md: str | None,
     csv: str | None,
@@ -65,6 +68,7 @@ def command(
     from rich.console import Console
 
     from passhat.readers import Needs
+    from passhat.report.brief import brief_report
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.data import as_csv, as_json
     from passhat.report.markdown import as_markdown
@@ -89,5 +93,7 @@ def command(
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv, html):
-        click.echo(render_report(report, Console()), nl=False)
+        # A list of every task was asked for, so one screen is not what is wanted.
+        shown = render_report if full or with_tasks or by is not None else brief_report
+        click.echo(shown(report, Console()), nl=False)
     return exit_code(runs)

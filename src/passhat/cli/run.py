@@ -302,11 +302,12 @@ def _until_stopped(
         return result
 
 
-def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
+def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
     """The attempts as they came, then what they are worth over all tasks."""
     from rich.console import Console
 
     from passhat.readers.store import run_from_store
+    from passhat.report.brief import brief_run
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.run_summary import summarise
     from passhat.report.terminal import render_report, render_summary
@@ -316,10 +317,12 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool) -> None:
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.ended(stored.id) if row[0] in chosen)
         summary = summarise(rows, plan.attempts)
-        click.echo(render_summary(summary, Console(), full=verbose), nl=False)
-        run = run_from_store(store, stored)
-        report = build_report([run], ReportOptions())
-        click.echo(render_report(report, Console()), nl=False)
+        report = build_report([run_from_store(store, stored)], ReportOptions())
+        if full or verbose:
+            click.echo(render_summary(summary, Console(), full=verbose), nl=False)
+            click.echo(render_report(report, Console()), nl=False)
+        else:
+            click.echo(brief_run(report.runs[0], summary, stored.id, Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)
 
 

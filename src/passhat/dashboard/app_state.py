@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,8 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent
+from passhat._serialize import as_json
 from passhat._version import __version__
 from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
@@ -144,6 +144,7 @@ class AppState:
         }
         found.filters |= {
             "number": number,
+            "percent": percent,
             "counted": counted,
             "cost": cost_text,
             "seconds": seconds_text,
@@ -172,8 +173,7 @@ class _Json(JSONResponse):
     """As the command line prints it."""
 
     def render(self, content: Any) -> bytes:
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n".encode()
+        return as_json(content).encode()
 
 
 def _csv_text(found: Csv) -> str:

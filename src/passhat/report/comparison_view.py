@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent
+from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
-from passhat.stats.compare.claims import points
+from passhat.stats.compare.claims import Claim, points
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.task_values import values_by_task
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.terms import Terms
 
 __all__ = [
@@ -22,9 +23,15 @@ __all__ = [
     "RANK_HEADER",
     "RESULT_HEADER",
     "SLICE_HEADER",
+    "PairedCells",
     "TaskChange",
     "curve_rows",
+    "headline",
+    "largest_changes",
+    "lift_text",
+    "next_step",
     "pair_rows",
+    "paired_cells",
     "protocol_lines",
     "rank_rows",
     "ranking_lines",
@@ -152,37 +159,27 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """A metric of one task under both agents, and the share of its attempts that passed."""
+    """A metric of one task under both agents, and how many of its attempts passed.
+
+    ``a`` and ``b`` are the metric's values, ``change`` is b minus a. ``flip`` is ``won`` where B
+    passes half of its attempts or more and A does not, ``lost`` the other way round; it looks at
+    attempts, not at the metric, whose value can be near zero for a task that mostly passes.
+    """
 
     task: str
     a: float
     b: float
-    rate_a: float
-    rate_b: float
+    change: float
+    flip: str | None
+    passed_a: int
+    attempts_a: int
+    passed_b: int
+    attempts_b: int
 
     @property
-    def change(self) -> float:
-        return self.b - self.a
-
-    @property
-    def flip(self) -> str:
-        """Won: at least half of the attempts pass where less did. Lost: the other way. Else empty.
-
-        Attempts, not the metric: pass^8 of a task that passes 7 times in 8 is 0.
-        """
-        before, after = self.rate_a >= _HALF, self.rate_b >= _HALF
-        return "" if before == after else "won" if after else "lost"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "task": self.task,
-            "a": self.a,
-            "b": self.b,
-            "change": self.change,
-            "rate_a": self.rate_a,
-            "rate_b": self.rate_b,
-            "flip": self.flip or None,
-        }
+    def counts_text(self) -> str:
+        """``1 of 8 -> 7 of 8``."""
+        return f"{self.passed_a} of {self.attempts_a} -> {self.passed_b} of {self.attempts_b}"
 
 
 def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tuple[TaskChange, ...]:
@@ -192,11 +189,144 @@ def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tup
     pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
         [chosen], policy, drop_short=terms.drop_short
     )
-    sides = (pairing.a, pairing.b)
-    a_values, b_values = (values_by_task(side, chosen, policy.completion) for side in sides)
-    a_rates, b_rates = (c / n for n, c in (side.counts(policy.completion) for side in sides))
-    order: Sequence[int] = np.argsort(a_values - b_values, kind="stable").tolist()
-    columns = (a_values, b_values, a_rates, b_rates)
-    return tuple(
-        TaskChange(pairing.a.tasks[i], *(float(column[i]) for column in columns)) for i in order
+    values_a, values_b = (
+        values_by_task(side, chosen, policy.completion) for side in (pairing.a, pairing.b)
+    )
+    order: Sequence[int] = np.argsort(values_a - values_b, kind="stable").tolist()
+    return tuple(_task_change(pairing.a, pairing.b, values_a, values_b, i) for i in order)
+
+
+def _task_change(
+    a: Outcomes, b: Outcomes, values_a: FloatArray, values_b: FloatArray, i: int
+) -> TaskChange:
+    counts = (int(a.c[i]), int(a.n[i]), int(b.c[i]), int(b.n[i]))
+    flip = None
+    if counts[1] and counts[3]:
+        before, after = counts[0] / counts[1] >= _HALF, counts[2] / counts[3] >= _HALF
+        flip = None if before == after else "won" if after else "lost"
+    value_a, value_b = float(values_a[i]), float(values_b[i])
+    return TaskChange(a.tasks[i], value_a, value_b, value_b - value_a, flip, *counts)
+
+
+def largest_changes(changes: Sequence[TaskChange]) -> Iterator[tuple[str, list[str]]]:
+    """The tasks that gained and those that lost, the largest change first."""
+    gained = [change for change in changes if change.change > 0]
+    lost = [change for change in reversed(changes) if change.change < 0]
+    for title, moved in (("Gained", gained), ("Lost", lost)):
+        if moved:
+            yield title, [f"{change.task} {change.counts_text}" for change in moved]
+
+
+def headline(comparison: Comparison, a: str, b: str) -> str:
+    """Who is ahead in one sentence; ``a`` and ``b`` are the labels of the runs."""
+    result = _headline_result(comparison)
+    values = f"{percent(result.value_b)} against {percent(result.value_a)}"
+    tasks = counted(result.tasks, "task")
+    numbers = f"{result.metric} {values}, {lift_text(result)}, {tasks}"
+    if result.claim is Claim.IMPROVEMENT:
+        text = f"{b} beats {a}: {numbers}."
+    elif result.claim is Claim.REGRESSION:
+        text = f"{b} falls behind {a}: {numbers}."
+    elif result.lift == 0:
+        text = f"{b} and {a} are level: {numbers}."
+    else:
+        text = f"No clear difference between {b} and {a}: {numbers}."
+    if result.tasks == 1:
+        text += " One task says nothing about other tasks."
+    return text
+
+
+def _headline_result(comparison: Comparison) -> Result:
+    """The result that is settled with the most demanding metric, else the most demanding one."""
+    settled = [each for each in comparison.results if each.claim is not Claim.INCONCLUSIVE]
+    return (settled or list(comparison.results))[-1]
+
+
+def lift_text(result: Result, unit: str = " points") -> str:
+    """``+39 points (11 to 63)``; only the asked-for end where the question has a direction."""
+    width = result.high - result.low
+    digits = 0 if width >= 0.05 or width == 0 else 1
+    lift, low, high = (_points(share, digits) for share in (result.lift, result.low, result.high))
+    sign = "+" if result.lift > 0 and not lift.startswith("0") else ""
+    if result.alternative == "greater":
+        interval = f"at least {low}"
+    elif result.alternative == "less":
+        interval = f"at most {high}"
+    else:
+        interval = f"{low} to {high}"
+    return f"{sign}{lift}{unit} ({interval})"
+
+
+def _points(share: float, digits: int) -> str:
+    """A share in points; a number that is not zero never reads as zero."""
+    value = 100 * share
+    while value and digits < 3 and round(abs(value), digits) == 0:
+        digits += 1
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+@dataclass(frozen=True, slots=True)
+class PairedCells:
+    """The paired table of two runs: counts of tasks, or shares where tasks have more attempts."""
+
+    both: float
+    only_a: float
+    only_b: float
+    neither: float
+    counted: bool
+
+    def text(self, a: str, b: str) -> str:
+        """The four cells in a line."""
+        cells = zip(
+            ("both pass", f"only {b}", f"only {a}", "both fail"),
+            (self.both, self.only_b, self.only_a, self.neither),
+            strict=True,
+        )
+        shown = ", ".join(
+            f"{name} {value:.0f}" if self.counted else f"{name} {percent(value)}"
+            for name, value in cells
+        )
+        return f"{'Tasks' if self.counted else 'Attempts'}: {shown}"
+
+
+def paired_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
+    """How attempts of both runs at the same task end; ``None`` without a shared judged task.
+
+    With one attempt each the cells count tasks. With more they are the mean over tasks of what two
+    attempts, one of each run, would give: p_a p_b and so on, since attempts are independent.
+    """
+    place = {task: i for i, task in enumerate(b.tasks)}
+    pairs = [
+        (i, place[task])
+        for i, task in enumerate(a.tasks)
+        if task in place and a.n[i] and b.n[place[task]]
+    ]
+    if not pairs:
+        return None
+    rows_a, rows_b = (np.array(rows) for rows in zip(*pairs, strict=True))
+    rate_a, rate_b = a.c[rows_a] / a.n[rows_a], b.c[rows_b] / b.n[rows_b]
+    single = bool((a.n[rows_a] == 1).all() and (b.n[rows_b] == 1).all())
+    scale = 1 if single else len(pairs)
+    return PairedCells(
+        float((rate_a * rate_b).sum()) / scale,
+        float((rate_a * (1 - rate_b)).sum()) / scale,
+        float(((1 - rate_a) * rate_b).sum()) / scale,
+        float(((1 - rate_a) * (1 - rate_b)).sum()) / scale,
+        single,
+    )
+
+
+def next_step(comparison: Comparison) -> str:
+    """What would settle the headline; empty where it is settled."""
+    result = _headline_result(comparison)
+    if result.claim is not Claim.INCONCLUSIVE:
+        return ""
+    if result.lift_lowest < 0 < result.lift_highest and result.tasks_needed is None:
+        return "judge or repeat the missing attempts first; they alone could turn the result around"
+    if result.tasks_needed is None:
+        return "no number of tasks would settle this lift; look at single tasks instead"
+    return (
+        f"about {result.tasks_needed:,} paired tasks like these would settle this lift "
+        f"({result.tasks:,} now)"
     )

@@ -6,11 +6,11 @@ Every form prints these objects and computes nothing, so a number is the same wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent, percent_digits, percent_range
 from passhat.protocol import Protocol
 from passhat.report.source_check import SourceCheck, check_source
 from passhat.stats.estimate import Diagnosis, Estimate
@@ -19,9 +19,21 @@ from passhat.stats.outcomes import Run
 if TYPE_CHECKING:
     from passhat.report.details import Details
 
-__all__ = ["SCHEMA", "CurvePoint", "Report", "RunReport", "TaskRow"]
+__all__ = [
+    "SCHEMA",
+    "CurvePoint",
+    "Report",
+    "RunReport",
+    "TaskRow",
+    "estimate_text",
+    "run_labels",
+    "value_text",
+]
 
 SCHEMA = "passhat.report/1"
+_USUAL_LEVEL = 0.95
+_KIND = re.compile(r"^[a-z][a-z0-9_-]*:(?=[^\s/])")
+"""The kind before an agent's name, as in ``demo:careful``; not the scheme of a URL."""
 
 
 _MANY_TIMEOUTS = 0.05
@@ -93,20 +105,56 @@ class RunReport:
         return next((one for one in self.estimates if (one.metric, one.about) == wanted), None)
 
     @property
+    def top_k(self) -> int:
+        """The largest k that this report has pass^k for; 1 where one attempt is all there is."""
+        return max((point.k for point in self.curve), default=1)
+
+    @property
     def headline(self) -> str:
-        """The sentence before any table: what one try and what k tries are worth."""
-        first = self.estimates[0]
-        lead = self.find("pass^1") or first
-        k = max((point.k for point in self.curve), default=1)
-        reliable, capable = self.find(f"pass^{k}"), self.find(f"pass@{k}")
-        if lead.metric != "pass^1":
-            return f"{lead}."
-        sentence = f"One attempt succeeds {_percent(lead)} of the time"
-        if k == 1 or reliable is None or capable is None:
-            return f"{sentence}."
+        """The sentence before any table: one try, k tries, each with its interval."""
+        outcomes = self.run.outcomes
+        lead = self.find("pass^1")
+        if lead is None:
+            return f"{self.estimates[0]}."
+        if outcomes.scored == 0:
+            return f"No attempt has a verdict: all {outcomes.attempts:,} are missing."
+        if len(outcomes) == 1:
+            return self._headline_of_one_task()
+        sentence = f"{value_text(lead)} of single attempts pass{_interval_in_words(lead)}"
+        k = self.top_k
+        reliable = self.find(f"pass^{k}")
+        if k == 1 or reliable is None:
+            if int(outcomes.n.max()) > 1:
+                return f"{sentence}."
+            return (
+                f"{sentence}. One attempt per task cannot show whether the same task passes again."
+            )
         return (
-            f"{sentence}; {k} out of {k} succeed on {_percent(reliable)} of tasks, at least one of "
-            f"{k} on {_percent(capable)}."
+            f"{sentence}; all {k} pass on {value_text(reliable)} of tasks"
+            f"{_interval_in_words(reliable)}."
+        )
+
+    def _headline_of_one_task(self) -> str:
+        """One task says something about itself run again, and nothing about other tasks."""
+        outcomes = self.run.outcomes
+        n, c = int(outcomes.n[0]), int(outcomes.c[0])
+        if n == 1:
+            return (
+                f"The only judged attempt at the only task {'passed' if c else 'failed'}. That "
+                "shows neither how often it would pass again nor how other tasks would end."
+            )
+        again = self.find("pass^1", "re-runs") or self.find("pass^1", "these tasks")
+        interval = "" if again is None else _interval_in_words(again)
+        k = self.top_k
+        reliable = self.find(f"pass^{k}", "re-runs") or self.find(f"pass^{k}", "these tasks")
+        more = ""
+        if k > 1 and reliable is not None:
+            more = (
+                f"; all {k} pass {value_text(reliable)} of the time{_interval_in_words(reliable)}"
+            )
+        return (
+            f"{c} of {n} attempts at the only task pass{interval}{more}. One task says nothing "
+            "about other tasks."
         )
 
     @property
@@ -241,20 +289,63 @@ class Report:
         return {"schema": SCHEMA, "runs": [run.to_dict() for run in self.runs]}
 
 
-def _percent(estimate: Estimate) -> str:
+def value_text(estimate: Estimate) -> str:
+    """``64%``, or ``64 to 70%`` where missing attempts could have passed."""
+    digits = percent_digits(estimate.low, estimate.high)
     upper = estimate.value_if_passed
-    if upper is not None and upper != estimate.value:
-        return f"{_share(estimate.value)} to {_share(upper)}"
-    return _share(estimate.value)
+    if upper is None or upper == estimate.value:
+        return percent(estimate.value, digits)
+    ends = (percent(estimate.value, digits), percent(upper, digits))
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix('%')} to {ends[1]}"
 
 
-def _share(value: float) -> str:
-    """A percentage that is 0% or 100% only when it really is."""
-    if 0 < value < 0.0005:
-        return "under 0.1%"
-    if 0.9995 <= value < 1:
-        return "over 99.9%"
-    return f"{value:.1%}"
+def estimate_text(estimate: Estimate) -> str:
+    """``64% (49 to 77%)``, as tables show it."""
+    if estimate.low is None:
+        return value_text(estimate)
+    return f"{value_text(estimate)} ({percent_range(estimate.low, estimate.high)})"
+
+
+def _interval_in_words(estimate: Estimate) -> str:
+    """`` (49 to 77%)``; the level is named where it is not the usual one."""
+    if estimate.low is None or estimate.level is None:
+        return ""
+    usual = estimate.level == _USUAL_LEVEL
+    level = "" if usual else f"{100 * estimate.level:g}% interval "
+    return f" ({level}{percent_range(estimate.low, estimate.high)})"
+
+
+def run_labels(runs: Sequence[Run]) -> list[str]:
+    """Short distinct labels: the agents, with what tells them apart where they are the same."""
+    agents = [run.agent or run.name for run in runs]
+    short = [_KIND.sub("", agent) for agent in agents]
+    labels = short if len(set(short)) == len(set(agents)) else agents
+    for more in (_temperature_of, _suite_of, _own_name_of):
+        if len(set(labels)) == len(labels):
+            break
+        repeated = {label for label in labels if labels.count(label) > 1}
+        details = [more(run) for run in runs]
+        labels = [
+            f"{label} {detail}".strip() if label in repeated else label
+            for label, detail in zip(labels, details, strict=True)
+        ]
+    if len(set(labels)) == len(labels):
+        return labels
+    return [f"{label} ({index})" for index, label in enumerate(labels, 1)]
+
+
+def _temperature_of(run: Run) -> str:
+    temperature = run.protocol.decoding.get("temperature")
+    return "" if temperature is None else f"T={temperature}"
+
+
+def _suite_of(run: Run) -> str:
+    return run.protocol.suite or ""
+
+
+def _own_name_of(run: Run) -> str:
+    """What a run's name adds to its agent: mostly its id."""
+    return run.name.removeprefix(run.agent or "").strip()
 
 
 def _family(estimate: Estimate) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat._display import number
+from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.views.task_table import DOTS_UP_TO
@@ -55,7 +56,7 @@ class Beside:
     def kind(self) -> str:
         """won, lost, or nothing; of three and more: whether they differ."""
         if self.change is not None:
-            return self.change.flip
+            return self.change.flip or ""
         shares = {one.c / one.n for one in self.sides if one is not None and one.n}
         return "differ" if len(shares) > 1 else ""
 
@@ -95,7 +96,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         return Html("compare.html.j2", context | trouble)
     if request.form == "json":
         changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
-        return Json(found.to_dict() | {"changes": [one.to_dict() for one in changes]})
+        return Json(to_data(found) | {"changes": to_data(changes)})
     header, rows = _table(found)
     if request.form == "csv":
         return Csv(header, rows)

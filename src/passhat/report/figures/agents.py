@@ -147,7 +147,7 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         layered(_flip_layers(rows), width=WIDTH + 60, height=230),
         ("task", names[0], names[1], "change in points", "flip"),
         tuple(
-            (one.task, number(one.a), number(one.b), points(one.change), one.flip)
+            (one.task, number(one.a), number(one.b), points(one.change), one.flip or "")
             for one in _extremes(changes)
         ),
     )

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from passhat.report.figures.vega_lite import Spec, field
-from passhat.report.view import RunReport
+from passhat.report.view import RunReport, run_labels
 
 __all__ = [
     "COLORS",
@@ -77,10 +77,8 @@ def color_channel(series: Sequence[str]) -> Spec:
 
 
 def labels_of(runs: Sequence[RunReport]) -> list[str]:
-    """Short distinct labels for runs: the agents' names where those differ."""
-    agents = [run.run.agent or run.name for run in runs]
-    names = agents if len(set(agents)) == len(agents) else [run.name for run in runs]
-    short = [_shortened(name) for name in names]
+    """Short distinct labels for runs, cut to what a legend has room for."""
+    short = [_shortened(name) for name in run_labels([run.run for run in runs])]
     return short if len(set(short)) == len(short) else [f"{i} {s}" for i, s in enumerate(short, 1)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from passhat._serialize import to_data
 from passhat._version import __version__
 from passhat.report.comparison_view import TaskChange, protocol_lines, ranking_lines
 from passhat.report.figures import Figure, Material, make_figure, page_svg
@@ -125,12 +126,12 @@ def _embedded(
         "schema": PAGE_SCHEMA,
         "passhat": __version__,
         "command": options.command,
-        "report": without_tasks(report.to_dict()),
+        "report": without_tasks(to_data(report)),
     }
     if found is not None:
-        data["comparison"] = found.to_dict()
+        data["comparison"] = to_data(found)
     if changes:
-        data["changes"] = [one.to_dict() for one in changes]
+        data["changes"] = to_data(changes)
     return data
 
 
