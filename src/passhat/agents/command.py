@@ -15,6 +15,7 @@ import shutil
 import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
 from contextlib import suppress
+from pathlib import Path
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, shorten
@@ -32,11 +33,29 @@ class CommandAgent(Agent):
     def __init__(self, command: str) -> None:
         self.name = f"command:{command}"
         self._words = shlex.split(command)
-        if not self._words or shutil.which(self._words[0]) is None:
+        if not self._words:
+            raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
+        program = self._words[0]
+        if shutil.which(program) is not None:
+            return
+        path = Path(program)
+        if path.is_dir():
+            raise InvalidValue(f"{program!r} is a folder, not a program.")
+        if path.is_file() and not os.access(path, os.X_OK):
             raise InvalidValue(
-                f"{command!r} cannot be run: there is no program {self._words[:1]}.",
-                hint="Give the path to an executable, as in command:./agent.py",
+                f"{program!r} is not executable.",
+                hint=f"chmod +x {shlex.quote(program)}, or name its interpreter, as in "
+                f"command:python3 {shlex.quote(program)}",
             )
+        if path.is_file():  # executable, and yet not found: a program needs a path or a PATH entry
+            raise InvalidValue(
+                f"{program!r} is a file of this folder, not a program on the PATH.",
+                hint=f"Name it with its folder: command:./{program}",
+            )
+        raise InvalidValue(
+            f"there is no program {program!r}.",
+            hint="Give the path to an executable, as in command:./agent.py",
+        )
 
     async def session(self, attempt: AttemptInfo) -> _CommandSession:
         loop = asyncio.get_running_loop()

@@ -14,7 +14,15 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from passhat.cli.settings import Configuration, Setting
 
-__all__ = ["Configured", "Origin", "origins", "same_options", "store_option", "strangers"]
+__all__ = [
+    "Configured",
+    "Origin",
+    "configured_store",
+    "origins",
+    "same_options",
+    "store_option",
+    "strangers",
+]
 
 _PREFIX = "PASSHAT_"
 _FILE_OPTION = "config"
@@ -30,14 +38,14 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
         "--store",
         "store_path",
         metavar="PATH|URL",
-        default=_configured_store,
+        default=configured_store,
         envvar="PASSHAT_STORE",
         help="Where attempts are kept: a file, or postgresql://USER@HOST/DATABASE.  "
         f"[default: {_DEFAULT_STORE}]",
     )(function)
 
 
-def _configured_store() -> str:
+def configured_store() -> str:
     """The store that passhat.toml in this folder names, so that all commands use the same one."""
     from passhat.cli.settings import DEFAULT_FILE, read_store
 

@@ -29,11 +29,9 @@ def command(
 
     from rich.console import Console
 
-    from passhat.cli.run import import_from_here
     from passhat.report.tables import captured, plain_table
     from passhat.runner.doctor import Level, examine
 
-    import_from_here()
     found = list(examine(store_path, agents, suites, os.environ))
     usable = all(one.level is not Level.PROBLEM for one in found)
     if as_json_text:
@@ -45,5 +43,5 @@ def command(
         ]
         table = plain_table(("", "check", "found", "what to do"), rows, left=(0, 1, 2, 3))
         click.echo(captured(Console(), lambda: [table]), nl=False)
-        click.echo("passhat is usable" if usable else "something needs to be mended first")
+        click.echo("passhat is usable" if usable else "Fix the problems above first.")
     return ExitCode.OK if usable else ExitCode.REFUTED

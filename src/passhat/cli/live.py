@@ -129,16 +129,20 @@ class Display:
         """What is only said where there is something to say."""
         parts = []
         if now.retries:
-            parts.append(f"{now.retries:,} retries")
+            parts.append(counted(now.retries, "retry", "retries"))
         if now.leaks:
             parts.append(f"{counted(now.leaks, 'leak')} between attempts")
         if now.tokens:
             parts.append(f"{now.tokens:,.0f} tokens")
         left = now.total - now.done
-        if now.costed:
+        unknown = now.done - now.costed
+        if now.costed and unknown and not now.cost:
+            parts.append(f"cost unknown for {counted(unknown, 'attempt')}")
+        elif now.costed:
             spent = f"cost {money(now.cost)}"
-            if now.costed < now.done:
-                spent += f" (not known for {counted(now.done - now.costed, 'attempt')})"
+            if unknown:
+                without = counted(unknown, "attempt")
+                spent = f"cost at least {money(now.cost)}, unknown for {without}"
             more = sum_of(left, self._cost)
             if more is not None and left and not self._ended:
                 spent += f", {money_range(now.cost + more.low, now.cost + more.high)} in all"
@@ -200,7 +204,7 @@ def attempt_line(record: AttemptRecord) -> str:
         "– s" if record.seconds is None else f"{record.seconds:.1f} s",
     ]
     if record.retries:
-        parts.append(f"{record.retries} retries")
+        parts.append(counted(record.retries, "retry", "retries"))
     if said.why:
         parts.append(f"{said.why}: {said.detail}" if said.detail else said.why)
     return ", ".join(parts)

@@ -15,14 +15,15 @@ import click
 
 from passhat._display import visible
 from passhat._version import __version__
+from passhat.cli.examples import add_examples
 from passhat.cli.exits import ExitCode
-from passhat.cli.options import forget_standard_output
+from passhat.cli.options import SuggestingGroup, forget_standard_output
 from passhat.errors import PasshatError
 
 __all__ = ["COMMANDS", "cli", "main"]
 
 COMMANDS = (
-    *("demo", "run", "runs", "show", "rm", "regrade", "store", "suites", "tasks", "agents"),
+    *("init", "demo", "run", "runs", "show", "rm", "regrade", "store", "suites", "tasks", "agents"),
     *("config", "doctor"),
     *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
     *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),
@@ -35,7 +36,7 @@ _MODULES = MappingProxyType({"import": "importing"})
 """Commands whose name cannot be that of a module."""
 
 
-class _Commands(click.Group):
+class _Commands(SuggestingGroup):
     """Imports a command's module when it is asked for; the modules keep heavy imports inside."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -46,7 +47,10 @@ class _Commands(click.Group):
             return None
         module = _MODULES.get(name, name)
         command = import_module(f"passhat.cli.{module}").command
-        return command if isinstance(command, click.Command) else None
+        if not isinstance(command, click.Command):
+            return None
+        add_examples(command, name)
+        return command
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -108,9 +112,9 @@ def _safe_streams() -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no mistake of a user ends in a traceback."""
     try:
-        said = tuple(sys.argv[1:] if arguments is None else arguments)
+        given = tuple(sys.argv[1:] if arguments is None else arguments)
         with _safe_streams():
-            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=said)
+            code = cli.main(args=arguments, prog_name="passhat", standalone_mode=False, obj=given)
         return int(code) if isinstance(code, int) else ExitCode.OK
     except click.ClickException as error:
         error.show()

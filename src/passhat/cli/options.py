@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HowToRead",
     "KList",
+    "SuggestingGroup",
     "chosen_runs",
     "column_map",
     "exit_code",
@@ -36,6 +37,8 @@ __all__ = [
     "needs_of_page",
     "source_options",
     "sources_argument",
+    "sources_or_latest",
+    "sources_or_latest_argument",
     "suite_options",
     "term_options",
     "this_command",
@@ -45,6 +48,27 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_LOSSES = 20
+
+
+class SuggestingGroup(click.Group):
+    """A group of commands that answers a misspelt name with the nearest one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if args[0].startswith("-"):
+                raise
+            import difflib
+
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), 2, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(close)}?" if close else ""
+            path = ctx.command_path
+            raise click.UsageError(
+                f"There is no command {args[0]!r}.{hint} '{path} -h' lists all.", ctx
+            ) from None
 
 
 class KList(click.ParamType[tuple[int, ...]]):
@@ -87,6 +111,11 @@ def column_map(
 def sources_argument(function: F) -> F:
     """SOURCE..., at least one."""
     return click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)(function)
+
+
+def sources_or_latest_argument(function: F) -> F:
+    """SOURCE..., or the newest run of the store."""
+    return click.argument("sources", metavar="[SOURCE...]", nargs=-1)(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +167,7 @@ class HowToRead:
             "labels": kept,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
         }
-        store = os.environ.get("PASSHAT_STORE")
-        return found | {"store": store} if store else found
+        return found | {"store": _store_place()}
 
     def one(
         self,
@@ -163,6 +191,29 @@ class HowToRead:
             f"{without_password(source)}: {asked}.",
             hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
         )
+
+
+def _store_place() -> str:
+    """The store that run ids are looked up in, the same as for every command with --store."""
+    from passhat.cli.configuring import configured_store
+
+    return os.environ.get("PASSHAT_STORE") or configured_store()
+
+
+def sources_or_latest(sources: Sequence[str]) -> tuple[str, ...]:
+    """The sources that were named, or the newest run of the store where there is one."""
+    from passhat.errors import InvalidValue
+    from passhat.store import is_address, without_password
+
+    if sources:
+        return tuple(sources)
+    store = _store_place()
+    if not is_address(store) and not Path(store).is_file():
+        raise InvalidValue(
+            f"no SOURCE was given, and there is no store at {without_password(store)}.",
+            hint="passhat run makes one; or name a log or a table, as in passhat report log.csv",
+        )
+    return ("latest",)
 
 
 _READING = (

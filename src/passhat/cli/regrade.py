@@ -38,13 +38,11 @@ def command(
     import asyncio
     import json
 
-    from passhat.cli.run import import_from_here
     from passhat.runner.redaction import Redactor
     from passhat.runner.regrade import regrade
     from passhat.store import open_store
     from passhat.suites import load_suite
 
-    import_from_here()
     with open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         chosen = load_suite(suite or stored.suite)

@@ -16,7 +16,8 @@ from passhat.cli.options import (
     look_at_order,
     needs_of_page,
     source_options,
-    sources_argument,
+    sources_or_latest,
+    sources_or_latest_argument,
     term_options,
     this_command,
     write_text,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@sources_argument
+@sources_or_latest_argument
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option(
     "--metric",
@@ -63,7 +64,8 @@ def command(
     """Report pass^k, pass@k and delta^k of the runs in SOURCE.
 
     SOURCE is a log of another harness, a table (CSV or JSON lines, gzipped or not, or Parquet), a
-    glob or folder of them, - for standard input, or example:NAME.
+    glob or folder of them, - for standard input, example:NAME, or a run of the store (an id or
+    latest). Without SOURCE: the newest run of the store.
     """
     from rich.console import Console
 
@@ -78,7 +80,7 @@ def command(
     needs = Needs(attempts=look_at_order(metrics), measures=False)
     if detailed:
         needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
-    runs = how.read(sources, labels=(by, terms.cluster), needs=needs)
+    runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed)
     report = build_report(runs, options)
     if md is not None:

@@ -12,7 +12,7 @@ from passhat.cli.configuring import Configured, store_option
 from passhat.cli.exits import ExitCode
 from passhat.cli.judge_options import Chooser, judging_options
 from passhat.cli.money import Money, money_options
-from passhat.cli.options import suite_options
+from passhat.cli.options import full_option, suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.store import Store
     from passhat.suites.base import Settings
 
-__all__ = ["command", "import_from_here", "store_option"]
+__all__ = ["command", "store_option"]
 
 
 @click.command("run", cls=Configured)
@@ -87,6 +87,7 @@ __all__ = ["command", "import_from_here", "store_option"]
     metavar="FILE",
     help="Settings in TOML.  [default: passhat.toml, if it is in this folder]",
 )
+@full_option
 @click.option("--verbose", is_flag=True, help="A line for every attempt, and all their reasons.")
 def command(
     agent: str,
@@ -116,6 +117,7 @@ def command(
     asked: Settings,
     store_path: str,
     choose: Chooser,
+    full: bool,
     verbose: bool,
 ) -> ExitCode:
     """Make fresh attempts of AGENT at every task of SUITE, and report.
@@ -125,7 +127,6 @@ def command(
     """
     from passhat.runner.run_spec import RunSpec, Shard
 
-    import_from_here()
     spec = RunSpec(
         agent=agent,
         suite=suite,
@@ -157,7 +158,7 @@ def command(
         settings=asked,
     )
     address = None if on is None else _ray_address(on)
-    result = _run(spec, address, baseline, verbose=verbose)
+    result = _run(spec, address, baseline, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
         _say_settled(progress)
@@ -223,7 +224,9 @@ def _ray_workers(
         yield engine.work
 
 
-def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: bool) -> RunResult:
+def _run(
+    spec: RunSpec, address: str | None, baseline: str | None, *, verbose: bool, full: bool
+) -> RunResult:
     """Run with a display on standard error, then report."""
     import asyncio
     import signal
@@ -273,7 +276,7 @@ def _run(spec: RunSpec, address: str | None, baseline: str | None, *, verbose: b
 
         result = _until_stopped(whole, planned, store_path=str(spec.store))
     with open_store(str(spec.store)) as store:
-        _report(result.plan, store, verbose=verbose)
+        _report(result.plan, store, verbose=verbose, full=full)
     return result
 
 
@@ -324,11 +327,3 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
         else:
             click.echo(brief_run(report.runs[0], summary, stored.id, Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)
-
-
-def import_from_here() -> None:
-    """python:MODULE means a module of the folder that passhat was called in, too."""
-    import sys
-
-    if "" not in sys.path:
-        sys.path.insert(0, "")

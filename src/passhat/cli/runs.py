@@ -4,45 +4,56 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.configuring import store_option
 from passhat.cli.exits import ExitCode
-from passhat.cli.run import store_option
+
+_GAP = 2
+"""Columns between two cells."""
 
 
 @click.command("runs")
 @store_option
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 def command(store_path: str, as_json_text: bool) -> ExitCode:
-    """List the runs of a store."""
-    import json
-
+    """List the runs of a store, the oldest first."""
     from rich.console import Console
 
+    from passhat._display import percent
+    from passhat._serialize import as_json, to_data
     from passhat.report.tables import captured, plain_table
     from passhat.store import open_store
 
     with open_store(store_path, must_exist=True) as store:
         runs = store.runs()
     if as_json_text:
-        click.echo(json.dumps({"runs": [run.to_dict() for run in runs]}, indent=2))
+        click.echo(as_json({"runs": to_data(runs)}), nl=False)
         return ExitCode.OK
-    header = (
-        "run",
-        "agent",
-        "suite",
-        "tasks",
-        "attempts",
-        "passed",
-        "missing",
-        "started",
-        "status",
-    )
-    rows = [
-        [
-            *(run.id, run.agent, run.suite, f"{run.tasks:,}", f"{run.attempts:,}"),
-            *(f"{run.passed:,}", f"{run.missing:,}", run.started, run.status),
-        ]
-        for run in runs
-    ]
-    table = plain_table(header, rows, left=(0, 1, 2, 7, 8))
-    click.echo(captured(Console(), lambda: [table]), nl=False)
+    # At 80 columns ids, counts and times stay whole; long names of agents and suites are cut.
+    header = ("run", "agent", "suite", "made", "pass", "missing", "started", "status")
+    rows = []
+    for run in runs:
+        judged = run.attempts - run.missing
+        rate = percent(run.passed / judged) if judged else "–"
+        started = run.started[5:16].replace("T", " ")
+        counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
+        rows.append([run.id, run.agent, run.suite, *counts, started, run.status])
+    console = Console()
+    others = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    room = console.width - sum(others) + others[1] + others[2] - _GAP * len(header)
+    for row in rows:
+        row[1:3] = _cut_to(row[1], row[2], room)
+    table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
+    click.echo(captured(console, lambda: [table]), nl=False)
     return ExitCode.OK
+
+
+def _cut_to(agent: str, suite: str, room: int) -> tuple[str, str]:
+    """Both names in so many columns; a short one leaves its room to the other."""
+    half = max(8, room // 2)
+    first = max(half, room - len(suite))
+    second = max(half, room - len(agent))
+    return _cut(agent, first), _cut(suite, second)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -7,9 +7,10 @@ import json
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.options import SuggestingGroup
 
 
-@click.group("sandbox")
+@click.group("sandbox", cls=SuggestingGroup)
 def command() -> None:
     """What keeps generated programs in on this machine."""
 

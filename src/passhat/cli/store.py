@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.exits import ExitCode
+from passhat.cli.options import SuggestingGroup
 from passhat.cli.run import store_option
 
 if TYPE_CHECKING:
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from passhat.store.copy import Copied
 
 
-@click.group("store")
+@click.group("store", cls=SuggestingGroup)
 def command() -> None:
-    """Look after stores: copy, merge, check, vacuum."""
+    """Manage stores: copy, merge, check, vacuum."""
 
 
 class _Age(click.ParamType["timedelta"]):

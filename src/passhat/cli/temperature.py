@@ -10,6 +10,7 @@ from passhat.cli.exits import ExitCode
 from passhat.cli.options import (
     HowToRead,
     KList,
+    SuggestingGroup,
     source_options,
     sources_argument,
     term_options,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from passhat.stats.terms import Terms
 
 
-@click.group("temperature")
+@click.group("temperature", cls=SuggestingGroup)
 def command() -> None:
     """Say which temperature is best for pass@k: in a toy model, and in your own runs."""
 

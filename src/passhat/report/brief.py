@@ -62,6 +62,7 @@ def _run(run: RunReport) -> Iterator[RenderableType]:
     yield from _estimates(run)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
+    yield plain(_limited(f"Next: {_next_step(run)}"))
     yield Text(_more(run), style=_GREY)
 
 
@@ -134,6 +135,19 @@ def _worst_tasks(outcomes: Outcomes) -> Iterator[RenderableType]:
         yield plain(_listed("Never passed:", never))
 
 
+def _next_step(run: RunReport) -> str:
+    """The cheapest thing that would make the answer better."""
+    outcomes = run.run.outcomes
+    if outcomes.total_missing:
+        missing = counted(outcomes.total_missing, "missing attempt")
+        return f"judge or repeat the {missing}; passhat run --only-missing does"
+    if len(outcomes) == 1:
+        return "add tasks; one task says nothing about others"
+    if int(outcomes.n.max()) == 1:
+        return "make several attempts at each task, as in passhat run -n 8"
+    return f"passhat plan says how many tasks bring pass^{run.top_k} within 5 points"
+
+
 def _more(run: RunReport) -> str:
     """How to see more, with the count of notes, so that none is hidden silently."""
     count = len(run.notes) + len(run.run.losses)
@@ -158,7 +172,11 @@ def _runs(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     level = next((e.level for run in runs for e in run.estimates if e.level is not None), None)
     if level is not None:
         yield Text(f"{100 * level:g}% intervals for new tasks like these.", style=_GREY)
-    yield Text("Which differences are real: passhat compare with the same sources.")
+    if all(int(run.run.outcomes.n.max()) == 1 for run in runs):
+        yield Text("One attempt per task cannot show whether the same task passes again.")
+    if all(len(run.run.outcomes) == 1 for run in runs):
+        yield Text("One task says nothing about other tasks.")
+    yield Text("Next: passhat compare with the same sources says which differences are real.")
     yield Text("More: --full, --tasks, --html FILE, --json", style=_GREY)
 
 

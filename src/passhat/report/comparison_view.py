@@ -227,8 +227,6 @@ def headline(comparison: Comparison, a: str, b: str) -> str:
         text = f"{b} beats {a}: {numbers}."
     elif result.claim is Claim.REGRESSION:
         text = f"{b} falls behind {a}: {numbers}."
-    elif result.lift == 0:
-        text = f"{b} and {a} are level: {numbers}."
     else:
         text = f"No clear difference between {b} and {a}: {numbers}."
     if result.tasks == 1:

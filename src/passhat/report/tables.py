@@ -25,12 +25,25 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def plain_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[int] = (0,),
+    whole: Sequence[int] = (),
 ) -> Table:
-    """A table without frames; ``left`` names the columns that hold text rather than numbers."""
+    """A table without frames.
+
+    ``left`` names the columns that hold text rather than numbers, ``whole`` those that are never
+    broken over two lines.
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for index, name in enumerate(header):
-        table.add_column(name, justify="left" if index in left else "right", overflow="fold")
+        table.add_column(
+            name,
+            justify="left" if index in left else "right",
+            overflow="fold",
+            no_wrap=index in whole,
+        )
     for row in rows:
         table.add_row(*map(plain, row))
     return table

@@ -130,7 +130,7 @@ class RunReport:
                 f"{sentence}. One attempt per task cannot show whether the same task passes again."
             )
         return (
-            f"{sentence}; all {k} pass on {value_text(reliable)} of tasks"
+            f"{sentence}; {_all_of(k)} pass on {value_text(reliable)} of tasks"
             f"{_interval_in_words(reliable)}."
         )
 
@@ -315,18 +315,23 @@ def _interval_in_words(estimate: Estimate) -> str:
     return f" ({level}{percent_range(estimate.low, estimate.high)})"
 
 
+def _all_of(k: int) -> str:
+    return "both" if k == 2 else f"all {k}"
+
+
 def run_labels(runs: Sequence[Run]) -> list[str]:
     """Short distinct labels: the agents, with what tells them apart where they are the same."""
     agents = [run.agent or run.name for run in runs]
     short = [_KIND.sub("", agent) for agent in agents]
     labels = short if len(set(short)) == len(set(agents)) else agents
-    for more in (_temperature_of, _suite_of, _own_name_of):
+    for detail_of in (_temperature_of, _suite_of, _own_name_of):
         if len(set(labels)) == len(labels):
             break
-        repeated = {label for label in labels if labels.count(label) > 1}
-        details = [more(run) for run in runs]
+        details = [detail_of(run) for run in runs]
         labels = [
-            f"{label} {detail}".strip() if label in repeated else label
+            f"{label} {detail}".strip()
+            if len({d for other, d in zip(labels, details, strict=True) if other == label}) > 1
+            else label
             for label, detail in zip(labels, details, strict=True)
         ]
     if len(set(labels)) == len(labels):

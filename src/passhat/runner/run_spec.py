@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 
-from passhat._display import some
+from passhat._display import counted, some
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
@@ -321,7 +321,12 @@ def choose_tasks(
             chosen.append(by_id.get(word) or suite.tasks[place])
     if drawn is not None:
         if not 1 <= drawn <= len(chosen):
-            raise InvalidValue(f"--random takes 1 to {len(chosen)} tasks here, not {drawn}.")
+            if not chosen:
+                raise InvalidValue("--random has no tasks to draw from: the suite is empty.")
+            raise InvalidValue(
+                f"--random {drawn} is not possible: there are {counted(len(chosen), 'task')}.",
+                hint=f"Choose a number from 1 to {len(chosen)}.",
+            )
         chosen = random.Random(seed).sample(chosen, drawn)
     return tuple({task.id: task for task in chosen}.values())
 

@@ -7,6 +7,7 @@ A query that both databases understand is written here, once. What they do diffe
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
+from passhat._display import counted
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureSum, MissingReason, Taken, Verdict
@@ -344,9 +346,20 @@ class Store(ABC):
         return stored_runs(self._db)
 
     def find(self, word: str) -> StoredRun:
-        """A run by its name (``passhat run --name``), its id, or the beginning of its id."""
+        """A run by its name (``passhat run --name``), its id, or the beginning of its id.
+
+        ``latest`` is the newest run, ``latest~1`` the one before, unless a run has that name.
+        """
         rows = list(self._db.execute("SELECT id, name FROM runs ORDER BY started, key"))
         named = [run for run, name in rows if name == word] if word else []
+        if not named and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
+            back = int(match[1] or 0)
+            if back < len(rows):
+                return stored_runs(self._db, self._key(rows[-1 - back][0]))[0]
+            raise InvalidValue(
+                f"{self.path}: there is no run {word!r}, only {counted(len(rows), 'run')}.",
+                hint="passhat runs lists them." if rows else "passhat run makes one.",
+            )
         matches = named or [run for run, _ in rows if run.startswith(word)]
         if len(matches) == 1:
             return stored_runs(self._db, self._key(matches[0]))[0]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import json
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import cast
 
+from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Judgement
@@ -138,12 +142,52 @@ def load_object(path: str) -> object:
         raise InvalidValue(
             f"{path!r} should read MODULE:NAME.", hint="As in python:my_module:my_function."
         )
-    try:
-        return operator.attrgetter(name)(importlib.import_module(module))
-    except (ImportError, AttributeError) as error:
+    if module.endswith(".py"):
+        own = module.removesuffix(".py").replace("/", ".").strip(".")
         raise InvalidValue(
-            f"{path!r} cannot be loaded: {error}.",
-            hint="Run passhat where the module can be imported, or install it.",
+            f"{module!r} is a file; a module has no .py.", hint=f"Write python:{own}:{name}"
+        )
+    loaded = _imported(module)
+    try:
+        return operator.attrgetter(name)(loaded)
+    except AttributeError:
+        public = [word for word in vars(loaded) if not word.startswith("_")]
+        close = difflib.get_close_matches(name, public, 1)
+        if close:
+            hint = f"Did you mean python:{module}:{close[0]}?"
+        else:
+            defined = [w for w in public if getattr(vars(loaded)[w], "__module__", "") == module]
+            hint = f"It has: {some(defined, 8)}" if defined else "It defines nothing."
+        raise InvalidValue(f"module {module!r} has no {name!r}.", hint=hint) from None
+
+
+def _imported(module: str) -> ModuleType:
+    """The module, from this folder only where no installed one has its name."""
+    # Last on the path: a rich.py or json.py of this folder must not replace the real one.
+    if not {"", str(Path.cwd())} & set(sys.path):
+        sys.path.append("")
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise InvalidValue(
+                f"module {module!r} cannot be imported: it needs {error.name!r}, which is not "
+                "installed.",
+                hint=f"pip install {error.name}" if error.name else None,
+            ) from None
+        files = [path.stem for path in Path().glob("*.py")]
+        close = difflib.get_close_matches(module, files, 1)
+        raise InvalidValue(
+            f"there is no module {module!r}, neither in this folder nor installed.",
+            hint=f"Did you mean python:{close[0]}:...?"
+            if close
+            else f"Run passhat in the folder of {module.partition('.')[0]}.py, or install it.",
+        ) from None
+    except Exception as error:  # the module is the user's, and anything can go wrong in it
+        raise InvalidValue(
+            f"module {module!r} cannot be imported: {type(error).__name__}: {error}.",
+            hint=f"python -c 'import {module}' shows where.",
         ) from None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -140,8 +139,6 @@ class RayWorker:
     def __init__(self, job: Job) -> None:
         if job.folder:
             os.chdir(job.folder)
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # python:MODULE may be a module of the user's folder
         self._job = job
         self._remote = RemoteLimits()
         self._tray = _Tray()

@@ -1,0 +1,102 @@
+"""passhat init"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from passhat.cli.exits import ExitCode
+
+_AGENT = '''"""A stand-in for your agent: it adds and multiplies, and slips now and then.
+
+Replace the body of answer() by a call of your model. passhat calls it once per attempt; drop the
+argument ``seed`` when your agent brings its own randomness.
+"""
+
+import random
+import re
+
+
+def answer(prompt: str, seed: int) -> str:
+    found = re.search(r"(\\d+) ([-+*]) (\\d+)", prompt)
+    if found is None:
+        return "I do not know"
+    a, sign, b = int(found[1]), found[2], int(found[3])
+    result = {"+": a + b, "-": a - b, "*": a * b}[sign]
+    slip = random.Random(seed).random() < (0.3 if sign == "*" else 0.1)
+    return str(result + 1 if slip else result)
+'''
+
+_TASKS = """{"id": "add", "prompt": "What is 17 + 25?", "answer": "42", "grader": "numeric"}
+{"id": "add-large", "prompt": "What is 1204 + 3988?", "answer": "5192", "grader": "numeric"}
+{"id": "subtract", "prompt": "What is 90 - 57?", "answer": "33", "grader": "numeric"}
+{"id": "multiply", "prompt": "What is 12 * 12?", "answer": "144", "grader": "numeric"}
+{"id": "multiply-large", "prompt": "What is 37 * 48?", "answer": "1776", "grader": "numeric"}
+"""
+
+_SETTINGS = """# Options of passhat run by their long names; a flag on the command line wins.
+[run]
+agent = "python:agent:answer"
+suite = "jsonl:tasks.jsonl"
+attempts = 8
+"""
+
+_WORKFLOW = """# Runs the agent on every pull request and compares it with the committed baseline.
+# Make the baseline once:  passhat run && passhat export latest > baseline.jsonl
+name: passhat
+on: [pull_request]
+
+permissions:
+  contents: read
+
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: pip install passhat
+      - run: passhat run
+      - run: passhat gate latest --against baseline.jsonl
+"""
+
+_FILES = {
+    "tasks.jsonl": _TASKS,
+    "agent.py": _AGENT,
+    "passhat.toml": _SETTINGS,
+    ".github/workflows/passhat.yml": _WORKFLOW,
+}
+
+
+@click.command("init")
+@click.argument("folder", default=".", metavar="[FOLDER]")
+def command(folder: str) -> ExitCode:
+    """Write a small evaluation to start from: tasks, an agent, settings and a CI workflow.
+
+    Asks nothing, needs no key and no network. Files that exist already stay as they are.
+    """
+    place = Path(folder)
+    written = [name for name, text in _FILES.items() if _write(place / name, text)]
+    for name in _FILES:
+        click.echo(f"{'wrote' if name in written else 'kept '} {place / name}")
+    inside = "" if place == Path() else f"cd {place} && "
+    click.echo(f"\nNext:  {inside}passhat run\n       passhat report\n       passhat view --open")
+    return ExitCode.OK
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a file unless there is one; return whether it was written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        if path.is_file():
+            return False
+        raise click.ClickException(f"{path} is in the way: it is not a file.") from None
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
+    return True
