@@ -34,7 +34,7 @@ def three(tmp_path: Path) -> Path:
 
 
 def test_two_runs_in_one_file(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(table)]) == 0
+    assert main(["compare", str(table), "--full"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     for text in (
         "A old B new",
@@ -88,12 +88,12 @@ def test_markdown_alone_on_standard_output(table: Path, capsys: pytest.CaptureFi
 
 
 def test_one_sided(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(table), "--alternative", "greater"]) == 0
+    assert main(["compare", str(table), "--alternative", "greater", "--full"]) == 0
     assert "one-sided 95% lower bound" in " ".join(capsys.readouterr().out.split())
 
 
 def test_three_runs_are_ranked(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", str(three)]) == 0
+    assert main(["compare", str(three), "--full"]) == 0
     printed = capsys.readouterr().out
     assert "3 runs, 3 pairs" in printed
     assert "possible ranks" in printed
@@ -127,7 +127,7 @@ def test_protocols_that_differ_are_refused_unless_allowed(
     path.write_text("\n".join(["model,task,trial,success,temperature", *rows]) + "\n")
     assert main(["compare", str(path)]) == 2
     assert "decoding.temperature: 0.2 against 0.8" in capsys.readouterr().err
-    assert main(["compare", str(path), "--allow"]) == 0
+    assert main(["compare", str(path), "--allow", "--full"]) == 0
     assert "differs: decoding.temperature" in capsys.readouterr().out
 
 

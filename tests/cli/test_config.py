@@ -87,7 +87,7 @@ def test_the_table_of_green_agents_manual_and_random(passhat: Passhat, here: Pat
 
 def test_a_run_by_a_green_agents_file(passhat: Passhat, here: Path) -> None:
     (here / "green.toml").write_text(GREEN.format(mode="manual"))
-    ended = passhat("run", "--config", "green.toml", "-a", "demo:careful")
+    ended = passhat("run", "--config", "green.toml", "-a", "demo:careful", "--full")
     assert ended.code == 0
     assert "airline/006  " in ended.out
     assert "first^4" in ended.out

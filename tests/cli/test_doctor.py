@@ -54,7 +54,7 @@ def test_a_problem_ends_with_1_and_says_what_to_do(passhat: Passhat) -> None:
     ended = passhat("doctor", "-a", "nonsense:x", "-s", "orderdesk/hotel")
     assert ended.code == 1
     assert "✗ problem" in ended.out
-    assert "something needs to be mended" in ended.out
+    assert "Fix the problems above first." in ended.out
 
 
 def test_a_key_is_never_shown(passhat: Passhat, monkeypatch: pytest.MonkeyPatch) -> None:

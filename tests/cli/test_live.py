@@ -89,7 +89,7 @@ def test_a_run_that_was_stopped_says_once_what_it_used(capsys: pytest.CaptureFix
         progress.count(AttemptRecord("t", 3, FAILED))
     assert capsys.readouterr().err.splitlines() == [
         "3 of 20 attempts: 2 passed, 1 failed, 0 missing, 200 tokens, "
-        "cost $0.5 (not known for 1 attempt)"
+        "cost at least $0.5, unknown for 1 attempt"
     ]
 
 

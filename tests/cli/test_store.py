@@ -196,6 +196,6 @@ def test_an_ordered_rule_knows_where_a_stored_attempt_is_absent(
     rows = [f"t{task},{trial},1\n" for task in range(6) for trial in range(3)]
     (other := tmp_path / "other.csv").write_text("task,trial,success\n" + "".join(rows))
     for command in (("report", RUN.id), ("compare", RUN.id, other)):
-        ended = passhat(*command, "--metric", "first@2")
+        ended = passhat(*command, "--metric", "first@2", "--full")
         assert ended.code == 0
         assert "2 tasks with a gap in the numbers" in " ".join(ended.out.split())

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from passhat import Outcomes, Run, estimate, read
-from passhat._display import number
+from passhat._display import percent, percent_range
 from passhat.errors import InvalidValue
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.data import as_csv, as_json
@@ -66,10 +66,10 @@ def test_every_form_shows_what_python_computes() -> None:
         for found in shown["estimates"]:
             own = estimate(run.outcomes, found["metric"], about=found["about"])
             assert found == own.to_dict()
-            assert number(own.value) in as_text
-            assert f"| {own.metric} | {number(own.value)} " in markdown
-            assert own.interval_text() in as_text
-            assert own.interval_text().replace("[", "\\[").replace("]", "\\]") in markdown
+            assert percent(own.value, 1) in as_text
+            assert f"| {own.metric} | {percent(own.value, 1)} " in markdown
+            assert f"({percent_range(own.low, own.high)})" in as_text
+            assert f"| {percent_range(own.low, own.high)} |" in markdown
             (row,) = (
                 r for r in rows
                 if (r["run"], r["slice"]) == (run.name, "")
@@ -129,7 +129,7 @@ def test_missing_attempts_are_counted_explained_and_weighed(table: Callable[...,
     assert run.missing_effect["pass^1"] == {"as failed": 0.5, "left out": 0.75, "as passed": 0.75}
     text = render_report(report, _wide())
     assert "rate_limit 1" in text
-    assert "pass^1: as failed 0.500, left out 0.750, as passed 0.750" in text
+    assert "pass^1: as failed 50.0%, left out 75.0%, as passed 75.0%" in text
     assert "0.500* [" in text
     assert "* missing attempts count as failed" in text
 
@@ -182,8 +182,9 @@ def test_tasks_without_a_verdict_under_exclude() -> None:
 
 
 @pytest.mark.parametrize(
-    ("c", "shown"), [(1, "under 0.1%"), (0, "0.0%"), (9_999, "over 99.9%"), (10_000, "100.0%")]
+    ("c", "shown"), [(1, "0.01%"), (0, "0%"), (9_999, "99.99%"), (10_000, "100%")]
 )
 def test_nothing_is_called_never_or_always_that_is_not(c: int, shown: str) -> None:
-    report = build_report([_run(Outcomes.from_counts([10_000], [c]))], ReportOptions(ks=(1,)))
-    assert f"succeeds {shown} of the time" in report.runs[0].headline
+    outcomes = Outcomes.from_counts([10_000, 10_000, 10_000], [c, c, c])
+    report = build_report([_run(outcomes)], ReportOptions(ks=(1,)))
+    assert report.runs[0].headline.startswith(f"{shown} of single attempts pass (")

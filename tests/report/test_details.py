@@ -9,7 +9,7 @@ import pytest
 
 from passhat import Outcomes, Run, compare, estimate, forecast, read
 from passhat.report.build import ReportOptions, build_report
-from passhat.report.comparison_view import TaskChange, task_changes
+from passhat.report.comparison_view import task_changes
 from passhat.report.details import Details
 from passhat.report.measures import measures_of
 from passhat.stats.outcomes import Attempt, Verdict
@@ -118,8 +118,18 @@ def test_changes_are_the_lift_task_by_task() -> None:
     assert np.mean([one.change for one in changes]) == pytest.approx(lift.lift)
     assert sum(one.change > 1e-12 for one in changes) == lift.wins
     assert [one.change for one in changes] == sorted((o.change for o in changes), reverse=True)
-    flips = [TaskChange("t", 0, 0, *pair).flip for pair in FLIPS]
-    assert flips == ["won", "lost", "", ""]
+
+
+def test_a_flip_looks_at_attempts_and_not_at_the_metric() -> None:
+    """7 of 8 attempts pass and pass^8 is 0: the task did not flip."""
+    a, b = (
+        Run(name, name, Outcomes.from_counts(8, c, ["t1", "t2", "t3"]))
+        for name, c in (("a", [8, 3, 5]), ("b", [7, 4, 3]))
+    )
+    changes = {one.task: one for one in task_changes(a, b, "pass^8")}
+    assert changes["t1"].change == -1
+    assert [changes[task].flip for task in ("t1", "t2", "t3")] == [None, "won", "lost"]
+    assert changes["t3"].counts_text == "5 of 8 -> 3 of 8"
 
 
 def test_objects_show_themselves_in_a_notebook() -> None:

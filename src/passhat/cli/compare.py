@@ -125,7 +125,7 @@ def command(
         write_text(html, html_report(build_report(runs, options), page, found, changes))
     if as_json_text:
         click.echo(as_json(to_data(found) | {"changes": to_data(changes)}), nl=False)
-    elif "-" not in (md, html) and full:
+    elif "-" not in (md, html) and (full or by is not None):
         click.echo(render_comparison(found, Console()), nl=False)
     elif "-" not in (md, html):
         click.echo(brief_comparison(found, runs, changes, Console()), nl=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat._display import counted, number, percent
+from passhat._display import counted, percent
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
 from passhat.stats.compare.claims import Claim, points
@@ -54,7 +54,7 @@ Rows = list[tuple[str, ...]]
 def result_rows(results: Sequence[Result]) -> Rows:
     """One row per metric."""
     return [
-        (found.metric, number(found.value_a), number(found.value_b), *_cells(found))
+        (found.metric, percent(found.value_a, 1), percent(found.value_b, 1), *_cells(found))
         for found in results
     ]
 
@@ -96,7 +96,7 @@ def rank_rows(comparisons: Comparisons) -> Rows:
     """One row per run and metric, the best value first."""
     number_of = _numbers(comparisons)
     return [
-        (number_of[entry.name], entry.name, entry.metric, number(entry.value), str(entry))
+        (number_of[entry.name], entry.name, entry.metric, percent(entry.value, 1), str(entry))
         for entry in comparisons.ranks
     ]
 

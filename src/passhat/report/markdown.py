@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passhat._display import number
+from passhat._display import percent, percent_range
 from passhat.report import comparison_view as view
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison, Comparisons
@@ -81,14 +81,18 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     rows = []
     for name in dict.fromkeys(one.metric for one in estimates):
         new, again = found[name, "new tasks"], found[name, "these tasks"]
-        bound = "" if new.bounds is None else f" (at most {number(new.bounds[1])})"
-        row = [name, f"{number(new.value)}{bound}", new.interval_text(), again.interval_text()]
+        bound = "" if new.bounds is None else f" (at most {percent(new.bounds[1], 1)})"
+        row = [name, f"{percent(new.value, 1)}{bound}", _interval(new), _interval(again)]
         rows.append([*row, f"{new.tasks:,}", f"{new.attempts:,}"])
         if range_of_values:
-            rows[-1].insert(2, number(new.value_if_passed))
+            rows[-1].insert(2, percent(new.value_if_passed, 1))
     if range_of_values:
         header.insert(2, "if missing passed")
     yield from table(header, rows)
+
+
+def _interval(estimate: Estimate) -> str:
+    return percent_range(estimate.low, estimate.high)
 
 
 def comparison_markdown(found: Comparison | Comparisons) -> str:

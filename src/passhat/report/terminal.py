@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from passhat._display import counted, number
+from passhat._display import counted, percent, percent_range
 from passhat.report import comparison_view as view
 from passhat.report.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.report.tables import captured, facts, plain, plain_table
@@ -59,7 +59,7 @@ def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     for run in runs:
         outcomes = run.run.outcomes
         found = [one for word in chosen if (one := run.find(word))]
-        cells = [f"{_value(one)}\n{one.interval_text()}" for one in found]
+        cells = [f"{_value(one)}\n{_interval(one)}" for one in found]
         rows.append([run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
     yield Text(f"{len(runs)} runs", style="bold")
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
@@ -122,7 +122,7 @@ def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
         row = [str(k), *(_with_interval(by_name[f"{word}{k}"]) for word in ("pass^", "pass@"))]
         delta = by_name.get(f"delta^{k}")
         if delta is not None and delta.bounds is not None:
-            row += [_with_interval(delta), number(delta.bounds[1])]
+            row += [_with_interval(delta), percent(delta.bounds[1], 1)]
         rows.append(row)
     header = ("k", "pass^k", "pass@k", "delta^k", "at most")
     return plain_table(header[: max(map(len, rows))], rows, left=())
@@ -130,7 +130,7 @@ def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
 
 def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
     rows = [
-        [one.metric, _value(one), one.interval_text(), f"{one.tasks:,}", f"{one.attempts:,}"]
+        [one.metric, _value(one), _interval(one), f"{one.tasks:,}", f"{one.attempts:,}"]
         for one in estimates
     ]
     return plain_table(("metric", "value", "interval", "tasks", "attempts"), rows)
@@ -138,7 +138,7 @@ def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
 
 def _value(found: Estimate) -> str:
     """The value, with a star where it would be another one had the missing attempts passed."""
-    return number(found.value) + ("*" if _moves(found) else "")
+    return percent(found.value, 1) + ("*" if _moves(found) else "")
 
 
 def _moves(found: Estimate) -> bool:
@@ -146,7 +146,11 @@ def _moves(found: Estimate) -> bool:
 
 
 def _with_interval(found: Estimate) -> str:
-    return _value(found) if found.low is None else f"{_value(found)} {found.interval_text()}"
+    return _value(found) if found.low is None else f"{_value(found)} {_interval(found)}"
+
+
+def _interval(found: Estimate) -> str:
+    return "" if found.low is None else f"({percent_range(found.low, found.high)})"
 
 
 def _curve(run: RunReport) -> Iterator[RenderableType]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passhat._display import counted, number, percent, percent_digits, percent_range
+from passhat._display import counted, percent, percent_digits, percent_range
 from passhat.protocol import Protocol
 from passhat.report.source_check import SourceCheck, check_source
 from passhat.stats.estimate import Diagnosis, Estimate
@@ -115,7 +115,8 @@ class RunReport:
         outcomes = self.run.outcomes
         lead = self.find("pass^1")
         if lead is None:
-            return f"{self.estimates[0]}."
+            first = self.estimates[0]
+            return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
         if outcomes.scored == 0:
             return f"No attempt has a verdict: all {outcomes.attempts:,} are missing."
         if len(outcomes) == 1:
@@ -143,10 +144,10 @@ class RunReport:
                 f"The only judged attempt at the only task {'passed' if c else 'failed'}. That "
                 "shows neither how often it would pass again nor how other tasks would end."
             )
-        again = self.find("pass^1", "re-runs") or self.find("pass^1", "these tasks")
+        again = self.find("pass^1", "these tasks")
         interval = "" if again is None else _interval_in_words(again)
         k = self.top_k
-        reliable = self.find(f"pass^{k}", "re-runs") or self.find(f"pass^{k}", "these tasks")
+        reliable = self.find(f"pass^{k}", "these tasks")
         more = ""
         if k > 1 and reliable is not None:
             more = (
@@ -227,7 +228,7 @@ class RunReport:
     def missing_effect_lines(self) -> tuple[str, ...]:
         """How far the headline moves under each way to treat missing attempts."""
         return tuple(
-            f"{metric}: {', '.join(f'{way} {number(value)}' for way, value in effect.items())}"
+            f"{metric}: {', '.join(f'{way} {percent(value, 1)}' for way, value in effect.items())}"
             for metric, effect in self.missing_effect.items()
         )
 

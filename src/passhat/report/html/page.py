@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passhat._display import counted, number
+from passhat._display import counted, percent, percent_range
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.figures.spread import figure_text
@@ -244,8 +244,9 @@ def formulas(report: Report) -> Table:
 def value_text(found: Estimate) -> str:
     """A value with its interval, and the other extreme where attempts are missing."""
     moved = found.value_if_passed not in (None, found.value)
-    upper = f" to {number(found.value_if_passed)}" if moved else ""
-    return f"{number(found.value)}{upper} {found.interval_text()}"
+    upper = f" to {percent(found.value_if_passed, 1)}" if moved else ""
+    interval = "" if found.low is None else f" ({percent_range(found.low, found.high)})"
+    return f"{percent(found.value, 1)}{upper}{interval}"
 
 
 def _warnings(run: RunReport) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passhat._display import number
+from passhat._display import percent
 from passhat.report import comparison_view as compared
 from passhat.report.details import POLICIES
 from passhat.report.figures.agents import headline_words
@@ -121,7 +121,7 @@ def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator
                     value_text(asked[f"pass^{k}"]),
                     value_text(asked[f"pass@{k}"]),
                     value_text(delta) if delta else "–",
-                    number(delta.bounds[1]) if delta and delta.bounds else "–",
+                    percent(delta.bounds[1], 1) if delta and delta.bounds else "–",
                 )
             )
         header = ("k", "pass^k", "pass@k", "delta^k", "at most")

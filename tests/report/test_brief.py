@@ -1,0 +1,178 @@
+"""One screen by default: what it says, and that it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from passhat._display import percent, percent_range
+from passhat.report.brief import brief_comparison, brief_report, brief_run
+from passhat.report.build import ReportOptions, build_report
+from passhat.report.comparison_view import headline, paired_cells, task_changes
+from passhat.report.run_summary import summarise
+from passhat.report.view import run_labels
+from passhat.stats.compare import compare, compare_all
+from passhat.stats.outcomes import Outcomes, Run
+
+LINES, COLUMNS = 15, 80
+
+
+def _console() -> Console:
+    return Console(file=StringIO(), width=COLUMNS, color_system=None)
+
+
+def _run(name: str, n: int | Sequence[int], c: Sequence[int], missing: Sequence[int] = ()) -> Run:
+    tasks = [f"task-{i:03}" for i in range(len(c))]
+    outcomes = Outcomes.from_counts(n, c, tasks, missing=missing or None)
+    return Run(f"{name} 0123456789", name, outcomes)
+
+
+def _headline(run: Run, **options: object) -> str:
+    return build_report([run], ReportOptions(**options)).runs[0].headline  # type: ignore[arg-type]
+
+
+def test_the_sentence_carries_its_intervals() -> None:
+    text = _headline(_run("bot", 4, [4, 4, 2, 1, 0, 3, 4, 2]))
+    assert text == "62% of single attempts pass (31 to 86%); all 4 pass on 38% of tasks (9 to 76%)."
+
+
+def test_two_attempts_are_both() -> None:
+    assert "; both pass on " in _headline(_run("bot", 2, [2, 1, 0, 2]))
+
+
+def test_one_task_says_nothing_about_others() -> None:
+    text = _headline(_run("bot", 8, [6]))
+    assert text.startswith("6 of 8 attempts at the only task pass (")
+    assert text.endswith("One task says nothing about other tasks.")
+    assert "of tasks" not in text
+
+
+def test_one_attempt_cannot_show_repetition() -> None:
+    text = _headline(_run("bot", 1, [1, 0, 1, 1]))
+    assert text.startswith("75% of single attempts pass (")
+    assert text.endswith("One attempt per task cannot show whether the same task passes again.")
+
+
+@pytest.mark.parametrize(("c", "word"), [(1, "passed"), (0, "failed")])
+def test_one_attempt_at_one_task(c: int, word: str) -> None:
+    text = _headline(_run("bot", 1, [c]))
+    assert text.startswith(f"The only judged attempt at the only task {word}.")
+    assert "%" not in text
+
+
+def test_missing_attempts_widen_the_sentence() -> None:
+    text = _headline(_run("bot", [2, 1], [1, 1], [0, 1]))
+    assert text.startswith("50 to 75% of single attempts pass (")
+    everything = _headline(_run("bot", [0, 0], [0, 0], [2, 2]))
+    assert everything == "No attempt has a verdict: all 4 are missing."
+
+
+@pytest.mark.parametrize("c", [[0] * 6, [3] * 6])
+def test_always_and_never(c: list[int]) -> None:
+    share = "100%" if c[0] else "0%"
+    assert _headline(_run("bot", 3, c)).startswith(f"{share} of single attempts pass (")
+
+
+def test_labels_have_no_ids_unless_nothing_else_differs() -> None:
+    one, two = _run("demo:careful", 2, [1, 2]), _run("demo:hasty", 2, [1, 2])
+    assert run_labels([one, two]) == ["careful", "hasty"]
+    assert run_labels([one]) == ["careful"]
+    again = Run("demo:careful abcdef", "demo:careful", one.outcomes)
+    assert run_labels([one, again]) == ["careful 0123456789", "careful abcdef"]
+    address = Run("a2a:http://localhost:9000", "a2a:http://localhost:9000", one.outcomes)
+    assert run_labels([address]) == ["http://localhost:9000"]
+
+
+def test_a_comparison_in_one_sentence() -> None:
+    a, b = _run("demo:hasty", 4, [1, 2, 0, 1] * 6), _run("demo:careful", 4, [4, 4, 3, 4] * 6)
+    found = compare(a, b, ["pass^1", "pass^4"])
+    text = headline(found, "hasty", "careful")
+    assert text.startswith("careful beats hasty: pass^4 75% against 0%, +75 points (")
+    assert text.endswith(", 24 tasks.")
+    back = headline(compare(b, a, ["pass^4"]), "careful", "hasty")
+    assert back.startswith("hasty falls behind careful: pass^4 0% against 75%, -75 points (-")
+
+
+def test_a_tie_is_not_called_equality() -> None:
+    run = _run("bot", 4, [1, 2, 3, 4])
+    other = Run("other 1", "other", run.outcomes)
+    text = headline(compare(run, other, ["pass^1"]), "bot", "other")
+    assert text.startswith("No clear difference between other and bot: pass^1 62% against 62%, 0 p")
+    alone = headline(compare(_run("a", 4, [1]), _run("b", 4, [3]), ["pass^1"]), "a", "b")
+    assert alone.endswith(" One task says nothing about other tasks.")
+
+
+def test_names_cannot_split_the_headline() -> None:
+    """A name may hold whatever a sentence holds."""
+    a, b = Run("base (v1). old", "", _run("x", 4, [1, 2]).outcomes), _run("new; x", 4, [4, 4])
+    text = headline(compare(a, b, ["pass^1"]), "base (v1). old", "new; x")
+    assert "new; x and base (v1). old:" in text or "new; x beats base (v1). old:" in text
+
+
+def test_cells_count_single_attempts_and_share_more() -> None:
+    cells = paired_cells(
+        _run("a", 1, [1, 1, 0, 0, 1]).outcomes, _run("b", 1, [1, 0, 1, 0, 1]).outcomes
+    )
+    assert cells is not None
+    assert cells.text("a", "b") == "Tasks: both pass 2, only b 1, only a 1, both fail 1"
+    shares = paired_cells(_run("a", 2, [1, 2]).outcomes, _run("b", 4, [2, 0]).outcomes)
+    assert shares is not None
+    assert shares.text("a", "b") == (
+        "Attempts: both pass 12%, only b 12%, only a 62%, both fail 12%"
+    )
+
+
+LONG = "python:" + "a_rather_long_module_name." * 3 + "agent"
+
+
+@given(
+    tasks=st.integers(1, 40),
+    n=st.integers(1, 12),
+    missing=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, seed: int) -> None:
+    counts = [(seed * (i + 3) + i * i) % (n + 1) for i in range(tasks)]
+    lost = [(seed + i) % 2 for i in range(tasks)] if missing else []
+    run, other = _run(LONG, n, counts, lost), _run("demo:other", n, counts[::-1], lost[::-1])
+    report = build_report([run], ReportOptions())
+    rows = [
+        (task, number + 1, int(number < c), "wrong_state" if number >= c else "", "", 1.0, 2, None)
+        for task, c in zip(run.outcomes.tasks, counts, strict=True)
+        for number in range(n)
+    ]
+    compared = compare(run, other, ["pass^1"], allow=True)
+    changes = task_changes(run, other, "pass^1")
+    many = [Run(f"r{i}", f"r{i}", other.outcomes) for i in range(9)]
+    for text in (
+        brief_report(report, _console()),
+        brief_report(build_report(many, ReportOptions()), _console()),
+        brief_run(report.runs[0], summarise(rows, n), "0123456789", _console()),
+        brief_comparison(compared, [run, other], changes, _console()),
+        brief_comparison(compare_all(many[:4], ["pass^1"]), many[:4], (), _console()),
+    ):
+        lines = text.splitlines()
+        assert len(lines) <= LINES, text
+        assert max(map(len, lines)) <= COLUMNS, text
+
+
+def test_percentages_are_exact_at_the_ends() -> None:
+    assert [percent(x) for x in (0, 0.004, 0.64, 0.996, 1)] == [
+        "0%",
+        "0.4%",
+        "64%",
+        "99.6%",
+        "100%",
+    ]
+    assert percent(1e-9) == "under 0.01%"
+    assert percent(1 - 1e-9) == "over 99.99%"
+    assert percent_range(0.49, 0.77) == "49 to 77%"
+    assert percent_range(0.631, 0.642) == "63.1 to 64.2%"
+    assert percent_range(0.5, 0.5) == "50%"
+    assert percent_range(0, 1e-7) == "0% to under 0.01%"
+    assert percent_range(None, None) == "–"
