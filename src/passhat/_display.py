@@ -85,14 +85,12 @@ def percent_digits(low: float | None, high: float | None) -> int:
 
 
 def _percent_number(share: float, digits: int) -> str:
-    if share in (0, 1):
-        return f"{100 * share:.0f}"
     value = 100 * share
     text = f"{value:.{digits}f}"
-    while digits < 2 and float(text) in (0, 100):
+    while digits < 2 and share not in (0, 1) and float(text) in (0, 100):
         digits += 1
         text = f"{value:.{digits}f}"
-    if float(text) in (0, 100):
+    if share not in (0, 1) and float(text) in (0, 100):
         return "under 0.01%" if value < 50 else "over 99.99%"
     return text
 

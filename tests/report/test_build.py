@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from passhat import Outcomes, Run, estimate, read
-from passhat._display import percent, percent_range
+from passhat._display import percent, percent_interval
 from passhat.errors import InvalidValue
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.data import as_csv, as_json
@@ -68,8 +68,8 @@ def test_every_form_shows_what_python_computes() -> None:
             assert found == own.to_dict()
             assert percent(own.value, 1) in as_text
             assert f"| {own.metric} | {percent(own.value, 1)} " in markdown
-            assert f"({percent_range(own.low, own.high)})" in as_text
-            assert f"| {percent_range(own.low, own.high)} |" in markdown
+            assert f"({percent_interval(own.low, own.high)})" in as_text
+            assert f"| {percent_interval(own.low, own.high)} |" in markdown
             (row,) = (
                 r for r in rows
                 if (r["run"], r["slice"]) == (run.name, "")
@@ -130,7 +130,7 @@ def test_missing_attempts_are_counted_explained_and_weighed(table: Callable[...,
     text = render_report(report, _wide())
     assert "rate_limit 1" in text
     assert "pass^1: as failed 50.0%, left out 75.0%, as passed 75.0%" in text
-    assert "0.500* [" in text
+    assert "50.0%* (" in text
     assert "* missing attempts count as failed" in text
 
 

@@ -33,7 +33,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     rows = []
     for run in runs:
         judged = run.attempts - run.missing
-        rate = percent(run.passed / judged) if judged else "–"
+        rate = percent(run.passed / judged, 0) if judged else "–"
         started = run.started[5:16].replace("T", " ")
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
         rows.append([run.id, run.agent, run.suite, *counts, started, run.status])

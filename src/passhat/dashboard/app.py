@@ -3,6 +3,7 @@
     /                                   runs                     /compare    runs side by side
     /runs/RUN                           a run                    /history    a suite over time
     /runs/RUN/attempts                  its attempts             /forecast   beyond n
+    /runs/RUN/grid                      tasks by attempts
     /runs/RUN/task/TASK                 one of its tasks         /plan       before it is paid for
     /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
 
@@ -32,12 +33,14 @@ from passhat.dashboard.app_state import Answer, AppState, Html, Json, PageReques
 from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.event_stream import Ending, live
+from passhat.dashboard.formatting import address
 from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, checked_form
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.views.attempts import attempt, attempts
 from passhat.dashboard.views.compare import comparison
 from passhat.dashboard.views.forecast import forecast
+from passhat.dashboard.views.grid import grid, override
 from passhat.dashboard.views.history import history
 from passhat.dashboard.views.plan import planned
 from passhat.dashboard.views.run import run
@@ -59,6 +62,7 @@ _PAGES: tuple[tuple[str, View], ...] = (
     ("/plan", planned),
     ("/start", started),
     ("/runs/{run}/attempts", attempts),
+    ("/runs/{run}/grid", grid),
     ("/runs/{run}/attempt/{task:path}/{number:int}", attempt),
     ("/runs/{run}/task/{task:path}", task),
     ("/runs/{run}", run),
@@ -113,7 +117,7 @@ def make_app(
         await run_in_threadpool(state.close)
 
     app = Starlette(
-        routes=_routes(state, ending),
+        routes=_routes(state, store, ending),
         middleware=[Middleware(Guard, access)],
         exception_handlers={
             PasshatError: partial(_refused, state),
@@ -125,7 +129,7 @@ def make_app(
     return app
 
 
-def _routes(state: AppState, ending: Ending) -> list[BaseRoute]:
+def _routes(state: AppState, store: str, ending: Ending) -> list[BaseRoute]:
     static = StaticFiles(directory=str(files("passhat.dashboard").joinpath("static")))
     found: list[BaseRoute] = [
         _of_the_report("/static/report.css", "style.css", "text/css"),
@@ -134,6 +138,11 @@ def _routes(state: AppState, ending: Ending) -> list[BaseRoute]:
         Route("/", _page(state, runs)),
         Route("/start", partial(_start, state), methods=["POST"]),
         Route("/runs/{run}/regrade", partial(_regrade, state), methods=["POST"]),
+        Route(
+            "/runs/{run}/attempt/{task:path}/{number:int}/verdict",
+            partial(_override, state, store),
+            methods=["POST"],
+        ),
         Route("/runs/{run}/live", partial(_live, state, ending)),
     ]
     for path, view in _PAGES:
@@ -178,11 +187,22 @@ async def _regrade(state: AppState, request: Request) -> Response:
     return RedirectResponse("/start", HTTPStatus.SEE_OTHER)
 
 
+async def _override(state: AppState, store: str, request: Request) -> Response:
+    """A person's verdict on an attempt; the page of the attempt shows it beside the judge's."""
+    fields = await _fields(state, request)
+    path = request.path_params
+    run = await run_in_threadpool(override, state, store, path, fields)
+    return RedirectResponse(
+        address("runs", run, "attempt", path["task"], path["number"]), HTTPStatus.SEE_OTHER
+    )
+
+
 async def _fields(state: AppState, request: Request) -> dict[str, str]:
     """The fields of a form that may be acted on."""
     if not state.allow_run:
         raise Forbidden(
-            "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
+            "the dashboard only shows; it changes nothing.",
+            hint="Start the dashboard with --allow-run.",
         )
     return await checked_form(request, state.access)
 

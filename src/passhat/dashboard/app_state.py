@@ -18,7 +18,14 @@ from passhat._serialize import as_json
 from passhat._version import __version__
 from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
-from passhat.dashboard.formatting import address, cost_text, day, dots, seconds_text
+from passhat.dashboard.formatting import (
+    address,
+    cost_text,
+    day,
+    dots,
+    interval_percent,
+    seconds_text,
+)
 from passhat.dashboard.guard import Access
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
@@ -145,6 +152,7 @@ class AppState:
         found.filters |= {
             "number": number,
             "percent": percent,
+            "interval_percent": interval_percent,
             "counted": counted,
             "cost": cost_text,
             "seconds": seconds_text,

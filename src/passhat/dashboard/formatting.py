@@ -7,9 +7,11 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
+from passhat._display import percent_interval
+from passhat.stats.estimate import Estimate
 from passhat.stats.outcomes import Verdict
 
-__all__ = ["address", "cost_text", "day", "dots", "seconds_text"]
+__all__ = ["address", "cost_text", "day", "dots", "interval_percent", "seconds_text"]
 
 _DOTS = {
     Verdict.PASSED: ("●", "p", "passed"),
@@ -39,6 +41,11 @@ def dots(marks: Iterable[tuple[int, Verdict]], base: str = "") -> Markup:
         else:
             parts.append(f'<span class="{kind}" role="img" aria-label="{word}">{sign}</span>')
     return Markup("").join(map(Markup, parts))
+
+
+def interval_percent(estimate: Estimate) -> str:
+    """``49 to 77%``, or nothing where there is no interval."""
+    return "" if estimate.low is None else percent_interval(estimate.low, estimate.high)
 
 
 def seconds_text(value: float | None) -> str:

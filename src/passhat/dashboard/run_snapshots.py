@@ -46,8 +46,7 @@ T = TypeVar("T")
 class RunSnapshot:
     """What is known of one version of a run.
 
-    ``curve`` has pass^k and pass@k with intervals at every k that is drawn. While a run goes on,
-    tasks that have fewer than k attempts so far are left out at that k.
+    ``curve`` has pass^k and pass@k with intervals at every k that all tasks reach.
     """
 
     report: RunReport
@@ -74,6 +73,7 @@ class RunSnapshots:
         self._work = ThreadPoolExecutor(2, "estimates")
         self._whole: Kept[RunSnapshot] = Kept(_MOST_TASKS)
         self._loaded: Kept[Run] = Kept(_MOST_TASKS)
+        self._headlines: Kept[tuple[Estimate, Estimate]] = Kept(_MOST_TASKS)
         self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
 
@@ -98,6 +98,22 @@ class RunSnapshots:
                 while len(self._single) > _MOST_SINGLE:
                     self._single.popitem(last=False)
         return found
+
+    def headline(self, summary: Summary) -> tuple[Estimate, Estimate] | None:
+        """pass^1 and pass^k for a list of runs; ``None`` until they are computed, without waiting.
+
+        k is the number of attempts that every task has so far.
+        """
+        if summary.counts.attempts == 0 or summary.is_all_missing:
+            return None
+        future = self._future(self._headlines, summary, partial(self._headline, summary))
+        return future.result() if _succeeded(future) else self._headlines.newest(summary.id)
+
+    def _headline(self, summary: Summary) -> tuple[Estimate, Estimate]:
+        outcomes = self._load(summary).outcomes
+        k = max(1, int((outcomes.n + outcomes.missing).min()))
+        first, last = estimate_all(outcomes, ["pass^1", f"pass^{k}"])
+        return first, last
 
     def whole(self, summary: Summary) -> RunSnapshot:
         """Everything, however long it takes."""
@@ -166,22 +182,24 @@ class RunSnapshots:
         run = self._load(summary)
         (report,) = build_report([run], ReportOptions()).runs
         groups = tuple(self._reading.groups(summary.head.key))
-        curve = _curve(run, going_on=summary.status != "complete")
+        curve = _curve(run)
         now = time.monotonic()
         self._rests[summary.id] = now + _REST * (now - began)
         return RunSnapshot(report, curve, groups)
 
 
-def _curve(run: Run, *, going_on: bool) -> tuple[Estimate, ...]:
-    """pass^k and pass@k with intervals, at up to sixteen k."""
-    n = run.outcomes.n + run.outcomes.missing
-    top = int(np.sort(n)[len(n) // 2] if going_on else n.min())
+def _curve(run: Run) -> tuple[Estimate, ...]:
+    """pass^k and pass@k with intervals, at up to sixteen k that all tasks reach.
+
+    Beyond that k the mean would be over other tasks, and the curve would bend for that reason.
+    """
+    top = int((run.outcomes.n + run.outcomes.missing).min())
     if top < 2:
         return ()
     ks = np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int)).tolist()
     words = [f"pass{sign}{k}" for sign in "^@" for k in ks]
     try:
-        return estimate_all(run.outcomes, words, drop_short=going_on)
+        return estimate_all(run.outcomes, words)
     except PasshatError:
         return ()
 

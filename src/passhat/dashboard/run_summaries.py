@@ -48,6 +48,17 @@ class Summary:
         return "in progress" if self.head.open else "stopped"
 
     @property
+    def is_all_missing(self) -> bool:
+        """Whether attempts were made and not one of them has a verdict."""
+        return self.counts.attempts > 0 and self.counts.missing == self.counts.attempts
+
+    @property
+    def rate(self) -> float | None:
+        """The share of judged attempts that passed."""
+        judged = self.counts.attempts - self.counts.missing
+        return self.counts.passed / judged if judged else None
+
+    @property
     def title(self) -> str:
         """What a person calls it: the agent, and the name that tells runs apart."""
         return f"{self.head.agent} ({self.head.name})" if self.head.name else self.head.agent
@@ -63,7 +74,7 @@ class Summary:
 
 
 class Summaries:
-    """All runs of a store; asked often, answered from memory while nobody writes."""
+    """All runs of a store; asked often, answered from memory while nothing is written."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -75,6 +86,15 @@ class Summaries:
         self._known: dict[int, Summary] = {}
         self._again_at: dict[int, float] = {}
         self._listed: Mapping[str, Summary] = {}
+        self._temperatures: dict[int, str] = {}
+
+    def temperature(self, summary: Summary) -> str:
+        """``T = 0.7`` where the run recorded it; a protocol never changes, so it is read once."""
+        key = summary.head.key
+        if key not in self._temperatures:
+            value = self._reading.protocol(key).decoding.get("temperature")
+            self._temperatures[key] = "" if value is None else f"T = {value}"
+        return self._temperatures[key]
 
     def all(self) -> list[Summary]:
         """Every run, the newest first."""

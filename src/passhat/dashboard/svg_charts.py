@@ -117,7 +117,9 @@ def _grid(plot: Plot) -> list[str]:
     parts = []
     for step in range(5):
         value = plot.low + (plot.high - plot.low) * step / 4
-        text = f"{value:.0%}" if plot.percent else f"{value:.2g}"
+        # Four steps of less than a percent each would round to the same label.
+        digits = 0 if plot.high - plot.low >= 0.04 else 1
+        text = f"{100 * value:.{digits}f}%" if plot.percent else f"{value:.3g}"
         y = plot.y(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_n(end)}" y1="{_n(y)}" y2="{_n(y)}"/>')
         parts.append(
@@ -132,7 +134,7 @@ def _grid(plot: Plot) -> list[str]:
             f'<path class="flag" d="M{x},{_TOP} h9 l-3,4 l3,4 h-9 Z" '
             f'data-tip="{escape(mark.text)}"><title>{escape(mark.text)}</title></path>'
         )
-    for value, text in plot.ticks:
+    for value, text in _distinct(plot.ticks):
         parts.append(
             f'<text class="tick" x="{_n(plot.x(value))}" y="{base + 17}" text-anchor="middle">'
             f"{escape(text)}</text>"
@@ -143,6 +145,14 @@ def _grid(plot: Plot) -> list[str]:
         f"{escape(plot.x_title)}</text>"
     )
     return parts
+
+
+def _distinct(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Ticks without those that would repeat a label, such as two runs of one day."""
+    seen: dict[str, float] = {}
+    for value, text in ticks:
+        seen.setdefault(text, value)
+    return [(value, text) for text, value in seen.items()]
 
 
 def _spread(plot: Plot, one: Series) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from passhat._display import counted, percent, percent_range
+from passhat._display import counted, percent, percent_interval
 from passhat.report import comparison_view as view
 from passhat.report.comparison_view import TaskChange
 from passhat.report.run_summary import Summary
@@ -198,8 +198,8 @@ def _comparison(
     rows = [
         [
             result.metric,
-            percent(result.value_a),
-            percent(result.value_b),
+            percent(result.value_a, 0),
+            percent(result.value_b, 0),
             view.lift_text(result, unit=""),
             str(result.claim),
         ]
@@ -227,7 +227,7 @@ def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Renderab
     entries = [entry for entry in comparisons.ranks if entry.metric == metric]
     yield Text(f"{len(entries)} runs on {counted(comparisons.tasks, 'shared task')}", style="bold")
     rows = [
-        [_cut(labels.get(entry.name, entry.name)), percent(entry.value), str(entry)]
+        [_cut(labels.get(entry.name, entry.name)), percent(entry.value, 0), str(entry)]
         for entry in entries[:_MOST_RUNS]
     ]
     yield plain_table(("run", metric, "possible ranks"), rows)
@@ -243,7 +243,7 @@ def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Renderab
         yield plain(
             _limited(
                 f"{labels.get(better, better)} beats {labels.get(worse, worse)} by "
-                f"{percent_range(low, high).removesuffix('%')} points"
+                f"{percent_interval(low, high).removesuffix('%')} points"
             )
         )
     if len(clear) > _MOST_PAIRS:

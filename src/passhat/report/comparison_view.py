@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from passhat._display import counted, percent
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
 from passhat.stats.compare.claims import Claim, points
+from passhat.stats.compare.claims import headline as claim_headline
 from passhat.stats.compare.pairing import pair
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.terms import Terms
+from passhat.stats.terms import Population, Terms
 
 __all__ = [
     "CURVE_HEADER",
@@ -166,6 +168,8 @@ class TaskChange:
     attempts, not at the metric, whose value can be near zero for a task that mostly passes.
     """
 
+    COMPUTED: ClassVar = ("rate_a", "rate_b")
+
     task: str
     a: float
     b: float
@@ -175,6 +179,16 @@ class TaskChange:
     attempts_a: int
     passed_b: int
     attempts_b: int
+
+    @property
+    def rate_a(self) -> float | None:
+        """The share of A's attempts that passed."""
+        return self.passed_a / self.attempts_a if self.attempts_a else None
+
+    @property
+    def rate_b(self) -> float | None:
+        """The share of B's attempts that passed."""
+        return self.passed_b / self.attempts_b if self.attempts_b else None
 
     @property
     def counts_text(self) -> str:
@@ -220,18 +234,8 @@ def largest_changes(changes: Sequence[TaskChange]) -> Iterator[tuple[str, list[s
 def headline(comparison: Comparison, a: str, b: str) -> str:
     """Who is ahead in one sentence; ``a`` and ``b`` are the labels of the runs."""
     result = _headline_result(comparison)
-    values = f"{percent(result.value_b)} against {percent(result.value_a)}"
-    tasks = counted(result.tasks, "task")
-    numbers = f"{result.metric} {values}, {lift_text(result)}, {tasks}"
-    if result.claim is Claim.IMPROVEMENT:
-        text = f"{b} beats {a}: {numbers}."
-    elif result.claim is Claim.REGRESSION:
-        text = f"{b} falls behind {a}: {numbers}."
-    else:
-        text = f"No clear difference between {b} and {a}: {numbers}."
-    if result.tasks == 1:
-        text += " One task says nothing about other tasks."
-    return text
+    text = claim_headline(replace(result.evidence, a=a, b=b))
+    return text if result.tasks > 1 else f"{text} One task says nothing about other tasks."
 
 
 def _headline_result(comparison: Comparison) -> Result:
@@ -282,7 +286,7 @@ class PairedCells:
             strict=True,
         )
         shown = ", ".join(
-            f"{name} {value:.0f}" if self.counted else f"{name} {percent(value)}"
+            f"{name} {value:.0f}" if self.counted else f"{name} {percent(value, 0)}"
             for name, value in cells
         )
         return f"{'Tasks' if self.counted else 'Attempts'}: {shown}"
@@ -317,14 +321,16 @@ def paired_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
 
 def next_step(comparison: Comparison) -> str:
     """What would settle the headline; empty where it is settled."""
-    result = _headline_result(comparison)
-    if result.claim is not Claim.INCONCLUSIVE:
+    evidence = _headline_result(comparison).evidence
+    if evidence.claim is not Claim.INCONCLUSIVE:
         return ""
-    if result.lift_lowest < 0 < result.lift_highest and result.tasks_needed is None:
-        return "judge or repeat the missing attempts first; they alone could turn the result around"
-    if result.tasks_needed is None:
+    if evidence.undecided:
+        return "judge or repeat the missing attempts; they alone could turn the result around"
+    if evidence.needed is None:
         return "no number of tasks would settle this lift; look at single tasks instead"
+    if evidence.population is Population.THESE_TASKS:
+        return f"about {evidence.needed:,} attempts per task would settle this lift"
     return (
-        f"about {result.tasks_needed:,} paired tasks like these would settle this lift "
-        f"({result.tasks:,} now)"
+        f"about {evidence.needed:,} paired tasks like these would settle this lift "
+        f"({evidence.tasks:,} now)"
     )

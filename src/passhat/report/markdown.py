@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passhat._display import percent, percent_range
+from passhat._display import percent, percent_interval
 from passhat.report import comparison_view as view
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison, Comparisons
@@ -92,7 +92,7 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
 
 
 def _interval(estimate: Estimate) -> str:
-    return percent_range(estimate.low, estimate.high)
+    return percent_interval(estimate.low, estimate.high)
 
 
 def comparison_markdown(found: Comparison | Comparisons) -> str:

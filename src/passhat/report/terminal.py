@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from passhat._display import counted, percent, percent_range
+from passhat._display import counted, percent, percent_interval
 from passhat.report import comparison_view as view
 from passhat.report.run_summary import MARKS, AttemptLine, Summary, TaskSummary
 from passhat.report.tables import captured, facts, plain, plain_table
@@ -150,7 +150,7 @@ def _with_interval(found: Estimate) -> str:
 
 
 def _interval(found: Estimate) -> str:
-    return "" if found.low is None else f"({percent_range(found.low, found.high)})"
+    return "" if found.low is None else f"({percent_interval(found.low, found.high)})"
 
 
 def _curve(run: RunReport) -> Iterator[RenderableType]:

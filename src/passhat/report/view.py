@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from passhat._display import counted, percent, percent_digits, percent_range
+from passhat._display import counted, percent, percent_digits, percent_interval, percent_range
 from passhat.protocol import Protocol
 from passhat.report.source_check import SourceCheck, check_source
 from passhat.stats.estimate import Diagnosis, Estimate
@@ -25,6 +25,8 @@ __all__ = [
     "Report",
     "RunReport",
     "TaskRow",
+    "card_interval",
+    "card_value",
     "estimate_text",
     "run_labels",
     "value_text",
@@ -304,7 +306,22 @@ def estimate_text(estimate: Estimate) -> str:
     """``64% (49 to 77%)``, as tables show it."""
     if estimate.low is None:
         return value_text(estimate)
-    return f"{value_text(estimate)} ({percent_range(estimate.low, estimate.high)})"
+    return f"{value_text(estimate)} ({percent_interval(estimate.low, estimate.high)})"
+
+
+def card_value(estimate: Estimate) -> str:
+    """The value on a card of a page: ``64.1%``, or ``64.1 to 70.3%`` with missing attempts."""
+    upper = estimate.value_if_passed
+    if upper is None or upper == estimate.value:
+        return percent(estimate.value, 1)
+    return percent_range(estimate.value, upper, 1)
+
+
+def card_interval(estimate: Estimate) -> str:
+    """The interval below it: ``48.7% to 76.6%``."""
+    if estimate.low is None or estimate.high is None:
+        return "no interval"
+    return f"{percent(estimate.low, 1)} to {percent(estimate.high, 1)}"
 
 
 def _interval_in_words(estimate: Estimate) -> str:
@@ -313,7 +330,7 @@ def _interval_in_words(estimate: Estimate) -> str:
         return ""
     usual = estimate.level == _USUAL_LEVEL
     level = "" if usual else f"{100 * estimate.level:g}% interval "
-    return f" ({level}{percent_range(estimate.low, estimate.high)})"
+    return f" ({level}{percent_interval(estimate.low, estimate.high)})"
 
 
 def _all_of(k: int) -> str:

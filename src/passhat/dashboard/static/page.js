@@ -25,7 +25,7 @@
   addEventListener("pointerdown", ({ button, target }) => {
     clearTimeout(soon);
     soon = 0;
-    down = button !== 2 && Boolean(target.closest("#list, #live, #tasks"));
+    down = button !== 2 && Boolean(target.closest("#list, #live, #tasks, #grid"));
     if (!down) letAllGo();
   }, true);
   for (const end of ["pointerup", "pointercancel", "keydown"]) addEventListener(end, letGo, true);
@@ -140,19 +140,33 @@
     if (found) location.assign(found.href);
     return Boolean(found);
   };
+  /* A grid of attempts: arrows move from cell to cell, in rows and in columns. */
+  const cell = (down, right) => {
+    const lines = all(".grid-table tbody tr").map((row) => [...row.querySelectorAll("a[data-cell]")]);
+    if (!lines.length) return false;
+    const y = lines.findIndex((cells) => cells.includes(document.activeElement));
+    const x = y < 0 ? 0 : lines[y].indexOf(document.activeElement);
+    const clamp = (value, length) => Math.max(0, Math.min(length - 1, value));
+    const row = lines[y < 0 ? 0 : clamp(y + down, lines.length)];
+    const next = row[y < 0 ? 0 : clamp(x + right, row.length)];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    return Boolean(next);
+  };
   const help = () => one("#help").showModal();
   const keys = {
-    j: () => follow("#next") || (!one(".steps") && move(1)),
-    k: () => follow("#previous") || (!one(".steps") && move(-1)),
-    ArrowRight: () => follow("#next"),
-    ArrowLeft: () => follow("#previous"),
-    ArrowDown: () => !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(1),
-    ArrowUp: () => !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(-1),
+    j: () => cell(1, 0) || follow("#next") || (!one(".steps") && move(1)),
+    k: () => cell(-1, 0) || follow("#previous") || (!one(".steps") && move(-1)),
+    ArrowRight: () => cell(0, 1) || follow("#next"),
+    ArrowLeft: () => cell(0, -1) || follow("#previous"),
+    ArrowDown: () => cell(1, 0) || !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(1),
+    ArrowUp: () => cell(-1, 0) || !one(".steps") && rows().some((row) => row.contains(document.activeElement)) && move(-1),
     f: () => {
       if (follow("#failed-only")) return true;
-      const verdict = one("#verdict");
+      const verdict = one("#verdict") || (one(".grid-table, #grid") && one("#show"));
       if (!verdict) return false;
-      verdict.value = verdict.value === "failed" ? "" : "failed";
+      const every = verdict.id === "show" ? "all" : "";
+      verdict.value = verdict.value === "failed" ? every : "failed";
       verdict.dispatchEvent(new Event("change", { bubbles: true }));
       return true;
     },

@@ -8,7 +8,7 @@ from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue, PasshatError
-from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptLine, Reading, Wanted
 
 __all__ = ["attempt", "attempts"]
@@ -118,6 +118,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "line": line,
             "turns": turns,
             "only": only,
+            "categories": [str(category) for category in FailureCategory],
             "words": state.reading.words(run, line.place),
             "marks": marks[:_PAGE],
             "previous": _link(summary, before, only),

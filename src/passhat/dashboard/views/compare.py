@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat._display import number
+from passhat._display import percent
 from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.run_summaries import Summary
@@ -16,6 +16,7 @@ from passhat.report.comparison_view import (
     RANK_HEADER,
     RESULT_HEADER,
     TaskChange,
+    headline,
     pair_rows,
     protocol_lines,
     rank_rows,
@@ -24,6 +25,7 @@ from passhat.report.comparison_view import (
     result_rows,
     task_changes,
 )
+from passhat.report.view import run_labels
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.terms import Terms
@@ -64,6 +66,8 @@ class Beside:
 def comparison(state: AppState, request: PageRequest) -> Answer:
     """The claim, the table, and task by task what changed."""
     chosen = [state.summaries.one(word) for word in dict.fromkeys(request.texts("run"))]
+    if "run" not in request.query and request.form == "html":
+        chosen = _newest_pair(state.summaries.all())
     words = request.texts("metric") or ["pass^1"]
     allow = request.text("allow") in ("1", "on", "true")
     show = request.choice("show", ("changed", "all"))
@@ -112,7 +116,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
             "rows": rows,
             "ranks": rank_rows(found) if isinstance(found, Comparisons) else [],
             "rank_header": RANK_HEADER,
-            "sentences": _sentences(found),
+            "sentences": _sentences(found, runs),
             "agreement": protocol_lines(found)
             if isinstance(found, Comparison)
             else ranking_lines(found),
@@ -146,15 +150,28 @@ def _table(found: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[s
     return PAIR_HEADER, pair_rows(found)
 
 
-def _sentences(found: Comparison | Comparisons) -> list[str]:
+def _sentences(found: Comparison | Comparisons, runs: Sequence[Run]) -> list[str]:
+    """The headline first, then what it rests on."""
     if isinstance(found, Comparison):
-        return [result.sentence for result in found.results]
+        lead = headline(found, *run_labels(runs))
+        return [lead, *(result.sentence for result in found.results)]
     first = found.ranks[0]
     return [
-        f"{first.name} has the highest {first.metric}, {number(first.value)}; its rank among "
+        f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
         f"{len(found.names)} may be {first}.",
         ranking_note(found),
     ]
+
+
+def _newest_pair(summaries: Sequence[Summary]) -> list[Summary]:
+    """The newest finished run and the newest one before it at the same suite, the older first."""
+    made = [one for one in summaries if one.counts.attempts and not one.is_all_missing]
+    for place, newer in enumerate(made):
+        older = [one for one in made[place + 1 :] if one.head.suite == newer.head.suite]
+        others = [one for one in older if one.head.agent != newer.head.agent]
+        if older:
+            return [(others or older)[0], newer]
+    return []
 
 
 def _beside(

@@ -36,11 +36,15 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         "hint": "",
         "plot": "",
     }
-    if not request.text("run"):
+    word = request.text("run")
+    if not word and not request.query and request.form == "html":
+        # Opened from the menu: the newest run.
+        word = next((one.id for one in offered if not one.is_all_missing), "")
+    if not word:
         if request.form != "html":
             return Json({"runs": [one.id for one in offered]})
         return Html("forecast.html.j2", context)
-    summary = state.summaries.one(request.text("run"))
+    summary = state.summaries.one(word)
     context["chosen"] = summary
     try:
         run = state.snapshots.run(summary)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from starlette.datastructures import QueryParams
+
+from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.errors import PasshatError
 from passhat.stats.plan import Plan, plan
@@ -17,8 +22,12 @@ _FIELDS = (
 
 def planned(state: AppState, request: PageRequest) -> Answer:
     """A plan from a pilot, or from stated assumptions."""
+    offered = [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED]
+    if not request.query and request.form == "html":  # opened from the menu: the newest run
+        newest = [one.id for one in offered if not one.is_all_missing and one.head.planned > 1][:1]
+        request = replace(request, query=QueryParams([("run", one) for one in newest]))
     context: dict[str, object] = {
-        "offered": [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED],
+        "offered": offered,
         "asked": {name: request.text(name) for name in _FIELDS},
         "plan": None,
         "trouble": "",
@@ -34,9 +43,9 @@ def planned(state: AppState, request: PageRequest) -> Answer:
             raise
         return Html("plan.html.j2", context | {"trouble": error.message, "hint": error.hint or ""})
     if request.form == "json":
-        return Json(found.to_dict())
+        return Json(found)
     if request.form == "csv":
-        rows = [row.to_dict() for row in found.rows]
+        rows = to_data(found.rows)
         return Csv([*rows[0]], [[*row.values()] for row in rows])
     return Html("plan.html.j2", context | {"plan": found})
 

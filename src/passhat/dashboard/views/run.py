@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from passhat._display import number
+from passhat._display import counted
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.event_stream import mark_of
 from passhat.dashboard.run_snapshots import RunSnapshot
@@ -16,8 +16,9 @@ from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.dashboard.views.task_table import task_list
 from passhat.errors import PasshatError
 from passhat.report.data import as_csv
+from passhat.report.figures.agents import headline_words
 from passhat.report.measures import Measure, measures_of
-from passhat.report.view import Report
+from passhat.report.view import Report, card_interval, card_value, estimate_text
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import Group, Wanted
@@ -26,7 +27,7 @@ __all__ = ["Card", "cards_of", "run", "total"]
 
 _RECENT = 20
 _LEVEL = 0.95
-_ASKS = {"^": "All of {k} attempts pass", "@": "At least one of {k} attempts passes"}
+_ASKS = {"^": "all of {k} attempts pass", "@": "at least one of {k} passes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +96,16 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
 
 
 def total(groups: Sequence[Group], name: str) -> float | None:
-    """What all attempts took together; ``None`` when nobody wrote it down."""
+    """What all attempts took together; ``None`` when it was not recorded."""
     found = [value for one in groups if (value := getattr(one, name)) is not None]
     return sum(found) if found else None
 
 
 def cards_of(known: RunSnapshot) -> list[Card]:
-    """pass^1, pass@k and pass^k at the largest k of the report, and what a success costs."""
+    """pass^1, pass^k and pass@k at the largest k, and what a success costs: as in HTML reports."""
     report = known.report
-    k = max((point.k for point in report.curve), default=1)
-    words = ["pass^1"] if k == 1 else ["pass^1", f"pass@{k}", f"pass^{k}"]
-    found = [one for word in words if (one := report.find(word)) is not None]
-    cards = [_card(one) for one in found]
+    words = headline_words([report])
+    cards = [_card(one) for word in words if (one := report.find(word)) is not None]
     measures = {one.name: one for one in measures_of(known.run.attempts, _LEVEL)}
     chosen = measures.get("cost") or measures.get("seconds")
     return [*cards, _cost_card(chosen)] if chosen else cards
@@ -115,13 +114,13 @@ def cards_of(known: RunSnapshot) -> list[Card]:
 def _card(found: Estimate) -> Card:
     chosen = metric(found.metric)
     k = chosen.k
-    asks = "One attempt passes" if k == 1 else _ASKS[found.metric[4]].format(k=k)
+    asks = "one attempt passes" if k == 1 else _ASKS[found.metric[4]].format(k=k)
     return Card(
         found.metric,
         asks,
-        _value(found),
-        found.interval_text(),
-        f"{found.tasks:,} tasks, {found.attempts:,} attempts",
+        card_value(found),
+        card_interval(found),
+        f"{counted(found.tasks, 'task')}, {counted(found.attempts, 'attempt')}",
         at=found.value,
         low=found.low,
         high=found.high,
@@ -129,22 +128,15 @@ def _card(found: Estimate) -> Card:
     )
 
 
-def _value(found: Estimate) -> str:
-    upper = found.value_if_passed
-    if upper is not None and upper != found.value:
-        return f"{number(found.value)} to {number(upper)}"
-    return number(found.value)
-
-
 def _cost_card(found: Measure) -> Card:
     interval = "no interval: too few successes"
     if found.low is not None and found.high is not None:
-        interval = f"[{found.low:.3g}, {found.high:.3g}]"
+        interval = f"{found.low:.3g} to {found.high:.3g}"
     value = "–" if found.per_solved is None else f"{found.per_solved:.3g}"
     unit = " s" if found.name == "seconds" else ""
     return Card(
         "cost per success" if found.name == "cost" else "time per success",
-        "All attempts, per one that passes",
+        "failed attempts are paid for too",
         f"{value}{unit}",
         interval,
         found.counts_text(),
@@ -160,7 +152,7 @@ def _plot(known: RunSnapshot) -> Markup:
     for place, sign in enumerate("^@", 1):
         own = [one for one in known.curve if one.metric[4] == sign]
         points = [
-            Point(metric(one.metric).k, one.value, one.low, one.high, _said(one)) for one in own
+            Point(metric(one.metric).k, one.value, one.low, one.high, _tip(one)) for one in own
         ]
         lines.append(Series(f"pass{sign}k", points, place))
     step = max(1, -(-len(ks) // 10))
@@ -170,7 +162,7 @@ def _plot(known: RunSnapshot) -> Markup:
             "Capability and reliability over k",
             "pass@k, the chance that at least one of k attempts passes, rises with k; pass^k, the "
             "chance that all of them pass, falls. Shaded: the 95% interval for new tasks. "
-            + "; ".join(_said(one) for one in (known.curve[len(ks) - 1], known.curve[-1])),
+            + "; ".join(_tip(one) for one in (known.curve[len(ks) - 1], known.curve[-1])),
             lines,
             ticks=[(k, str(k)) for k in ks[::step]],
         )
@@ -183,8 +175,8 @@ def _curve_rows(known: RunSnapshot) -> list[tuple[int, Estimate, Estimate]]:
     return [(metric(hat.metric).k, hat, at) for hat, at in pairs]
 
 
-def _said(found: Estimate) -> str:
-    return f"{found.metric} = {number(found.value)} {found.interval_text()}"
+def _tip(found: Estimate) -> str:
+    return f"{found.metric} {estimate_text(found)}"
 
 
 def _protocol(known: RunSnapshot | None) -> Sequence[tuple[str, str]]:

@@ -1,34 +1,52 @@
-"""All runs, with filters and search."""
+"""All runs, with their numbers, filters, search and sorting."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.run_summaries import Summary
+from passhat.stats.estimate import Estimate
 
 __all__ = ["runs"]
 
-STATUS = ("", "in progress", "complete", "stopped")
+STATUS = ("", "in progress", "complete", "stopped", "all missing")
+COLUMNS = ("agent", "suite", "pass^1", "attempts", "missing", "started", "status")
 _PAGE = 50
 
 
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as the list shows it; the estimates are ``None`` until they are computed."""
+
+    run: Summary
+    temperature: str
+    first: Estimate | None
+    last: Estimate | None
+
+
 def runs(state: AppState, request: PageRequest) -> Answer:
-    """The runs that fit, the newest first."""
+    """The runs that match, the newest first unless sorted otherwise."""
     everything = state.summaries.all()
-    found = _fitting(everything, request)
+    column = request.choice("sort", ("started", *COLUMNS))
+    order = request.choice("order", ("down", "up"))
+    found = _sorted(_matching(everything, request), column, order)
     if request.form == "json":
-        return Json({"runs": [one.stored.to_dict() for one in reversed(found)]})
+        return Json({"runs": to_data([one.stored for one in reversed(found)])})
     if request.form == "csv":
-        rows = [one.stored.to_dict() for one in reversed(found)]
-        header = [*everything[0].stored.to_dict()] if everything else ["id"]
+        rows = [to_data(one.stored) for one in reversed(found)]
+        header = [*to_data(everything[0].stored)] if everything else ["id"]
         return Csv(header, [[*row.values()] for row in rows])
     pages = max(1, -(-len(found) // _PAGE))
     page = min(request.whole("page", 1), pages)
+    fields = ("q", "agent", "suite", "status", "sort", "order")
     return Html(
         "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {
-            "found": found[(page - 1) * _PAGE : page * _PAGE],
+            "found": [_row(state, one) for one in found[(page - 1) * _PAGE : page * _PAGE]],
             "count": len(found),
             "total": len(everything),
             "attempts": sum(one.counts.attempts for one in everything),
@@ -37,12 +55,19 @@ def runs(state: AppState, request: PageRequest) -> Answer:
             "agents": sorted({one.head.agent for one in everything}),
             "suites": sorted({one.head.suite for one in everything}),
             "status_words": STATUS[1:],
-            "asked": {name: request.text(name) for name in ("q", "agent", "suite", "status")},
+            "sorted_by": column,
+            "order": order,
+            "asked": {name: request.text(name) for name in fields},
         },
     )
 
 
-def _fitting(summaries: Sequence[Summary], request: PageRequest) -> list[Summary]:
+def _row(state: AppState, summary: Summary) -> RunRow:
+    first, last = state.snapshots.headline(summary) or (None, None)
+    return RunRow(summary, state.summaries.temperature(summary), first, last)
+
+
+def _matching(summaries: Sequence[Summary], request: PageRequest) -> list[Summary]:
     words = request.text("q").lower().split()
     agent, suite = request.text("agent"), request.text("suite")
     status = request.choice("status", STATUS)
@@ -51,9 +76,23 @@ def _fitting(summaries: Sequence[Summary], request: PageRequest) -> list[Summary
         for one in summaries
         if (not agent or one.head.agent == agent)
         and (not suite or one.head.suite == suite)
-        and (not status or one.status == status)
+        and (not status or status == one.status or (status == "all missing" and one.is_all_missing))
         and all(word in _searched(one) for word in words)
     ]
+
+
+def _sorted(summaries: list[Summary], column: str, order: str) -> list[Summary]:
+    """Stable, so that equal values stay the newest first."""
+    keys: dict[str, Callable[[Summary], Any]] = {
+        "agent": lambda one: one.title.lower(),
+        "suite": lambda one: one.head.suite.lower(),
+        "pass^1": lambda one: -1.0 if one.rate is None else one.rate,
+        "attempts": lambda one: one.counts.attempts,
+        "missing": lambda one: one.counts.missing,
+        "started": lambda one: one.head.started,
+        "status": lambda one: (one.is_all_missing, one.status),
+    }
+    return sorted(summaries, key=keys[column], reverse=order == "down")
 
 
 def _searched(one: Summary) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 from passhat._serialize import to_data
 from passhat._version import __version__
@@ -181,8 +185,33 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"own_file": own_file, "versions": versions()}
+    environment.globals |= {
+        "own_file": own_file,
+        "inline_script": _inline_script,
+        "content_security_policy": _content_security_policy(),
+        "versions": versions(),
+    }
     return environment.get_template(name)
+
+
+_SCRIPTS = ("scheme.js", "page.js", "script.js")
+
+
+def _inline_script(name: str) -> Markup:
+    return Markup(f"<script>{own_file(name)}</script>")
+
+
+def _content_security_policy() -> str:
+    """Only our own scripts run, by their digests; nothing is loaded from or sent to anywhere."""
+    digests = [
+        base64.b64encode(hashlib.sha256(own_file(name).encode()).digest()).decode()
+        for name in _SCRIPTS
+    ]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+        "form-action 'none'; base-uri 'none'"
+    )
 
 
 def own_file(name: str) -> str:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passhat._display import counted, percent, percent_range
+from passhat._display import counted, percent, percent_interval
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.figures.spread import figure_text
 from passhat.report.measures import RATIO_METHOD, Measure
-from passhat.report.view import Report, RunReport
+from passhat.report.view import Report, RunReport, card_interval, card_value
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate, metric
@@ -163,17 +163,14 @@ def _asks(word: str) -> str:
 
 
 def _estimate_row(label: str, found: Estimate) -> CardRow:
-    moved = found.value_if_passed is not None and found.value_if_passed != found.value
-    value = f"{100 * found.value:.1f}%"
-    if moved and found.value_if_passed is not None:
-        value = f"{100 * found.value:.1f} to {100 * found.value_if_passed:.1f}%"
+    value = card_value(found)
     counts = f"{counted(found.tasks, 'task')}, {counted(found.attempts, 'attempt')}"
     if found.low is None or found.high is None or found.level is None:
         return CardRow(label, value, "no interval", counts)
     return CardRow(
         label,
         value,
-        f"{100 * found.low:.1f}% to {100 * found.high:.1f}%",
+        card_interval(found),
         counts,
         (100 * found.low, 100 * found.high, 100 * found.value),
     )
@@ -245,7 +242,7 @@ def value_text(found: Estimate) -> str:
     """A value with its interval, and the other extreme where attempts are missing."""
     moved = found.value_if_passed not in (None, found.value)
     upper = f" to {percent(found.value_if_passed, 1)}" if moved else ""
-    interval = "" if found.low is None else f" ({percent_range(found.low, found.high)})"
+    interval = "" if found.low is None else f" ({percent_interval(found.low, found.high)})"
     return f"{percent(found.value, 1)}{upper}{interval}"
 
 

@@ -1,0 +1,186 @@
+"""A grid of a run: tasks down, attempts across, the last answer of each attempt in its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.guard import NotFound
+from passhat.dashboard.run_summaries import Summary
+from passhat.dashboard.transcripts import turns_of
+from passhat.errors import InvalidValue
+from passhat.stats.outcomes import FailureCategory, Verdict
+from passhat.store import JudgementSource, StoredJudgement, open_store
+from passhat.store.queries import AttemptLine, Wanted
+
+__all__ = ["grid", "override"]
+
+SCHEMA = "passhat.grid/1"
+SHOW = ("all", "failed", "flaky", "truncated", "disagreeing", "missing")
+_TASKS_PER_PAGE = 15
+_MOST_ATTEMPTS = 20_000
+"""Attempts of a run that are filtered; a larger run is looked at task by task."""
+_MOST_COLUMNS = 16
+_ANSWER = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One attempt; ``answer`` is the last text of the agent, cut to what a cell holds."""
+
+    task: str
+    attempt: int
+    verdict: str
+    why: str
+    answer: str
+    disagreeing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """One task with its attempts; ``hidden`` counts those beyond the last column."""
+
+    task: str
+    passed: int
+    judged: int
+    cells: tuple[Cell, ...]
+    hidden: int
+
+
+def grid(state: AppState, request: PageRequest) -> Answer:
+    """The tasks that match, some at a time, with the answers of their attempts."""
+    summary = state.summaries.one(request.path["run"])
+    show, word = request.choice("show", SHOW), request.text("task").lower()
+    lines = state.reading.lines(summary.head.key, Wanted(), _MOST_ATTEMPTS + 1, None)
+    cut = len(lines) > _MOST_ATTEMPTS
+    disagreeing = _disagreeing(state, summary, lines[:_MOST_ATTEMPTS])
+    by_task = [
+        (task, list(own))
+        for task, own in groupby(lines[:_MOST_ATTEMPTS], lambda line: line.task)
+        if word in task.lower()
+    ]
+    chosen = [(task, own) for task, own in by_task if _matches(own, show, disagreeing)]
+    pages = max(1, -(-len(chosen) // _TASKS_PER_PAGE))
+    page = min(request.whole("page", 1), pages)
+    start = (page - 1) * _TASKS_PER_PAGE
+    rows = [
+        _row(state, summary, task, own, disagreeing)
+        for task, own in chosen[start : start + _TASKS_PER_PAGE]
+    ]
+    if request.form == "json":
+        return Json({"schema": SCHEMA, "run": summary.id, "rows": rows, "pages": pages})
+    if request.form == "csv":
+        header = ("task", "attempt", "verdict", "why", "answer")
+        return Csv(
+            header,
+            [
+                (cell.task, cell.attempt, cell.verdict, cell.why, cell.answer)
+                for row in rows
+                for cell in row.cells
+            ],
+        )
+    return Html(
+        "_grid.html.j2" if request.part == "grid" else "grid.html.j2",
+        {
+            "run": summary,
+            "rows": rows,
+            "columns": max((len(row.cells) for row in rows), default=0),
+            "count": len(chosen),
+            "total": len(by_task),
+            "cut": cut,
+            "page": page,
+            "pages": pages,
+            "show_words": SHOW,
+            "asked": {"show": show, "task": request.text("task")},
+        },
+    )
+
+
+def _matches(lines: Sequence[AttemptLine], show: str, disagreeing: Mapping[object, bool]) -> bool:
+    verdicts = [line.verdict for line in lines]
+    if show == "failed":
+        return Verdict.FAILED in verdicts
+    if show == "flaky":
+        return Verdict.FAILED in verdicts and Verdict.PASSED in verdicts
+    if show == "truncated":
+        return any(line.why == "truncated" for line in lines)
+    if show == "disagreeing":
+        return any(disagreeing.get(line.place, False) for line in lines)
+    return show == "all" or Verdict.MISSING in verdicts
+
+
+def _disagreeing(
+    state: AppState, summary: Summary, lines: Sequence[AttemptLine]
+) -> dict[object, bool]:
+    """Attempts that were judged more than once, with different verdicts."""
+    found: dict[object, bool] = {
+        line.place: True for line in lines if line.why == "judges_disagree"
+    }
+    if summary.head.judged:  # only then was anything judged a second time
+        for line in lines:
+            words = state.reading.words(summary.head.key, line.place)
+            if len({word.verdict for word in words}) > 1:
+                found[line.place] = True
+    return found
+
+
+def _row(
+    state: AppState,
+    summary: Summary,
+    task: str,
+    lines: Sequence[AttemptLine],
+    disagreeing: Mapping[object, bool],
+) -> GridRow:
+    return GridRow(
+        task,
+        sum(line.verdict is Verdict.PASSED for line in lines),
+        sum(line.verdict is not Verdict.MISSING for line in lines),
+        tuple(
+            Cell(
+                task,
+                line.number,
+                str(line.verdict),
+                line.why,
+                _answer(state, summary, line),
+                disagreeing.get(line.place, False),
+            )
+            for line in lines[:_MOST_COLUMNS]
+        ),
+        max(0, len(lines) - _MOST_COLUMNS),
+    )
+
+
+def _answer(state: AppState, summary: Summary, line: AttemptLine) -> str:
+    """The last thing the agent said, or why there is nothing."""
+    turns = turns_of(state.reading.transcript(summary.head.key, line.place))
+    text = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
+    text = " ".join(text.split()) or line.detail
+    return text if len(text) <= _ANSWER else f"{text[: _ANSWER - 1]}…"
+
+
+def override(
+    state: AppState, store: str, path: Mapping[str, object], fields: Mapping[str, str]
+) -> str:
+    """Store a person's verdict on an attempt with its reason; return the id of the run."""
+    summary = state.summaries.one(str(path["run"]))
+    task, number = str(path["task"]), int(str(path["number"]))
+    reason = fields.get("reason", "").strip()
+    verdict = {"passed": Verdict.PASSED, "failed": Verdict.FAILED}.get(fields.get("verdict", ""))
+    if verdict is None:
+        raise InvalidValue("the verdict must be passed or failed.")
+    if not reason:
+        raise InvalidValue("a verdict needs a reason.", hint="Say what the judge got wrong.")
+    key = state.reading.task_key(summary.head.key, task)
+    if key is None or state.reading.line(summary.head.key, (key, number)) is None:
+        raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
+    why = ""
+    if verdict is Verdict.FAILED:
+        why = fields.get("category", "") or str(FailureCategory.WRONG_ANSWER)
+        if why not in list(FailureCategory):
+            raise InvalidValue(f"{why!r} is not a failure category.")
+    judgement = StoredJudgement(verdict, why, reason, JudgementSource.HUMAN)
+    with open_store(store, must_exist=True) as opened:
+        opened.add_judgement(summary.id, task, number, judgement)
+    return summary.id
