@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.dashboard.conftest import ATTEMPTS, SECRET, TASKS, Stored
 
+from passhat._display import percent
 from passhat.cli.options import this_command
 from passhat.dashboard import run_snapshots
 from passhat.dashboard.app import make_app
@@ -84,7 +85,7 @@ def test_the_page_says_the_numbers_of_the_data(client: TestClient, stored: Store
     assert run["headline"] in page
     for one in run["estimates"]:
         if one["about"] == "new tasks" and one["metric"] in ("pass@4", "pass^4"):
-            assert f"[{one['low']:.3f}, {one['high']:.3f}]" in page
+            assert f"{percent(one['low'])} to {percent(one['high'])}" in page
 
 
 @pytest.mark.usefixtures("here")

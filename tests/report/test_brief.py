@@ -175,5 +175,5 @@ def test_percentages_are_exact_at_the_ends() -> None:
     assert percent_interval(0.49, 0.77) == "49 to 77%"
     assert percent_interval(0.631, 0.642) == "63.1 to 64.2%"
     assert percent_interval(0.5, 0.5) == "50%"
-    assert percent_interval(0, 1e-7) == "0% to under 0.01%"
+    assert percent_interval(0, 1e-7) == "0.00% to under 0.01%"
     assert percent_interval(None, None) == "–"
