@@ -14,7 +14,8 @@ set up is a missing one, since that is not the agent's doing.
 
 Without ``suite`` the rule speaks about this one task, by Clopper-Pearson bounds on its success
 rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one
-suite, judged together when the session ends, and the rule speaks about new tasks.
+suite, judged together when the session ends, and the rule is about new tasks, or with
+``about="these-tasks"`` about exactly these tests again.
 
 Test runs that do not use the mark pay for one look at each test's marks; NumPy is not imported.
 """
@@ -38,9 +39,10 @@ __all__: list[str] = []
 _MARK = "passhat"
 _PROPERTY = "passhat"
 _HELP = (
-    "passhat(attempts, rule, suite=None, level=0.95, allow_unsettled=False): run the test as that "
-    "many attempts of one task and judge the rule, such as 'pass^4 >= 0.6'; with suite, together "
-    "with the other tests of that suite when the session ends."
+    "passhat(attempts, rule, suite=None, level=0.95, allow_unsettled=False, about=None): run the "
+    "test as that many attempts of one task and judge the rule, such as 'pass^4 >= 0.6'; with "
+    "suite, together with the other tests of that suite when the session ends, about new-tasks or "
+    "these-tasks."
 )
 
 
@@ -53,6 +55,7 @@ class _Asked:
     suite: str | None = None
     level: float = 0.95
     allow_unsettled: bool = False
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
     from passhat.errors import PasshatError
     from passhat.stats.gate.one_task import check_one_task_rule
     from passhat.stats.gate.rules import parse_rule
+    from passhat.stats.terms import Population
 
     try:
         asked = _Asked(*mark.args, **mark.kwargs)
@@ -131,7 +135,14 @@ def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
         raise pytest.UsageError(
             f"{item.nodeid}: level is one-sided and lies between 0.5 and 1, not {asked.level!r}."
         )
+    if asked.about is not None and asked.suite is None:
+        raise pytest.UsageError(
+            f"{item.nodeid}: about={asked.about!r} changes nothing without suite=: the rule is "
+            "about this one test."
+        )
     try:
+        if asked.about is not None:
+            Population.of(asked.about)
         if asked.suite is None:
             check_one_task_rule(asked.rule, asked.attempts)
         elif parse_rule(asked.rule).relative:
@@ -251,6 +262,7 @@ def _record(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> dict[st
         "rule": asked.rule,
         "level": asked.level,
         "allow_unsettled": asked.allow_unsettled,
+        "about": asked.about,
         **counts,
     }
 
@@ -367,21 +379,22 @@ def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bo
     from passhat.stats.gate import gate
     from passhat.stats.outcomes import Outcomes
 
-    asked = {(task["rule"], task["level"], task["allow_unsettled"]) for task in tasks}
+    names = ("rule", "level", "allow_unsettled", "about")
+    asked = {tuple(task[name] for name in names) for task in tasks}
     if len(asked) > 1:
-        listed = "; ".join(sorted(str(one) for one in asked))
+        listed = "; ".join(sorted(map(str, asked)))
         raise InvalidValue(
-            f"its marks disagree on (rule, level, allow_unsettled): {listed}.",
+            f"its marks disagree on ({', '.join(names)}): {listed}.",
             hint="Give all tests of a suite the same rule.",
         )
-    rule, level, allow = asked.pop()
+    rule, level, allow, about = asked.pop()
     outcomes = Outcomes.from_counts(
         [task["n"] for task in tasks],
         [task["c"] for task in tasks],
         [task["task"] for task in tasks],
         missing=[task["missing"] for task in tasks],
     )
-    return replace(gate(outcomes, rule, level=level), name=name), bool(allow)
+    return replace(gate(outcomes, rule, level=level, about=about), name=name), bool(allow)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

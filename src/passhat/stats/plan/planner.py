@@ -126,21 +126,27 @@ def plan(
     if attempts is not None and attempts < chosen.k:
         raise InvalidValue(f"{chosen} needs at least {chosen.k} attempts per task, not {attempts}.")
     _refuse_useless(goal, terms, pilot, gate=gate)
+    if against is not None and (gate or terms.population is Population.THESE_TASKS):
+        raise InvalidValue(
+            "against measures how the lift differs between tasks, which plays no part on these "
+            "tasks.",
+            hint="Leave out --against here.",
+        )
     difficulty, basis = _difficulty(pilot, mean, icc)
     variance = _variance(difficulty, chosen, goal, pilot, against, correlation)
     known = _known(variance, chosen, goal, pilot, against, terms.cluster)
     agents = 2 if goal.kind == "detect" else 1
     price = _per_attempt(pilot)
+    if gate or terms.population is Population.THESE_TASKS:
+        assert pilot is not None
+        return _on_these_tasks(
+            difficulty, chosen, goal, _outcomes(pilot), price, attempts, basis, gate=gate
+        )
     notes = (
         basis,
         *_pairing_text(goal, pilot, against, correlation),
         *_uncertainty_text(pilot, terms.cluster),
     )
-    if gate or terms.population is Population.THESE_TASKS:
-        assert pilot is not None
-        return _on_these_tasks(
-            difficulty, chosen, goal, _outcomes(pilot), price, attempts, notes, gate=gate
-        )
     listed = _listed_attempts(chosen.k, pilot, attempts)
     caution = None if pilot is None else _CAUTION
     rows = tuple(_row(goal, known.total(n, caution), n, agents, price) for n in listed)
@@ -210,7 +216,7 @@ def _on_these_tasks(
     outcomes: Outcomes,
     price: dict[str, float],
     attempts: int | None,
-    notes: tuple[str, ...],
+    basis: str,
     *,
     gate: bool,
 ) -> Plan:
@@ -247,7 +253,7 @@ def _on_these_tasks(
         fewest_tasks=tasks,
         enough_attempts=needed,
         pilot_reaches=reaches(pilot_n) if pilot_n >= metric.k else None,
-        assumptions=(*notes, *_price_notes(price, agents)),
+        assumptions=(basis, *_price_notes(price, agents)),
         about=str(Population.THESE_TASKS),
         gate=gate,
     )
