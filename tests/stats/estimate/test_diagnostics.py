@@ -55,7 +55,21 @@ def test_identical_answers_are_noticed(table) -> None:  # type: ignore[no-untype
     rows = "".join(f"{t},{i},{i % 2},{'same' if t == 'a' else i}\n" for t in "ab" for i in range(4))
     (run,) = read(table("task,trial,success,answer\n" + rows))
     notes = diagnose(run.outcomes, run.attempts).notes
-    assert any("on 1 of 2 tasks every attempt gave the identical answer" in note for note in notes)
+    (note,) = [note for note in notes if "identical" in note]
+    assert note == "on 1 of 2 tasks with several answers all answers are identical"
+
+
+def test_a_cache_is_named_only_with_evidence(table) -> None:  # type: ignore[no-untyped-def]
+    rows = "".join(
+        f"{task},{i},1,same,{1.2345 if task == 'a' else 1.2 + i / 7}\n"
+        for task in "ab"
+        for i in range(4)
+    )
+    (run,) = read(table("task,trial,success,answer,seconds\n" + rows))
+    (note,) = [n for n in diagnose(run.outcomes, run.attempts).notes if "identical" in n]
+    assert note.endswith(
+        "on 1 of them the recorded seconds are identical, too: the answers look cached"
+    )
 
 
 def test_nothing_scored_is_said() -> None:

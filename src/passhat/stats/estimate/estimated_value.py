@@ -26,7 +26,7 @@ class Estimate:
     level : float or None
         The confidence of the interval.
     about : str
-        The population it speaks about: ``new tasks`` or ``re-runs``.
+        The population it speaks about: ``new tasks`` or ``these tasks``.
     method : str
         Estimator, missing policy and interval method.
     tasks, attempts : int
@@ -35,6 +35,9 @@ class Estimate:
         For ``delta^k``: between which values the truth lies, given the mean.
     notes : tuple of str
         What a reader must know besides.
+    missing_policy : str
+        What ``value`` does with attempts that have no verdict: counts them as failed (``bound``,
+        ``fail``) or leaves them out (``exclude``).
     """
 
     metric: str
@@ -49,6 +52,7 @@ class Estimate:
     attempts: int
     bounds: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    missing_policy: str = "bound"
 
     def interval_text(self) -> str:
         """The interval in brackets, or that there is none."""
@@ -74,6 +78,7 @@ class Estimate:
         data: dict[str, object] = {
             "metric": self.metric,
             "value": self.value,
+            "missing_policy": self.missing_policy,
             "value_if_passed": self.value_if_passed,
             "low": self.low,
             "high": self.high,

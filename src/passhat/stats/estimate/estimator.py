@@ -202,6 +202,7 @@ def _as_estimate(
         attempts=view.attempts,
         bounds=made.bounds,
         notes=tuple(notes),
+        missing_policy=str(terms.missing),
     )
 
 

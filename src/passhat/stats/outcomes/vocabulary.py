@@ -58,6 +58,7 @@ class MissingReason(StrEnum):
     """Why an attempt has no verdict: never the agent's doing."""
 
     JUDGE_ERROR = "judge_error"
+    JUDGES_DISAGREE = "judges_disagree"
     SANDBOX_ERROR = "sandbox_error"
     USER_ERROR = "user_error"
     RATE_LIMIT = "rate_limit"
