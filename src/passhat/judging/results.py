@@ -18,7 +18,7 @@ from passhat.judging.code_suites import json_lines
 from passhat.judging.pool import judge_all
 from passhat.judging.samples import Sample
 from passhat.judging.verdict import CodeVerdict
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
@@ -142,14 +142,15 @@ def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> R
     gatherer = AttemptGatherer(ColumnMap.resolve(rows[0]))
     gatherer.add({name: [row[name] for row in rows] for name in rows[0]})
     (found,) = gatherer.runs()
-    per_task = found.outcomes.n + found.outcomes.missing
+    outcomes = Outcomes.from_columns(found.columns)
+    per_task = outcomes.n + outcomes.missing
     planned = int(per_task[0]) if per_task.min() == per_task.max() else None
     stem = Path(source).name.split(".")[0]
-    absent = len(bench.suite.tasks) - len(found.outcomes)
+    absent = len(bench.suite.tasks) - len(outcomes)
     return Run(
         name=stem,
         agent=stem,
-        outcomes=found.outcomes,
+        outcomes=outcomes,
         protocol=bench.protocol(planned),
         attempts=found.attempts,
         source=source,

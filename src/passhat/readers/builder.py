@@ -17,7 +17,7 @@ from passhat.errors import PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.base import ReadOptions
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Loss, Run, Tally
+from passhat.stats.outcomes import Loss, Outcomes, Run, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
 
@@ -266,16 +266,17 @@ def _run(
     tally: Tally,
     several: bool,
 ) -> Run:
-    per_task = found.outcomes.n + found.outcomes.missing
+    outcomes = Outcomes.from_columns(found.columns)
+    per_task = outcomes.n + outcomes.missing
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     pass_at = 1.0 if options.pass_at is None else options.pass_at
     agent = fact.agent
     name = f"{agent} {fact.variant}" if several and fact.variant else agent
-    unordered = () if found.outcomes.order is not None else ("the order of attempts is unknown",)
+    unordered = () if outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
         name=name,
         agent=agent,
-        outcomes=found.outcomes,
+        outcomes=outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
         attempts=found.attempts,
         source=source.name,

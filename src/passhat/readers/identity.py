@@ -22,9 +22,9 @@ from passhat.errors import InvalidValue
 from passhat.protocol import Scalar
 from passhat.readers.sources import STANDARD_INPUT, Source
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes import Attempts, Run, Tally
-from passhat.stats.outcomes.attempts import Coded
-from passhat.stats.outcomes.gathering import outcomes_of
+from passhat.stats.outcomes import Attempts, Outcomes, Run, Tally
+from passhat.stats.outcomes.attempts import Categorical
+from passhat.stats.outcomes.gathering import columns_of
 
 __all__ = ["count_once", "from_name", "join_group", "join_runs", "without_retries"]
 
@@ -162,7 +162,7 @@ def _attempts_once(runs: list[Run]) -> list[Run]:
 _Identity = tuple[tuple[str, str, str] | None, tuple[object, ...]]
 
 
-def _identities(run: Run, attempts: Attempts, ids: Coded) -> list[_Identity]:
+def _identities(run: Run, attempts: Attempts, ids: Categorical) -> list[_Identity]:
     """Per attempt its key, or ``None`` without an id, and what else is recorded of it."""
     tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
     columns = [column.tolist() for _, column in sorted(attempts.measures.items())]
@@ -198,7 +198,8 @@ def _taken(run: Run, rows: IntArray) -> Run:
         for name, values in run.outcomes.labels.items()
     }
     ordered = run.outcomes.order is not None
-    return replace(run, attempts=part, outcomes=outcomes_of(part, ordered=ordered, labels=labels))
+    columns = columns_of(part, ordered=ordered, labels=labels)
+    return replace(run, attempts=part, outcomes=Outcomes.from_columns(columns))
 
 
 # -- joining ---------------------------------------------------------------------------------
@@ -246,7 +247,8 @@ def join_group(runs: list[Run]) -> Run:
     starts = np.searchsorted(task[sorting], np.arange(len(tasks) + 1))
     attempts = _concatenated(parts, tuple(tasks), starts, sorting)
     ordered = all(run.outcomes.order is not None for run in runs)
-    outcomes = outcomes_of(attempts, ordered=ordered, labels=_labels(runs, tasks))
+    columns = columns_of(attempts, ordered=ordered, labels=_labels(runs, tasks))
+    outcomes = Outcomes.from_columns(columns)
     first = runs[0]
     per_task = np.diff(starts)
     return replace(
@@ -317,7 +319,7 @@ def _concatenated(
     )
 
 
-def _texts(columns: list[Coded | None], parts: list[Attempts]) -> Coded:
+def _texts(columns: list[Categorical | None], parts: list[Attempts]) -> Categorical:
     """Text columns end to end, with one list of different values."""
     values: dict[str, int] = {"": 0}
     codes = []
@@ -329,7 +331,7 @@ def _texts(columns: list[Coded | None], parts: list[Attempts]) -> Coded:
             [values.setdefault(text, len(values)) for text in column.values] or [0], np.int64
         )
         codes.append(mapping[column.codes])
-    return Coded(tuple(values), np.concatenate(codes))
+    return Categorical(tuple(values), np.concatenate(codes))
 
 
 def _summed(tallies: list[Tally]) -> Tally | None:

@@ -14,13 +14,19 @@ from passhat._display import counted
 from passhat.errors import MissingExtra, ReadError, shorten
 from passhat.readers.base import ReadOptions
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Outcomes, Sums, Verdict
+from passhat.stats.outcomes import Aggregates, Verdict
+from passhat.stats.outcomes.attempts import MeasureSum
 from passhat.stats.outcomes.columns import ColumnMap
-from passhat.stats.outcomes.gathering import RUN_COLUMNS, Gathered, blame_notes, gathered_as
+from passhat.stats.outcomes.gathering import (
+    RUN_COLUMNS,
+    SPLIT_HINT,
+    Gathered,
+    OutcomeColumns,
+    blame_notes,
+    gathered_as,
+)
 from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
-from passhat.stats.outcomes.sums import MeasureSum
-from passhat.stats.outcomes.trials import SPLIT_HINT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -85,19 +91,19 @@ class CountedParquet:
     ) -> Gathered:
         where = " AND ".join(f"{self._text(word)} = ?" for word in key) or "true"
         values = [str(self._source.path), *key.values()]
-        outcomes = self._by_task(database, where, values, verdict)
+        columns = self._by_task(database, where, values, verdict)
         reasons = self._reasons(database, where, values, verdict)
-        sums = Sums(
+        aggregates = Aggregates(
             reasons,
             self._measures(database, where, values, verdict) if self._needs.measures else {},
             self._alike(database, where, values) if self._needs.answers else None,
         )
         notes = (*notes, *blame_notes(reasons.get(Verdict.FAILED, {})))
-        return gathered_as(key, outcomes, notes=notes, sums=sums)
+        return gathered_as(key, columns, notes=notes, aggregates=aggregates)
 
     def _by_task(
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
-    ) -> Outcomes:
+    ) -> OutcomeColumns:
         """n, c and missing of every task, in the order in which tasks first appear.
 
         Where there are very many tasks the table is gone through several times, with a part of
@@ -142,7 +148,7 @@ class CountedParquet:
         names = names.chosen(order)
         for name, kept in slices.items():
             slices[name] = [kept[i] for i in whole_numbers_of(order)]
-        return Outcomes.from_counts(n, c, names, missing=m, labels=slices)
+        return OutcomeColumns(names, n, c, m, labels=slices)
 
     def _parts(self, database: DuckDBPyConnection, where: str, values: list[str]) -> int:
         found = database.execute(
@@ -211,7 +217,7 @@ class CountedParquet:
         if trials and different != n + m:
             raise ReadError(
                 f"task {task!r} has {n + m:,} rows but {counted(different, 'different trial')}: an "
-                "attempt stands there twice.",
+                "attempt is listed twice.",
                 source=self._source.name,
                 hint=SPLIT_HINT,
             )

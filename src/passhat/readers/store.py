@@ -12,7 +12,7 @@ from passhat.judging import SPLIT_JUDGE
 from passhat.readers import base
 from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Attempt, Outcomes, Run, Sums, Verdict
+from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.store import AttemptRecord, CallCounts, RunRecord, Store, StoredRun, open_store
@@ -51,9 +51,9 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     """One run with its finished attempts, or with their counts when there are many of them."""
     needs = _with_programs(store, stored, needs or Needs())
     if is_counted(stored.attempts, needs):
-        outcomes, sums = outcomes_from(store, stored.id, stored.attempts, needs)
+        outcomes, aggregates = outcomes_from(store, stored.id, stored.attempts, needs)
         run = _as_run(store, stored, outcomes, (counted_note(stored.attempts),))
-        return replace(run, sums=sums)
+        return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
     gatherer = AttemptGatherer(columns, extras=_KEPT, first_trial=1)
@@ -69,7 +69,9 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         }
         gatherer.add(block)
     (found,) = gatherer.runs()
-    return replace(_as_run(store, stored, found.outcomes), attempts=found.attempts)
+    return replace(
+        _as_run(store, stored, Outcomes.from_columns(found.columns)), attempts=found.attempts
+    )
 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
@@ -192,14 +194,16 @@ def attempt_record(attempt: Attempt) -> AttemptRecord:
     )
 
 
-def outcomes_from(store: Store, run: str, attempts: int, needs: Needs) -> tuple[Outcomes, Sums]:
+def outcomes_from(
+    store: Store, run: str, attempts: int, needs: Needs
+) -> tuple[Outcomes, Aggregates]:
     """What the statistics need, from a store's own counts."""
     found = store.counts(run)
     outcomes = Outcomes.from_counts(
         found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)
     )
     few_enough = attempts <= base.MOST_ATTEMPTS
-    return outcomes, Sums(
+    return outcomes, Aggregates(
         found.reasons,
         store.measure_sums(run) if needs.measures else {},
         store.alike(run) if needs.answers and few_enough else None,

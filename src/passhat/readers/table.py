@@ -18,7 +18,7 @@ from passhat.readers.records import content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_excel
-from passhat.stats.outcomes import Run, Tally
+from passhat.stats.outcomes import Outcomes, Run, Tally
 from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
@@ -154,7 +154,11 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     )
     tally = Tally(count, count)
     return [
-        replace(_as_run(one, source, options, reading, columns, found), tally=tally, sums=one.sums)
+        replace(
+            _as_run(one, source, options, reading, columns, found),
+            tally=tally,
+            aggregates=one.aggregates,
+        )
         for one in found
     ]
 
@@ -219,12 +223,13 @@ def _as_run(
     decoding: dict[str, Scalar] = (
         {} if found.temperature is None else {"temperature": found.temperature}
     )
-    per_task = found.outcomes.n + found.outcomes.missing
+    outcomes = Outcomes.from_columns(found.columns)
+    per_task = outcomes.n + outcomes.missing
     planned = int(per_task[0]) if per_task.min() == per_task.max() else None
     return Run(
         name=_name(agent, found, all_found),
         agent=agent,
-        outcomes=found.outcomes,
+        outcomes=outcomes,
         protocol=Protocol(
             suite=found.suite,
             attempts=planned,

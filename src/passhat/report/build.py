@@ -59,7 +59,7 @@ def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> R
 
 def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
-    alike = None if run.sums is None else run.sums.alike
+    alike = None if run.aggregates is None else run.aggregates.alike
     diagnosis = diagnose(run.outcomes, run.attempts, alike)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
     weak = weak_tests(run)

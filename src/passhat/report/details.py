@@ -94,7 +94,7 @@ def build_details(
     demanding = _demanding(words)
     return Details(
         build_curves(run.outcomes, ks, known, terms, with_forecasts=with_forecasts),
-        measures_of(run.taken, terms.level),
+        measures_of(run.measure_columns, terms.level),
         _policies(run.outcomes, words, terms),
         _plan(run, demanding, terms.level),
         _widths(run.outcomes, demanding, terms.level),

@@ -9,7 +9,7 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.stats.arrays import BoolArray, FloatArray
-from passhat.stats.outcomes import Attempts, Taken, Verdict
+from passhat.stats.outcomes import Attempts, MeasureColumns, Verdict
 
 __all__ = ["RATIO_METHOD", "Measure", "Quantiles", "measures_of"]
 
@@ -82,7 +82,7 @@ class Measure:
         }
 
 
-def measures_of(attempts: Attempts | Taken | None, level: float) -> tuple[Measure, ...]:
+def measures_of(attempts: Attempts | MeasureColumns | None, level: float) -> tuple[Measure, ...]:
     """Every measure that was recorded, cost first."""
     if attempts is None:
         return ()
@@ -94,7 +94,9 @@ def measures_of(attempts: Attempts | Taken | None, level: float) -> tuple[Measur
     return tuple(found)
 
 
-def _measure(name: str, column: FloatArray, attempts: Attempts | Taken, level: float) -> Measure:
+def _measure(
+    name: str, column: FloatArray, attempts: Attempts | MeasureColumns, level: float
+) -> Measure:
     known = ~np.isnan(column)
     passed = known & (attempts.verdicts == Verdict.PASSED)
     used, solved = float(column[known].sum()), int(passed.sum())
@@ -124,7 +126,7 @@ def _ratio_interval(
     column: FloatArray,
     known: BoolArray,
     passed: BoolArray,
-    attempts: Attempts | Taken,
+    attempts: Attempts | MeasureColumns,
     level: float,
 ) -> tuple[float | None, float | None]:
     """For the ratio of two sums over tasks; tasks, not attempts, are what varies freely."""

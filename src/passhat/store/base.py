@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 from passhat._display import counted
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
-from passhat.stats.outcomes import MeasureSum, MissingReason, Taken, Verdict
+from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
 from passhat.store import counting, judgements
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
@@ -316,7 +316,7 @@ class Store(ABC):
         """Seconds, steps, tokens and cost of all attempts together, summed by the database."""
         return counting.measure_sums(self._db, self._key(run))
 
-    def taken(self, run: str) -> Taken:
+    def taken(self, run: str) -> MeasureColumns:
         """Seconds, steps, tokens and cost of every finished attempt, as numbers."""
         return counting.taken(self._stream, self._key(run))
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import MeasureSum, Verdict
-from passhat.stats.outcomes.attempts import MEASURES
+from passhat.stats.outcomes.attempts import MEASURES, MeasureColumns
 from passhat.stats.outcomes.names import PackedNames
-from passhat.stats.outcomes.sums import Taken
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.rows import AttemptSet
@@ -189,7 +188,7 @@ def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
     }
 
 
-def taken(stream: Stream, run: int) -> Taken:
+def taken(stream: Stream, run: int) -> MeasureColumns:
     """What every finished attempt took, with the newest word on it; in the order of the tasks."""
     keys, verdicts = array("q"), array("b")
     columns = [array("d") for _ in MEASURES]
@@ -214,7 +213,7 @@ def taken(stream: Stream, run: int) -> Taken:
     rank = np.where(_array(known, np.int64)[sorting[places]] == keys, sorting[places], -1)
     rows = np.argsort(rank, kind="stable")[int((rank < 0).sum()) :]
     _, starts = np.unique(rank[rows], return_index=True)
-    return Taken(
+    return MeasureColumns(
         np.append(starts, len(rows)),
         _array(verdicts, np.int8)[rows],
         {

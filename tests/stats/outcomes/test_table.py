@@ -148,7 +148,7 @@ def test_records_use_the_aliases_of_tables_and_keep_slices() -> None:
         ([{"task": "", "success": 1}], "record 0: the task id is empty"),
         (
             [{"task": "a", "trial": 1, "success": 1}, {"task": "a", "trial": 1, "success": 0}],
-            r"record 1: trial '1' of task 'a' stands there twice. \(see record 0\)",
+            r"record 1: trial '1' of task 'a' is listed twice. \(see record 0\)",
         ),
         (
             [{"model": "m", "task": "a", "success": 1}, {"model": "o", "task": "a", "success": 1}],

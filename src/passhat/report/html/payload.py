@@ -95,7 +95,7 @@ def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
 
 def is_counted(run: Run) -> bool:
     """Whether the single attempts of a run were left where they lie."""
-    return run.attempts is None and run.sums is not None
+    return run.attempts is None and run.aggregates is not None
 
 
 def shown_tasks(runs: Sequence[Run]) -> list[str]:

@@ -44,7 +44,7 @@ class Transcripts:
 
 def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
     """The conversations of a stored run; ``wanted`` None takes them only where they are small."""
-    if run.attempts is None and run.sums is not None:  # too many to be looked at one by one
+    if run.attempts is None and run.aggregates is not None:  # too many to be looked at one by one
         return Transcripts(left_out=True)
     opened = _opened(run.source, wanted=bool(wanted))
     if opened is None:

@@ -96,7 +96,7 @@ def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
 
 
 def _summed(run: Run) -> dict[str, Use]:
-    sums = {} if run.sums is None else run.sums.measures
+    sums = {} if run.aggregates is None else run.aggregates.measures
     return {name: _use(one.recorded, one.total, one.passed) for name, one in sums.items()}
 
 

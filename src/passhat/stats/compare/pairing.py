@@ -12,7 +12,7 @@ from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import shared_labels
 from passhat.stats.estimate.metrics import Metric, OrderedMetric
-from passhat.stats.estimate.task_values import Completed, values_by_task
+from passhat.stats.estimate.task_values import FilledOutcomes, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.outcomes.names import same_names
 
@@ -173,7 +173,7 @@ def restricted(outcomes: Outcomes, tasks: Sequence[str]) -> Outcomes:
 
 def _refuse_short(name: str, side: Outcomes, metric: Metric, completion: Completion) -> None:
     try:
-        Completed(side, completion).supporting(metric, drop_short=False)
+        FilledOutcomes(side, completion).supporting(metric, drop_short=False)
     except TooFewAttempts as error:
         raise TooFewAttempts(
             f"{name}: {error.message}",

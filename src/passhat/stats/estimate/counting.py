@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from passhat.errors import InvalidCounts, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.outcomes.whole import whole_numbers
+from passhat.stats.outcomes.table import whole_numbers
 
 __all__ = [
     "all_of_k",

@@ -14,7 +14,7 @@ from passhat.errors import PasshatError
 from passhat.stats.estimate.estimated_value import Estimate
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import Delta, Metric
-from passhat.stats.estimate.task_values import Completed, gap_notes
+from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, TermOptions, Terms
 
@@ -132,11 +132,11 @@ class _Views:
     """The outcomes that each metric can be asked of; the same k shares one view."""
 
     def __init__(self, outcomes: Outcomes, completion: Completion, *, drop_short: bool) -> None:
-        self._whole = Completed(outcomes, completion)
+        self._whole = FilledOutcomes(outcomes, completion)
         self._drop_short = drop_short
-        self._by_k: dict[int, Completed] = {}
+        self._by_k: dict[int, FilledOutcomes] = {}
 
-    def of(self, metric: Metric) -> Completed:
+    def of(self, metric: Metric) -> FilledOutcomes:
         if metric.k not in self._by_k:
             self._by_k[metric.k] = self._whole.supporting(metric, drop_short=self._drop_short)
         return self._by_k[metric.k]
@@ -146,7 +146,7 @@ def _bounded_all(
     views: _Views, metrics: Iterable[Metric], asked: Asked | None
 ) -> dict[Metric, _Bounded]:
     """Values and intervals; metrics that are asked of the same tasks share one pass."""
-    groups: dict[int, tuple[Completed, dict[Metric, _Bounded]]] = {}
+    groups: dict[int, tuple[FilledOutcomes, dict[Metric, _Bounded]]] = {}
     for metric in metrics:
         view = views.of(metric)
         groups.setdefault(id(view), (view, {}))[1][metric] = _Bounded(*_value(view, metric))
@@ -172,7 +172,7 @@ def _bounded_all(
 
 def _as_estimate(
     metric: Metric,
-    view: Completed,
+    view: FilledOutcomes,
     made: _Bounded,
     if_passed: _Bounded | None,
     terms: Terms,
@@ -206,7 +206,7 @@ def _as_estimate(
     )
 
 
-def _value(view: Completed, metric: Metric) -> tuple[float, tuple[float, float] | None]:
+def _value(view: FilledOutcomes, metric: Metric) -> tuple[float, tuple[float, float] | None]:
     if isinstance(metric, Delta):
         pass_hat_k, mean = (view.of(part).mean for part in metric.parts)
         return metric.combine(pass_hat_k, mean), metric.bounds(mean)
@@ -233,7 +233,7 @@ def missing_effect(outcomes: Outcomes, metric: str | Metric) -> dict[str, float 
         ("as passed", Completion.AS_PASSED),
     ):
         try:
-            view = Completed(outcomes, completion).supporting(word, drop_short=False)
+            view = FilledOutcomes(outcomes, completion).supporting(word, drop_short=False)
             effect[name] = _value(view, word)[0]
         except PasshatError:
             effect[name] = None

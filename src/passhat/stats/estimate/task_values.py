@@ -16,7 +16,7 @@ from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes
 from passhat.stats.outcomes.order import Sequences
 
-__all__ = ["Completed", "TaskValues", "gap_notes", "values_by_task"]
+__all__ = ["FilledOutcomes", "TaskValues", "gap_notes", "values_by_task"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class TaskValues:
 
 
 @dataclass(slots=True)
-class Completed:
+class FilledOutcomes:
     """Outcomes in which nothing is missing any more; the histogram is counted only once."""
 
     outcomes: Outcomes
@@ -79,7 +79,7 @@ class Completed:
         places = cells.places(*self.outcomes.counts(self.completion))
         return metric.values(cells.n, cells.c)[places]
 
-    def supporting(self, metric: Metric, *, drop_short: bool) -> Completed:
+    def supporting(self, metric: Metric, *, drop_short: bool) -> FilledOutcomes:
         """What the metric can be asked of: all tasks, or an error that names the short ones.
 
         With ``drop_short`` the tasks that have fewer than k attempts are left out instead.
@@ -89,7 +89,7 @@ class Completed:
         n, _ = self.outcomes.counts(self.completion)
         short = n < metric.k
         if drop_short and not short.all():
-            return Completed(self.outcomes.take(~short), self.completion)
+            return FilledOutcomes(self.outcomes.take(~short), self.completion)
         raise _too_few(self.outcomes, metric, n, self.completion)
 
     def of(self, metric: Metric) -> TaskValues:
@@ -112,9 +112,11 @@ def values_by_task(
     """One unbiased value per task, in their order; refuses when a task has too few attempts.
 
     For looking at tasks one by one, to pair them or to take them in a drawn order. Where an
-    average is enough, :class:`Completed` needs only the histogram.
+    average is enough, :class:`FilledOutcomes` needs only the histogram.
     """
-    return Completed(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
+    return (
+        FilledOutcomes(outcomes, completion).supporting(metric, drop_short=False).per_task(metric)
+    )
 
 
 def gap_notes(outcomes: Outcomes, metric: Metric) -> tuple[str, ...]:

@@ -11,7 +11,15 @@ import numpy as np
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import Verdict, failure_category, missing_reason, own_words
 
-__all__ = ["MEASURES", "Attempt", "Attempts", "Coded"]
+__all__ = [
+    "MEASURES",
+    "Aggregates",
+    "Attempt",
+    "Attempts",
+    "Categorical",
+    "MeasureColumns",
+    "MeasureSum",
+]
 
 MEASURES = ("seconds", "steps", "tokens", "cost")
 """What may be known of an attempt besides its verdict; NaN is "not recorded", never zero."""
@@ -52,7 +60,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded:
+class Categorical:
     """A text column with few different values: each value once, and a number per row."""
 
     values: tuple[str, ...]
@@ -61,8 +69,8 @@ class Coded:
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.codes[row])]
 
-    def take(self, rows: IntArray) -> Coded:
-        return Coded(self.values, self.codes[rows])
+    def take(self, rows: IntArray) -> Categorical:
+        return Categorical(self.values, self.codes[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +85,7 @@ class Attempts:
         Rows ``starts[i]`` to ``starts[i + 1]`` belong to task i.
     verdicts : array
         1 passed, 0 failed, -1 missing.
-    detail : Coded, optional
+    detail : Categorical, optional
         What the source said about a failed or missing attempt, in its own words.
     measures : mapping
         Seconds, steps, tokens, cost; NaN where not recorded.
@@ -90,10 +98,10 @@ class Attempts:
     tasks: tuple[str, ...]
     starts: IntArray
     verdicts: VerdictArray
-    detail: Coded | None = None
+    detail: Categorical | None = None
     measures: Mapping[str, FloatArray] = field(default_factory=lambda: MappingProxyType({}))
     answers: IntArray | None = None
-    extras: Mapping[str, Coded] = field(default_factory=lambda: MappingProxyType({}))
+    extras: Mapping[str, Categorical] = field(default_factory=lambda: MappingProxyType({}))
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -131,7 +139,7 @@ class Attempts:
         """Count failure categories (or missing reasons), most frequent first."""
         rows = np.flatnonzero(self.verdicts == verdict)
         counts: dict[str, int] = {}
-        unexplained = Coded(("",), np.zeros(len(self), np.int64))
+        unexplained = Categorical(("",), np.zeros(len(self), np.int64))
         words, codes = (self.detail or unexplained).values, (self.detail or unexplained).codes[rows]
         for code, count in enumerate(np.bincount(codes, minlength=len(words)).tolist()):
             if count:
@@ -142,3 +150,55 @@ class Attempts:
 
 def _why(verdict: Verdict, detail: str) -> str:
     return missing_reason(detail) if verdict is Verdict.MISSING else failure_category(detail)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureSum:
+    """A measure over the attempts that recorded it, and how many of those passed."""
+
+    recorded: int
+    total: float
+    passed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureColumns:
+    """What attempts took, task after task: numbers alone, a few bytes each.
+
+    ``starts``, ``verdicts`` and ``measures`` are those of
+    :class:`~passhat.stats.outcomes.Attempts`.
+    """
+
+    starts: IntArray
+    verdicts: VerdictArray
+    measures: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregates:
+    """Reasons and measures of a run, all attempts together.
+
+    Parameters
+    ----------
+    reasons : mapping of Verdict to mapping of str to int
+        How often a source gave each word for why an attempt failed or is missing.
+    measures : mapping of str to MeasureSum
+        Seconds, steps, tokens and cost, where they were recorded.
+    alike : tuple of int, optional
+        Tasks with several answers, and those where all attempts gave the identical one.
+    columns : MeasureColumns, optional
+        What single attempts took, where the spread is needed.
+    """
+
+    reasons: Mapping[Verdict, Mapping[str, int]]
+    measures: Mapping[str, MeasureSum]
+    alike: tuple[int, int] | None = None
+    columns: MeasureColumns | None = None
+
+    def by_reason(self, verdict: Verdict) -> dict[str, int]:
+        """Failure categories (or missing reasons) of the one vocabulary, most frequent first."""
+        of = missing_reason if verdict is Verdict.MISSING else failure_category
+        counts: dict[str, int] = {}
+        for word, count in self.reasons.get(verdict, {}).items():
+            counts[str(of(word))] = counts.get(str(of(word)), 0) + count
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

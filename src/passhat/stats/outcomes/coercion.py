@@ -102,4 +102,4 @@ def _from_frame(frame: Any) -> Outcomes:
             f"the frame holds {len(gathered)} runs ({models}), and one is needed.",
             hint="Choose one: frame[frame['model'] == 'NAME']",
         )
-    return gathered[0].outcomes
+    return Outcomes.from_columns(gathered[0].columns)

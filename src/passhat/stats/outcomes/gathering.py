@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
 from passhat._display import counted
 from passhat.stats.arrays import IntArray
-from passhat.stats.outcomes.attempts import Attempts, Coded
+from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
 from passhat.stats.outcomes.cells import (
     HashColumn,
     NumberColumn,
@@ -28,21 +28,25 @@ from passhat.stats.outcomes.cells import (
 from passhat.stats.outcomes.columns import ColumnMap
 from passhat.stats.outcomes.order import Order
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
-from passhat.stats.outcomes.sums import Sums
-from passhat.stats.outcomes.table import Outcomes
-from passhat.stats.outcomes.trials import SPLIT_HINT, Trials
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
 
 __all__ = [
     "RUN_COLUMNS",
+    "SPLIT_HINT",
     "AttemptGatherer",
     "Chunk",
     "CountGatherer",
     "Gathered",
+    "OutcomeColumns",
     "blame_notes",
+    "columns_of",
     "gathered_as",
-    "outcomes_of",
 ]
+
+SPLIT_HINT = (
+    "If another column tells them apart, say what it is: --map suite=COLUMN, --map model=COLUMN or "
+    "--map trial=COLUMN."
+)
 
 Chunk = Mapping[str, list[object]]
 """Cells by column; all columns are equally long."""
@@ -66,16 +70,31 @@ _EXPECTED = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OutcomeColumns:
+    """What :meth:`Outcomes.from_columns` builds outcomes from: one entry per task.
+
+    Without an order the counts are checked when the outcomes are built.
+    """
+
+    tasks: Sequence[str]
+    n: IntArray
+    c: IntArray
+    m: IntArray | None = None
+    order: Order | None = None
+    labels: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
     """One agent under one set-up, as a table knows it."""
 
     model: str | None
     suite: str | None
     temperature: float | None
-    outcomes: Outcomes
+    columns: OutcomeColumns
     attempts: Attempts | None = None
     notes: tuple[str, ...] = ()
-    sums: Sums | None = None
+    aggregates: Aggregates | None = None
 
 
 class _Rows:
@@ -243,7 +262,7 @@ class AttemptGatherer(_Rows):
         trials = (
             None
             if self._trial is None
-            else Trials(self._trial, gives_order=self.columns.trial_gives_order)
+            else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
         gathered = []
         for key, rows in self._groups():
@@ -259,9 +278,9 @@ class AttemptGatherer(_Rows):
             numbers = None
             if trials is not None and ordered:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
-            outcomes = outcomes_of(attempts, ordered=ordered, labels=labels, numbers=numbers)
+            columns = columns_of(attempts, ordered=ordered, labels=labels, numbers=numbers)
             notes = (*judged.notes, *blame_notes(_failure_words(attempts)))
-            gathered.append(gathered_as(key, outcomes, attempts, notes))
+            gathered.append(gathered_as(key, columns, attempts, notes))
         return gathered
 
     def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
@@ -284,10 +303,12 @@ class AttemptGatherer(_Rows):
             names,
             starts,
             verdicts[rows],
-            None if detail is None else Coded(detail.values, detail.codes[rows]),
+            None if detail is None else Categorical(detail.values, detail.codes[rows]),
             MappingProxyType({_MEASURES[w]: c.values[rows] for w, c in self._measures.items()}),
             None if answers is None else answers.values[rows],
-            MappingProxyType({n: Coded(c.values, c.codes[rows]) for n, c in self._extras.items()}),
+            MappingProxyType(
+                {n: Categorical(c.values, c.codes[rows]) for n, c in self._extras.items()}
+            ),
         )
 
 
@@ -325,14 +346,14 @@ class CountGatherer(_Rows):
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             _refuse_repeated(rows, task, names)
-            outcomes = Outcomes.from_counts(
+            columns = OutcomeColumns(
+                names,
                 counts["n"][rows],
                 counts["c"][rows],
-                names,
-                missing=missing[rows],
+                missing[rows],
                 labels=self._labels(rows, task, len(names)),
             )
-            gathered.append(gathered_as(key, outcomes))
+            gathered.append(gathered_as(key, columns))
         return gathered
 
 
@@ -360,19 +381,19 @@ def _refuse_repeated(rows: IntArray, task: IntArray, names: tuple[str, ...]) -> 
     )
 
 
-def outcomes_of(
+def columns_of(
     attempts: Attempts,
     *,
     ordered: bool,
     labels: Mapping[str, tuple[str, ...]],
     numbers: IntArray | None = None,
-) -> Outcomes:
+) -> OutcomeColumns:
     """Count the attempts of every task; ``numbers`` are those of :class:`Order`."""
     per_task = np.diff(attempts.starts)
     task = np.repeat(np.arange(len(per_task)), per_task)
     passed = np.bincount(task[attempts.verdicts == Verdict.PASSED], minlength=len(per_task))
     lost = np.bincount(task[attempts.verdicts == Verdict.MISSING], minlength=len(per_task))
-    return Outcomes(
+    return OutcomeColumns(
         attempts.tasks,
         per_task - lost,
         passed,
@@ -407,10 +428,10 @@ def _failure_words(attempts: Attempts) -> dict[str, int]:
 
 def gathered_as(
     key: Mapping[str, str],
-    outcomes: Outcomes,
+    columns: OutcomeColumns,
     attempts: Attempts | None = None,
     notes: tuple[str, ...] = (),
-    sums: Sums | None = None,
+    aggregates: Aggregates | None = None,
 ) -> Gathered:
     """What was gathered, with the columns that tell runs apart in their own types."""
     temperature = float(key.get("temperature", "nan"))
@@ -418,8 +439,56 @@ def gathered_as(
         key.get("model") or None,
         key.get("suite") or None,
         None if math.isnan(temperature) else temperature,
-        outcomes,
+        columns,
         attempts,
         notes,
-        sums,
+        aggregates,
     )
+
+
+class _Trials:
+    """Trial labels as ranks: by number when all are whole numbers, by appearance otherwise.
+
+    Attributes
+    ----------
+    rank : array
+        For each row; a smaller rank within a task is an earlier attempt.
+    ordered : bool
+        Whether the ranks really are the order in which attempts were made.
+    """
+
+    def __init__(self, column: TextColumn, *, gives_order: bool) -> None:
+        self._labels = column.values
+        self._codes = column.codes
+        numbers = [_whole_number(label) for label in self._labels]
+        if any(number is None for number in numbers):
+            self.ordered = False
+            self.rank = self._codes
+        else:
+            self.ordered = gives_order
+            self.rank = np.array(numbers, np.int64)[self._codes]
+
+    def refuse_duplicates(self, rows: IntArray, task: IntArray, names: tuple[str, ...]) -> None:
+        """An attempt that is listed twice would count twice."""
+        rank = self.rank[rows]
+        sorting = np.lexsort((rows, rank, task))
+        same = (np.diff(task[sorting]) == 0) & (np.diff(rank[sorting]) == 0)
+        if not same.any():
+            return
+        at = int(np.flatnonzero(same)[0])
+        first, second = int(sorting[at]), int(sorting[at + 1])
+        label = self._labels[self._codes[rows[second]]]
+        raise RowError(
+            int(rows[second]),
+            f"trial {label!r} of task {names[task[second]]!r} is listed twice.",
+            other=int(rows[first]),
+            hint=SPLIT_HINT,
+        )
+
+
+def _whole_number(text: str) -> int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**62 else None

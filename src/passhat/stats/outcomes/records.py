@@ -8,14 +8,13 @@ from passhat.errors import InvalidValue
 from passhat.stats.outcomes.attempts import Attempt
 from passhat.stats.outcomes.cells import RowError
 from passhat.stats.outcomes.columns import ColumnMap
-from passhat.stats.outcomes.gathering import AttemptGatherer
-from passhat.stats.outcomes.table import Outcomes
+from passhat.stats.outcomes.gathering import AttemptGatherer, OutcomeColumns
 from passhat.stats.outcomes.vocabulary import Verdict
 
-__all__ = ["outcomes_from_records"]
+__all__ = ["columns_from_records"]
 
 
-def outcomes_from_records(records: Iterable[Mapping[str, object] | Attempt]) -> Outcomes:
+def columns_from_records(records: Iterable[Mapping[str, object] | Attempt]) -> OutcomeColumns:
     """See :meth:`Outcomes.from_records`."""
     rows = [_as_mapping(record, index) for index, record in enumerate(records)]
     if not rows:
@@ -39,7 +38,7 @@ def outcomes_from_records(records: Iterable[Mapping[str, object] | Attempt]) -> 
             f"the records belong to {len(runs)} runs (they differ in model, suite or temperature).",
             hint="Make one Outcomes for each.",
         )
-    return runs[0].outcomes
+    return runs[0].columns
 
 
 def _as_mapping(record: Mapping[str, object] | Attempt, index: int) -> Mapping[str, object]:

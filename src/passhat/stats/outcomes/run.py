@@ -10,13 +10,85 @@ import numpy as np
 
 from passhat._display import counted, html_table
 from passhat.protocol import Protocol
-from passhat.stats.outcomes.attempts import Attempts
-from passhat.stats.outcomes.sums import MeasureSum, Sums, Taken
+from passhat.stats.outcomes.attempts import Aggregates, Attempts, MeasureColumns, MeasureSum
 from passhat.stats.outcomes.table import Outcomes
-from passhat.stats.outcomes.tally import Loss, Tally
-from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
+from passhat.stats.outcomes.vocabulary import (
+    MissingReason,
+    Verdict,
+)
 
-__all__ = ["Run"]
+__all__ = ["Loss", "Run", "Tally"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something in a source that could not be used: where it stands, and what is wrong with it.
+
+    ``rows`` is how many rows of the source went with it; 0 when that cannot be known, as when a
+    file ends too early.
+    """
+
+    where: str
+    what: str
+    rows: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+    def to_dict(self) -> dict[str, object]:
+        return {"where": self.where, "what": self.what, "rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The rows of one source: ``rows == attempts + skipped + lost``, always.
+
+    Parameters
+    ----------
+    rows : int
+        Rows that stand in the source, sound or not.
+    attempts : int
+        Rows that became attempts, over all runs of the source.
+    skipped : mapping
+        Rows left aside on purpose, by reason: another filter's copy, a cached answer.
+    losses : tuple of Loss
+        What was broken.
+    absent : int
+        Attempts that the source planned and that have no row; they are missing, not skipped.
+    """
+
+    rows: int
+    attempts: int
+    skipped: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    losses: tuple[Loss, ...] = ()
+    absent: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Rows that could not be read."""
+        return sum(loss.rows for loss in self.losses)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The counts for a person to check."""
+        lines = [f"{counted(self.rows, 'row')}, {counted(self.attempts, 'attempt')} read"]
+        lines += [f"{counted(count, 'row')} skipped: {why}" for why, count in self.skipped.items()]
+        if self.absent:
+            lines.append(f"{counted(self.absent, 'planned attempt')} without a row: missing")
+        if self.losses:
+            kinds = "; ".join(map(str, self.losses[:3]))
+            more = f" and {len(self.losses) - 3:,} more" if len(self.losses) > 3 else ""
+            lines.append(f"LOST {counted(self.lost, 'row')}: {kinds}{more}")
+        return tuple(lines)
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "rows": self.rows,
+            "attempts": self.attempts,
+            "skipped": dict(self.skipped),
+            "lost": self.lost,
+            "losses": [loss.to_dict() for loss in self.losses],
+            "absent": self.absent,
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +124,7 @@ class Run:
     origin : str
         An id that the source itself gave to the run. Two files with the same one are one run that
         was begun again, not two.
-    sums : Sums, optional
+    aggregates : Aggregates, optional
         Reasons and measures of a run whose attempts were counted where they lie.
     agent_guessed : bool
         Whether ``agent`` comes from the name of a file or folder: the source itself names none.
@@ -72,7 +144,7 @@ class Run:
     reading: tuple[str, ...] = ()
     tally: Tally | None = None
     origin: str = ""
-    sums: Sums | None = None
+    aggregates: Aggregates | None = None
     agent_guessed: bool = False
     estimates: tuple[object, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -87,37 +159,37 @@ class Run:
         """How many attempts have no verdict, by reason, most frequent first."""
         if self.attempts is not None:
             return self.attempts.reasons(Verdict.MISSING)
-        if self.sums is not None:
-            return self.sums.by_reason(Verdict.MISSING)
+        if self.aggregates is not None:
+            return self.aggregates.by_reason(Verdict.MISSING)
         missing = self.outcomes.total_missing
         return {str(MissingReason.NOT_RECORDED): missing} if missing else {}
 
     @property
     def failures_by_category(self) -> dict[str, int]:
         """How many attempts failed, by category, where the source says why."""
-        if self.attempts is None and self.sums is not None:
-            return self.sums.by_reason(Verdict.FAILED)
+        if self.attempts is None and self.aggregates is not None:
+            return self.aggregates.by_reason(Verdict.FAILED)
         if self.attempts is None or self.attempts.detail is None:
             return {}
         return self.attempts.reasons(Verdict.FAILED)
 
     @property
-    def taken(self) -> Attempts | Taken | None:
+    def measure_columns(self) -> Attempts | MeasureColumns | None:
         """What single attempts took, where that was read; ``None`` where it was not."""
-        if self.attempts is not None or self.sums is None:
+        if self.attempts is not None or self.aggregates is None:
             return self.attempts
-        return self.sums.taken
+        return self.aggregates.columns
 
     def measured(self, measure: str) -> MeasureSum | None:
         """Seconds, steps, tokens or cost over the attempts that recorded it; ``None`` if none."""
-        taken = self.taken
-        if taken is None:
-            return None if self.sums is None else self.sums.measures.get(measure)
-        column = taken.measures.get(measure)
+        columns = self.measure_columns
+        if columns is None:
+            return None if self.aggregates is None else self.aggregates.measures.get(measure)
+        column = columns.measures.get(measure)
         recorded = None if column is None else ~np.isnan(column)
         if column is None or recorded is None or not recorded.any():
             return None
-        passed = int((taken.verdicts[recorded] == Verdict.PASSED).sum())
+        passed = int((columns.verdicts[recorded] == Verdict.PASSED).sum())
         return MeasureSum(int(recorded.sum()), float(column[recorded].sum()), passed)
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from passhat._display import counted, html_table
-from passhat.errors import InvalidCounts, InvalidValue
+from passhat.errors import InvalidCounts, InvalidValue, shorten
 from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
+from passhat.stats.outcomes.gathering import OutcomeColumns
 from passhat.stats.outcomes.histogram import Histogram, cells_of
 from passhat.stats.outcomes.names import PackedNames
 from passhat.stats.outcomes.order import Order
+from passhat.stats.outcomes.records import columns_from_records
 from passhat.stats.outcomes.vocabulary import Completion
-from passhat.stats.outcomes.whole import first_bad, whole_numbers
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes.attempts import Attempt
@@ -155,9 +156,17 @@ class Outcomes:
         ...                        {"task": "a", "trial": 1, "success": False}])
         <Outcomes: 1 task x 2 attempts, 1 passed, order known>
         """
-        from passhat.stats.outcomes.records import outcomes_from_records
+        return cls.from_columns(columns_from_records(records))
 
-        return outcomes_from_records(records)
+    @classmethod
+    def from_columns(cls, columns: OutcomeColumns) -> Outcomes:
+        """Outcomes from what a gatherer counted."""
+        if columns.order is None:
+            return cls.from_counts(
+                columns.n, columns.c, columns.tasks, missing=columns.m, labels=columns.labels
+            )
+        labels = MappingProxyType({name: tuple(v) for name, v in columns.labels.items()})
+        return cls(columns.tasks, columns.n, columns.c, columns.m, columns.order, labels)
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -297,7 +306,7 @@ def _one_per_task(values: IntArray, tasks: int, name: str) -> IntArray:
 
 
 def _counted_missing(missing: IntArray) -> IntArray | None:
-    first_bad(missing < 0, lambda i: f"missing[{i}] = {missing[i]} is negative.")
+    _first_bad(missing < 0, lambda i: f"missing[{i}] = {missing[i]} is negative.")
     return missing if missing.any() else None
 
 
@@ -309,14 +318,14 @@ def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
     try:
         cells = cells_of(n, c)
     except ValueError:
-        first_bad(c < 0, lambda i: f"c[{i}] = {c[i]} is negative.")
+        _first_bad(c < 0, lambda i: f"c[{i}] = {c[i]} is negative.")
         raise
     if cells.n[0] < (1 if m is None else 0):
-        first_bad(n < 1, lambda i: f"n[{i}] = {n[i]}; a task needs at least one attempt.")
+        _first_bad(n < 1, lambda i: f"n[{i}] = {n[i]}; a task needs at least one attempt.")
     if m is not None:
-        first_bad(n + m < 1, lambda i: f"task {i} has no attempt at all: n and missing are 0.")
+        _first_bad(n + m < 1, lambda i: f"task {i} has no attempt at all: n and missing are 0.")
     if (cells.c > cells.n).any():
-        first_bad(c > n, lambda i: f"c[{i}] = {c[i]} passes out of n[{i}] = {n[i]} attempts.")
+        _first_bad(c > n, lambda i: f"c[{i}] = {c[i]} passes out of n[{i}] = {n[i]} attempts.")
     return cells
 
 
@@ -369,3 +378,28 @@ def _row_counts(flags: npt.NDArray[np.generic]) -> IntArray:
     for start in range(0, flat.shape[1], 255):
         total += flat[:, start : start + 255].sum(axis=1, dtype=np.uint8)
     return total
+
+
+def whole_numbers(values: npt.ArrayLike, name: str) -> IntArray:
+    """As ``int64``; integers in other types are converted, fractions and text refused."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
+    if array.dtype.kind != "f":
+        raise InvalidCounts(f"{name} must be whole numbers, not {shorten(values)}.")
+    broken = ~(np.isfinite(array) & (array == np.floor(array)))
+    _first_bad(broken, lambda i: f"{_at(name, array, i)} is not a whole number.")
+    return array.astype(np.int64)
+
+
+def _first_bad(broken: BoolArray, message: Callable[[int], str]) -> None:
+    """Raise about the first element that is marked; do nothing when none is."""
+    if broken.any():
+        raise InvalidCounts(message(int(np.flatnonzero(broken)[0])))
+
+
+def _at(name: str, array: npt.NDArray[np.floating], index: int) -> str:
+    place = name if array.ndim == 0 else f"{name}[{index}]"
+    return f"{place} = {array.reshape(-1)[index]:g}"

@@ -23,7 +23,7 @@ from passhat.stats.estimate.metrics import (
     OrderedMetric,
     PassHat,
 )
-from passhat.stats.estimate.task_values import Completed
+from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.terms import Population, Terms
 
 __all__ = ["Asked", "Interval", "intervals_of"]
@@ -47,7 +47,7 @@ class Interval:
 
 
 def intervals_of(
-    view: Completed, points: Mapping[Metric, float], asked: Asked
+    view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked
 ) -> dict[Metric, Interval]:
     """Intervals of all metrics in one pass; a metric for which there is none is left out.
 
@@ -87,7 +87,7 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
     return Interval(low, high, interval.method + (", extended to the point" if extended else ""))
 
 
-def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Named:
+def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
     cells = view.histogram
     counts = [metric for metric in metrics if isinstance(metric, CountMetric)]
     if counts and int(cells.n.max()) == 1 and not asked.terms.equal_tails:
@@ -117,7 +117,7 @@ def _for_new_tasks(view: Completed, metrics: Sequence[Metric], asked: Asked) -> 
         yield from _named(gains, ends, f"{_JOINT}, {_seeded(asked)}")
 
 
-def _for_clusters(view: Completed, metrics: Sequence[Metric], asked: Asked) -> _Named:
+def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
     labels = view.outcomes.label(asked.terms.cluster or "")
     weighed = f"weights per {asked.terms.cluster} ({counted(len(set(labels)), 'cluster')})"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
@@ -148,7 +148,7 @@ def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
         yield metric, Interval(low, high, method)
 
 
-def _for_these_tasks(view: Completed, points: Mapping[Metric, float], asked: Asked) -> _Named:
+def _for_these_tasks(view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked) -> _Named:
     """One frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
     tasks = TheseTasks(view.histogram, asked.terms)
     n = int(view.histogram.n.max())
