@@ -9,8 +9,9 @@ from passhat.stats.outcomes import Completion, FailureCategory, MissingPolicy, M
 from passhat.stats.outcomes.vocabulary import failure_category, missing_reason
 
 
-def test_no_word_is_both_a_failure_and_a_reason_for_missing() -> None:
-    assert not set(map(str, FailureCategory)) & set(map(str, MissingReason))
+def test_only_a_timeout_is_both_a_failure_and_a_reason_for_missing() -> None:
+    # Of the agent it is a failure, of a provider or a judge it is ours.
+    assert set(map(str, FailureCategory)) & set(map(str, MissingReason)) == {"timeout"}
 
 
 @pytest.mark.parametrize(
