@@ -11,6 +11,7 @@ from html import escape
 
 __all__ = [
     "counted",
+    "csv_cell",
     "duration",
     "duration_range",
     "html_table",
@@ -44,6 +45,22 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def csv_cell(value: object) -> object:
+    """A cell of a CSV file that a spreadsheet does not take for a formula.
+
+    Text that starts with = + - @ is quoted with an apostrophe, as spreadsheets do; control
+    characters other than line ends and tabs are written out.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value if value.isprintable() else "".join(_csv_text(c) for c in value)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _csv_text(character: str) -> str:
+    return character if character in "\n\t\r" else visible(character)
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import BinaryIO, TextIO
 
 import click
 
@@ -91,8 +91,18 @@ class _SafeStream(io.TextIOBase):
     def fileno(self) -> int:
         return self._stream.fileno()
 
-    def __getattr__(self, name: str) -> Any:  # encoding, errors, buffer
-        return getattr(self._stream, name)
+    # The base class has these as None, and click then writes to the bytes below instead.
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        return self._stream.errors
+
+    @property
+    def buffer(self) -> BinaryIO:
+        return self._stream.buffer
 
 
 def _written_out(found: re.Match[str]) -> str:

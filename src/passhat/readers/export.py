@@ -81,7 +81,7 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
             for cells in reader:
                 where = f"line {reader.line_num}"
                 if len(cells) == len(header):
-                    yield where, dict(zip(header, cells, strict=True))
+                    yield where, dict(zip(header, map(_unquoted, cells), strict=True))
                 elif cells:
                     log.lose(where, f"has {len(cells)} cells, and the header {len(header)}")
         except csv.Error as error:
@@ -119,6 +119,12 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         transcript=str(record.get("transcript") or ""),
         labels=[record.get(_SLICE + name) for name in slices],
     )
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the apostrophe that keeps a spreadsheet from taking it for a formula."""
+    quoted = cell.startswith("'") and cell[1:2] in ("=", "+", "-", "@", "\t", "\r")
+    return cell[1:] if quoted else cell
 
 
 def _flag(cell: object) -> object:

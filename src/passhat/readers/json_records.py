@@ -17,7 +17,7 @@ import msgspec
 
 from passhat.errors import ReadError, shorten
 from passhat.readers.json_parts import Bytes, container_end, find_container, parts
-from passhat.readers.sources import Source
+from passhat.readers.sources import Source, UnpackedTooLarge
 
 __all__ = [
     "BROKEN",
@@ -90,6 +90,8 @@ def read_bytes(source: Source, log: Losing) -> bytearray:
         with source.open() as stream:
             while block := stream.read(_BLOCK):
                 data += block
+    except UnpackedTooLarge:
+        raise
     except ReadError as error:
         if not data:
             raise
@@ -144,6 +146,8 @@ def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int
                     log.lose(f"line {number}", _why(error, text))
                 else:
                     yield number, record
+    except UnpackedTooLarge:
+        raise
     except ReadError as error:
         if number == 0:
             raise

@@ -34,6 +34,8 @@ __all__ = ["Record", "RecordFile", "Step", "content_kind", "elements", "steps_of
 
 _PARQUET_MAGIC = b"PAR1"
 _DEEPEST = 40
+_PEEK = 4096
+_LONGEST_SECOND = 1 << 20
 
 # -- paths -----------------------------------------------------------------------------------
 
@@ -261,6 +263,14 @@ def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
 
 def content_kind(source: Source) -> str:
     """JSON, JSON lines, XML, Excel, Parquet or CSV, by the content."""
+    # Kept with the source: telling lines from a document may take reading a long first line.
+    known = source.__dict__.get("_kind")
+    if known is None:
+        known = source.__dict__["_kind"] = _content_kind(source)
+    return str(known)
+
+
+def _content_kind(source: Source) -> str:
     head = source.head
     if head.startswith(_PARQUET_MAGIC):
         return "Parquet"
@@ -278,20 +288,18 @@ def _has_lines(source: Source) -> bool:
     """Whether the first line is a whole object and another line follows."""
     try:
         with source.open() as stream:
-            lines = (line for line in short_lines(stream) if line.strip())
-            first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
-            try:
-                whole = isinstance(decode(first, Any), dict)
-            except BROKEN:
-                # A first line that is broken, before one that is not: lines all the same.
-                second = next(lines, b"")
-                return second.lstrip().startswith(b"{") and _is_object(second)
-            return whole and next(lines, None) is not None
+            first = next((line for line in short_lines(stream) if line.strip()), b"")
+            if _is_object(first.removeprefix(BYTE_ORDER_MARK)):
+                return any(stream.read(_PEEK).strip() for _ in range(8))
+            # A first line that is broken, before one that is not: lines all the same.
+            return _is_object(stream.readline(_LONGEST_SECOND))
     except ReadError:
         return False
 
 
 def _is_object(line: bytes) -> bool:
+    if not line.lstrip().startswith(b"{"):
+        return False
     try:
         return isinstance(decode(line, Any), dict)
     except BROKEN:

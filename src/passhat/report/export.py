@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, shorten
 from passhat.readers.export import EXPORT_COLUMNS
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
@@ -191,7 +192,7 @@ def _whole(value: object) -> object:
 
 def _cell(value: object) -> object:
     """A CSV cell: nothing for None, true and false as JSON writes them."""
-    return str(value).lower() if isinstance(value, bool) else value
+    return str(value).lower() if isinstance(value, bool) else csv_cell(value)
 
 
 def _type(name: str) -> str:
