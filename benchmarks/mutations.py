@@ -90,7 +90,7 @@ def _replace_value(data: bytes, chance: random.Random) -> bytes:
     places = list(_places(target))
     if places:
         container, key = chance.choice(places)
-        container[key] = chance.choice(_HOSTILE)
+        container[key] = chance.choice(_HOSTILE)  # type: ignore[call-overload]
     return "\n".join(json.dumps(document) for document in documents).encode("utf-8", "replace")
 
 

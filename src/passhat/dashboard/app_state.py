@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from passhat._display import counted, number, percent
+from passhat._display import counted, csv_cell, number, percent
 from passhat._serialize import as_json
 from passhat._version import __version__
 from passhat.dashboard.changes import ChangeFeed
@@ -188,5 +188,5 @@ def _csv_text(found: Csv) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(found.header)
-    writer.writerows(found.rows)
+    writer.writerows([csv_cell(cell) for cell in row] for row in found.rows)
     return out.getvalue()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from passhat._display import csv_cell
 from passhat.report.view import Report, RunReport
 from passhat.stats.estimate import Estimate
 from passhat.stats.gate import GateResult, GateVerdict, RuleResult
@@ -49,7 +50,9 @@ def as_csv(report: Report) -> str:
     writer = csv.DictWriter(out, _CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for run in report.runs:
-        writer.writerows(_lines(run))
+        writer.writerows(
+            {name: csv_cell(cell) for name, cell in line.items()} for line in _lines(run)
+        )
     return out.getvalue()
 
 

@@ -48,7 +48,7 @@ SPLIT_HINT = (
     "--map trial=COLUMN."
 )
 
-Chunk = Mapping[str, list[object]]
+Chunk = Mapping[str, Sequence[object]]
 """Cells by column; all columns are equally long."""
 
 _MEASURES = MappingProxyType(
@@ -138,8 +138,8 @@ class _Rows:
         return [self._task, *self._run.values(), *self._slices.values()]
 
     def _numbers(
-        self, word: str, cells: list[object], parse: Callable[[object], float]
-    ) -> list[float]:
+        self, word: str, cells: Sequence[object], parse: Callable[[object], float]
+    ) -> Sequence[object]:
         return parse_column(
             cells,
             parse,
@@ -152,22 +152,18 @@ class _Rows:
         """The rows of every run, in the order in which runs first appear."""
         combined = np.zeros(self.count, np.int64)
         for column in self._run.values():
-            combined = combined * len(column.values) + column.codes
-        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-        for code in np.argsort(first).tolist():
-            rows = np.flatnonzero(inverse == code)
+            # Numbered anew after every column, so that the numbers stay small.
+            combined = _by_appearance(combined * len(column.values) + column.codes)[0]
+        for code in range(int(combined.max()) + 1 if self.count else 0):
+            rows = np.flatnonzero(combined == code)
             key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
             yield key, rows
 
     def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
         """Number the tasks of one run from 0 in order of appearance."""
-        codes = self._task.codes[rows]
-        found, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        appearance = np.argsort(first)
-        rank = np.empty_like(appearance)
-        rank[appearance] = np.arange(len(found))
+        ranks, found = _by_appearance(self._task.codes[rows])
         values = self._task.values
-        return rank[inverse], tuple(values[code] for code in found[appearance].tolist())
+        return ranks, tuple(values[code] for code in found.tolist())
 
     def _labels(self, rows: IntArray, task: IntArray, tasks: int) -> dict[str, tuple[str, ...]]:
         """One label per task; a task whose rows disagree is an error."""
@@ -189,6 +185,35 @@ class _Rows:
                 )
             labels[name] = tuple(values[code] for code in chosen.tolist())
         return labels
+
+
+def _by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Codes numbered from 0 in order of first appearance, and the code behind each number."""
+    if not len(codes):
+        return codes, codes
+    size = int(codes.max()) + 1
+    if size > 4 * len(codes) + 1_000:
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        found = codes[np.sort(first)]
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[inverse], found
+    # Without sorting: written backwards, the first row of a code is written last and stays.
+    first = np.full(size, len(codes), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    found = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
+    rank = np.zeros(size, np.int64)
+    rank[found] = np.arange(len(found))
+    return rank[codes], found
+
+
+def _sorting(task: IntArray, rank: IntArray | None) -> IntArray:
+    """The order by task, then by rank; most tables are in it already."""
+    ordered = np.diff(task) > 0
+    ordered |= (np.diff(task) == 0) & (True if rank is None else np.diff(rank) >= 0)
+    if ordered.all():
+        return np.arange(len(task))
+    return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
 
 
 class AttemptGatherer(_Rows):
@@ -268,10 +293,9 @@ class AttemptGatherer(_Rows):
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
-            sorting = np.argsort(task, kind="stable")
+            sorting = _sorting(task, None if trials is None else trials.rank[rows])
             if trials is not None:
-                trials.refuse_duplicates(rows, task, names)
-                sorting = np.lexsort((trials.rank[rows], task))
+                trials.refuse_duplicates(rows, task, names, sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
             attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
             ordered = trials is not None and trials.ordered
@@ -468,10 +492,11 @@ class _Trials:
             self.ordered = gives_order
             self.rank = np.array(numbers, np.int64)[self._codes]
 
-    def refuse_duplicates(self, rows: IntArray, task: IntArray, names: tuple[str, ...]) -> None:
-        """An attempt that is listed twice would count twice."""
+    def refuse_duplicates(
+        self, rows: IntArray, task: IntArray, names: tuple[str, ...], sorting: IntArray
+    ) -> None:
+        """Refuse an attempt that is listed twice; ``sorting`` is by task, then by rank."""
         rank = self.rank[rows]
-        sorting = np.lexsort((rows, rank, task))
         same = (np.diff(task[sorting]) == 0) & (np.diff(rank[sorting]) == 0)
         if not same.any():
             return

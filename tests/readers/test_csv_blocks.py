@@ -1,0 +1,57 @@
+"""Columns cut by NumPy are the columns that csv.reader gives."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat import read
+from passhat.readers.csv_blocks import cut
+
+CELLS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters=',"\n\r\x00'), max_size=30
+)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=40))
+def test_cut_agrees_with_csv_reader(rows: list[tuple[str, str, str]]) -> None:
+    text = "".join(",".join(row) + "\n" for row in rows)
+    block = cut(text.encode(), ("a", "b", "c"), b",")
+    assert block is not None
+    columns = list(zip(*csv.reader(io.StringIO(text, newline="")), strict=True))
+    assert [tuple(block[name]) for name in block] == columns
+
+
+@given(st.lists(st.text('ab,\n"\r é', max_size=12), min_size=1, max_size=12))
+def test_what_is_not_plain_is_left_to_the_parser(lines: list[str]) -> None:
+    text = "".join(line + "\n" for line in lines)
+    block = cut(text.encode(), ("a", "b"), b",")
+    if block is not None:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert [list(row) for row in zip(*block.values(), strict=True)] == rows
+
+
+def test_long_cells_and_equal_beginnings() -> None:
+    cells = ["x" * 100 + str(i % 3) for i in range(50)] + ["y" * 16, "y" * 17, "y" * 8, "y" * 9, ""]
+    block = cut("".join(f"{cell},1\n" for cell in cells).encode(), ("a", "b"), b",")
+    assert block is not None
+    assert list(block["a"]) == cells
+
+
+def test_a_quote_late_in_a_large_table_changes_nothing(tmp_path: Path) -> None:
+    rows = [f"t{i % 997},{i // 997},{i % 2}" for i in range(60_000)]
+    rows[50_001] = f'"t{50_001 % 997}",{50_001 // 997},1'
+    path = tmp_path / "table.csv"
+    path.write_text("task,trial,success\n" + "\n".join(rows) + "\n")
+    (run,) = read(path)
+    assert run.outcomes.attempts == 60_000
+    assert run.outcomes.passes == 30_000
+    rows[50_002] = "broken"
+    path.write_text("task,trial,success\n" + "\n".join(rows))
+    (run,) = read(path)
+    assert [loss.where for loss in run.losses] == ["line 50004"]
+    assert run.outcomes.attempts == 59_999
