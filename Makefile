@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-fast test-deep lint lock bench docs screenshots clean
+.PHONY: help demo test test-frameworks test-llm test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
 
@@ -63,3 +63,10 @@ screenshots:
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# Agents of LangGraph, the OpenAI Agents SDK, pydantic-ai and CrewAI, in an environment of their own:
+# CrewAI needs older versions of some packages than the rest of the tests.
+test-frameworks:
+	python3 -m venv .venv-frameworks
+	.venv-frameworks/bin/python -m pip install -q -r tests/frameworks/requirements.txt -e '.[openai]'
+	cd tests/frameworks && ../../.venv-frameworks/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_frameworks.py

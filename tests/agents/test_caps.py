@@ -162,7 +162,7 @@ def test_a_budget_without_a_price_is_refused_before_the_first_call(
         assert "no price for openai:nameless" in ended.err
         assert not server.requests
     ended = passhat(*TASKS, "-a", "python:json:dumps", "--budget", "5.00")
-    assert (ended.code, "does not say what it uses" in ended.err) == (ExitCode.USAGE, True)
+    assert (ended.code, "does not say what it uses" in ended.err) == (ExitCode.INCOMPLETE, True)
     ended = passhat(*TASKS, "-a", "python:json:dumps", "--budget", "0")
     assert (ended.code, "more than 0" in ended.err) == (ExitCode.USAGE, True)
 

@@ -2,7 +2,9 @@
 
 It reads one JSON object per line on standard input, ``{"text": ..., "task": ..., "attempt": ...,
 "seed": ...}`` (with ``temperature``, ``top_p`` and ``tools`` where they are set), and writes one
-per answer, ``{"text": ...}``, or ``{"fault": CATEGORY, "detail": ...}``. Standard error is its own.
+per answer, ``{"text": ...}``, or ``{"fault": CATEGORY, "detail": ...}``. An answer may say what it
+used: ``"usage": {"input_tokens": 10, "output_tokens": 5}`` with ``"model"``, or ``"usage":
+{"tokens": 15, "cost": 0.01}``. Standard error is its own.
 """
 
 from __future__ import annotations
@@ -16,8 +18,13 @@ import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+import msgspec
+
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session
+from passhat.agents.frameworks import returned
+from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
@@ -25,6 +32,7 @@ from passhat.suites.base import Turn
 __all__ = ["CommandAgent"]
 
 _LONGEST_LINE = 4 * 1024 * 1024
+_ANSWER = ("text", "usage", "model")
 
 
 class CommandAgent(Agent):
@@ -32,6 +40,7 @@ class CommandAgent(Agent):
 
     def __init__(self, command: str) -> None:
         self.name = f"command:{command}"
+        self.price_table: PriceTable | None = None
         self._words = shlex.split(command)
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
@@ -68,16 +77,21 @@ class CommandAgent(Agent):
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # so that everything it starts can be ended with it
         )
-        return _CommandSession(Process(pipes, streams, loop), pipes, attempt)
+        return _CommandSession(Process(pipes, streams, loop), pipes, attempt, self.price_table)
 
 
 class _CommandSession(Session):
     def __init__(
-        self, process: Process, pipes: asyncio.SubprocessTransport, attempt: AttemptInfo
+        self,
+        process: Process,
+        pipes: asyncio.SubprocessTransport,
+        attempt: AttemptInfo,
+        prices: PriceTable | None,
     ) -> None:
         self._process = process
         self._pipes = pipes
         self._attempt = attempt
+        self._prices = prices
 
     async def answer(self, turn: Turn) -> str:
         said: dict[str, object] = {
@@ -108,7 +122,15 @@ class _CommandSession(Session):
             ) from None
         if not line:
             raise AgentFault(FailureCategory.AGENT_ERROR, "the program ended without an answer")
-        return _text_of(line)
+        return self._answer_in(line)
+
+    def _answer_in(self, line: bytes) -> str:
+        """The text of a line; usage and calls in it go on the meter."""
+        reply = _read(line)
+        meter = self._attempt.meter
+        for call in reply.get("calls", ()):
+            meter.record(msgspec.convert(call, ModelCall))
+        return returned({name: reply.get(name) for name in _ANSWER}, meter, self._prices)
 
     async def close(self) -> None:
         """Kill the program and everything it started; it has had its chance."""
@@ -128,7 +150,7 @@ class _CommandSession(Session):
             await self._process.wait()
 
 
-def _text_of(line: bytes) -> str:
+def _read(line: bytes) -> dict[str, Any]:
     try:
         said = json.loads(line)
         if "fault" in said:
@@ -141,4 +163,4 @@ def _text_of(line: bytes) -> str:
         ) from None
     if not isinstance(text, str):
         raise AgentFault(FailureCategory.FORMAT_ERROR, '"text" must be a string')
-    return text
+    return dict(said)

@@ -1,8 +1,9 @@
-"""``python:MODULE:FUNCTION``: a function from prompt to answer, or a class with a memory.
+"""``python:MODULE:NAME``: a function from prompt to answer, a class, or a framework's agent.
 
 The simplest agent is ``def agent(prompt: str) -> str``, sync or async. Parameters named ``task``,
-``seed``, ``temperature``, ``top_p`` or ``tools`` receive those. A class is instantiated anew for
-every attempt and called with each turn, so what it remembers ends with the attempt.
+``seed``, ``temperature``, ``top_p``, ``tools`` or ``meter`` receive those. A class is instantiated
+for every attempt and called with each turn, so what it remembers ends with the attempt. What it
+returns may say what it used, see :func:`passhat.agents.frameworks.returned`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import Any
 
 from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.frameworks import FrameworkAgent, framework_of, returned
+from passhat.agents.prices import PriceTable
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
 
 __all__ = ["FunctionAgent", "agent_from_object", "python_agent"]
 
-_OFFERED = ("task", "seed", "temperature", "top_p")
+_OFFERED = ("task", "seed", "temperature", "top_p", "meter")
 
 
 def python_agent(path: str) -> Agent:
@@ -43,6 +46,9 @@ def agent_from_object(thing: object, name: str = "") -> Agent:
         if name and thing.name == type(thing).__name__:
             thing.name = name
         return thing
+    if (session := framework_of(thing)) is not None:
+        kind = type(thing)
+        return FrameworkAgent(thing, session, name or f"python:{kind.__module__}:{kind.__name__}")
     # Every class can be called; its instances only if it has a __call__ of its own.
     if not callable(thing) or (
         isinstance(thing, type) and not any("__call__" in vars(kind) for kind in thing.__mro__)
@@ -62,16 +68,20 @@ class FunctionAgent(Agent):
             kind = function if inspect.isclass(function) else type(function)
             own = f"{kind.__module__}:{kind.__qualname__}"
         self.name = name or f"python:{own}"
+        self.price_table: PriceTable | None = None
 
     async def session(self, attempt: AttemptInfo) -> _FunctionSession:
         function: Any = self._function() if inspect.isclass(self._function) else self._function
-        return _FunctionSession(function, attempt)
+        return _FunctionSession(function, attempt, self.price_table)
 
 
 class _FunctionSession(Session):
-    def __init__(self, function: Callable[..., Any], attempt: AttemptInfo) -> None:
+    def __init__(
+        self, function: Callable[..., Any], attempt: AttemptInfo, prices: PriceTable | None
+    ) -> None:
         self._function = function
         self._attempt = attempt
+        self._prices = prices
         accepted = inspect.signature(function).parameters
         self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in accepted}
         self._wants_tools = "tools" in accepted
@@ -86,11 +96,9 @@ class _FunctionSession(Session):
         else:
             work = partial(self._function, turn.text, **self._extra)
             answer = await _in_daemon_thread(work, f"{self._attempt.task}#{self._attempt.number}")
-        if not isinstance(answer, str):
-            raise AgentFault(
-                FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
-            )
-        return answer
+        if inspect.isawaitable(answer):  # a plain function that returns a coroutine
+            answer = await answer
+        return returned(answer, self._attempt.meter, self._prices)
 
 
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:

@@ -14,7 +14,9 @@ import shlex
 import sys
 from typing import Any, TextIO
 
-from passhat.agents.base import AgentFault, AttemptInfo, Session
+import msgspec
+
+from passhat.agents.base import AgentFault, AttemptInfo, Session, Usage
 from passhat.agents.command import CommandAgent
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
@@ -57,19 +59,35 @@ async def _serve(path: str, answers: TextIO) -> None:
     from passhat.agents.function import python_agent
 
     session: Session | None = None
+    info = AttemptInfo("", 1, 0)
     for line in sys.stdin:
         said = json.loads(line)
         try:
             if session is None:
                 agent = python_agent(path)
-                session = await agent.session(_info(said))
-            reply = {"text": await session.answer(_turn(said))}
+                info = _info(said)
+                session = await agent.session(info)
+            before, seen = info.meter.usage, len(info.meter.calls)
+            reply: dict[str, Any] = {"text": await session.answer(_turn(said))}
+            if info.meter.usage != before:
+                reply["usage"] = _difference(before, info.meter.usage)
+            reply["calls"] = msgspec.to_builtins(info.meter.calls[seen:], enc_hook=str)
         except AgentFault as fault:
             reply = {"fault": str(fault.category), "detail": fault.detail}
         except BaseException as error:
             reply = {"fault": str(FailureCategory.EXCEPTION), "detail": _described(error)}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
+
+
+def _difference(before: Usage, after: Usage) -> dict[str, float | None]:
+    return {
+        name: None if new is None else new - (old or 0)
+        for name, old, new in (
+            ("tokens", before.tokens, after.tokens),
+            ("cost", before.cost, after.cost),
+        )
+    }
 
 
 def _info(said: dict[str, Any]) -> AttemptInfo:

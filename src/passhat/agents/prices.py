@@ -81,6 +81,20 @@ class PriceTable:
         found = self.prices.get((provider, model))
         return found or self.prices.get((provider, _DATED.sub("", model)))
 
+    def price_of_model(self, model: str) -> Price | None:
+        """The price of a model whose provider is not known: ``gpt-4o`` or ``openai/gpt-4o``."""
+        provider, sign, rest = model.partition("/")
+        if sign and (price := self.price(provider, rest)):
+            return price
+        name = rest if sign else model
+        return next(
+            (price for provider in _providers(self) if (price := self.price(provider, name))), None
+        )
+
+
+def _providers(table: PriceTable) -> list[str]:
+    return list(dict.fromkeys(provider for provider, _ in table.prices))
+
 
 def read_prices(own: str | None = None) -> PriceTable:
     """The table that ships, with the user's entries over it.

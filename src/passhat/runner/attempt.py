@@ -22,6 +22,7 @@ from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store.rows import AttemptRecord
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
+from passhat.suites.orderdesk.calls import write_call
 
 __all__ = ["AttemptLimits", "Attempter", "awaited", "seed_of", "settled"]
 
@@ -48,6 +49,7 @@ class _Made:
     steps: int = 0
     retries: int = 0
     leak: str = ""
+    calls_seen: int = 0
     answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
 
@@ -189,6 +191,7 @@ class Attempter:
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
+        await self._add_tool_steps(made)
         made.transcript.append({"role": "agent", "text": await self._kept(answer)})
         refuse_unusable(answer)
         if changed:
@@ -198,6 +201,17 @@ class Attempter:
         if self.canary is not None and not made.leak:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
+
+    async def _add_tool_steps(self, made: _Made) -> None:
+        """Put the tools that a framework called by itself into the transcript, as steps."""
+        calls = made.info.meter.calls
+        for call in calls[made.calls_seen :]:
+            if call.role == "tool":
+                made.steps += 1
+                text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
+                made.transcript.append({"role": "agent", "text": await self._kept(text)})
+                made.transcript.append({"role": "tool", "text": await self._kept(str(call.reply))})
+        made.calls_seen = len(calls)
 
     async def _kept(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""

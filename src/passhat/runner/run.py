@@ -7,6 +7,7 @@ attempts in flight are lost, and the same command makes them again.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 
 from passhat._display import counted, some
 from passhat.agents.base import Agent, AttemptInfo
+from passhat.agents.chat import ChatAgent
 from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
@@ -30,7 +32,7 @@ from passhat.runner.spending import Watched
 from passhat.runner.stopping import StopRule
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
-from passhat.stats.outcomes import MissingReason, Verdict
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.stats.sequential import consumption_order
 from passhat.store import AttemptRecord, AttemptSet, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
@@ -433,6 +435,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
                 return  # not one call of it fitted under the cap: it was not made
             outbox.put(record)
             stop_on_account(record)
+            _stop_on_unknown_use(plan, record)
             await outbox.room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
@@ -458,6 +461,32 @@ def stop_on_account(record: AttemptRecord) -> None:
             record.judgement.detail,
             hint="Check the key, the credit and the model's name; the same command continues.",
         )
+
+
+def _stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
+    """End a capped run whose agent answers without saying what it used."""
+    if plan.budget is None or record.judgement.verdict is Verdict.MISSING:
+        return
+    if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
+        return
+    priced = plan.budget.cap.cost < math.inf
+    if record.tokens is None or (priced and record.cost is None):
+        raise RunStopped(
+            f"the cap cannot hold: {plan.agent.name} does not say what "
+            f"{'it costs' if record.tokens is not None else 'it uses'}.",
+            hint="Return (text, Usage(tokens, cost)), or write to the meter parameter; prices of "
+            "models can be set in passhat-prices.toml.",
+        )
+
+
+_SILENT = (
+    FailureCategory.EXCEPTION,
+    FailureCategory.AGENT_ERROR,
+    FailureCategory.COMMUNICATION_ERROR,
+    FailureCategory.TIMEOUT,
+    FailureCategory.FORMAT_ERROR,
+)
+"""Failures after which an agent had no chance to say what it used."""
 
 
 def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:

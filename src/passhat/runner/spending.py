@@ -12,6 +12,9 @@ from functools import partial
 
 from passhat.agents.base import Agent
 from passhat.agents.chat import ChatAgent
+from passhat.agents.command import CommandAgent
+from passhat.agents.frameworks import FrameworkAgent
+from passhat.agents.function import FunctionAgent
 from passhat.agents.prices import OWN_FILE, PriceTable
 from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.runner.attempt import AttemptLimits
@@ -64,6 +67,9 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
         one.price = prices.price(one.kind, one.model)
         one.provider = shared[one.kind, one.base_url]
         one.provider.retries = spending.retries
+    for agent in agents:
+        if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
+            agent.price_table = prices
     for provider in shared.values():
         rate = spending.rates.get(provider.kind, spending.rates.get(""))
         if rate is not None:
@@ -81,6 +87,8 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
 
 def _check(agent: Agent, spending: Spending) -> None:
     option = "--budget" if spending.cost is not None else "--max-tokens"
+    if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
+        return  # says what it used when it answers; see budget_for
     if not isinstance(agent, ChatAgent):
         raise InvalidValue(
             f"{option} cannot hold: {agent.name} does not say what it uses.",
@@ -104,6 +112,10 @@ def budget_for(
     steps = [one.worst_step(_INPUT_BEFORE_SEEN) for one in models]
     step = Sum(sum(one.tokens or 0.0 for one in steps), sum(one.cost or 0.0 for one in steps))
     first = step.times(limits.max_steps)
+    if len(models) < len(agents):
+        # An agent that says only afterwards what it used: the first attempt runs alone, and
+        # later ones start when one and a half times the largest so far fits.
+        first = Sum(float(spending.tokens or 0), spending.cost or 0.0)
     return Budget(
         cost=spending.cost, tokens=spending.tokens, first=first, before=_used(store, run, spending)
     )

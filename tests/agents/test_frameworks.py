@@ -1,0 +1,119 @@
+"""What a function or a program may return, and how its use is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from passhat.agents.base import AgentFault, Meter, Usage
+from passhat.agents.frameworks import returned
+from passhat.agents.prices import Price, PriceTable
+from passhat.store import open_store
+
+Passhat = Callable[..., Any]
+PRICES = PriceTable({("openai", "small"): Price(1.0, 4.0)})
+
+
+@pytest.mark.parametrize(
+    ("value", "used"),
+    [
+        ("yes", Usage()),
+        (("yes", Usage(12, 0.5)), Usage(12, 0.5)),
+        (("yes", {"input_tokens": 10, "output_tokens": 2}), Usage(12, None)),
+        (("yes", {"tokens": 7, "cost": 0.25}), Usage(7, 0.25)),
+        (SimpleNamespace(output="yes", usage=SimpleNamespace(total_tokens=9)), Usage(9, None)),
+        (
+            SimpleNamespace(
+                final_output="yes",
+                model="small",
+                usage=SimpleNamespace(prompt_tokens=1_000_000, completion_tokens=0),
+            ),
+            Usage(1_000_000, 1.0),
+        ),
+        ({"text": "yes", "usage": {"prompt_tokens": 3, "completion_tokens": 1}}, Usage(4, None)),
+        (SimpleNamespace(raw="yes", usage=lambda: {"input": 3, "output": 4}), Usage(7, None)),
+    ],
+)
+def test_text_and_use_of_what_is_returned(value: object, used: Usage) -> None:
+    meter = Meter()
+    assert returned(value, meter, PRICES) == "yes"
+    assert meter.usage == used
+
+
+@pytest.mark.parametrize("value", [None, 4, ["yes"], ("yes",), SimpleNamespace(usage=1)])
+def test_what_has_no_text_is_a_format_error(value: object) -> None:
+    with pytest.raises(AgentFault, match="expected text"):
+        returned(value, Meter())
+
+
+FUNCTIONS = """
+import asyncio
+from passhat.agents import Usage
+
+async def later(prompt):
+    await asyncio.sleep(0)
+    return "yes", Usage(10, 0.125)
+
+def plain(prompt):
+    return later(prompt)
+
+def metered(prompt, meter):
+    meter.settle(Usage(10, 0.125))
+    return "yes"
+
+def silent(prompt):
+    return "yes"
+"""
+
+
+@pytest.fixture
+def functions(questions: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (questions / "used_functions.py").write_text(FUNCTIONS)
+    (questions / "program.py").write_text(
+        "#!/usr/bin/env python3\nimport json, sys\nfor line in sys.stdin:\n"
+        "    print(json.dumps({'text': 'yes', 'usage': {'tokens': 10, 'cost': 0.125}}), flush=True)"
+    )
+    (questions / "program.py").chmod(0o755)
+    monkeypatch.syspath_prepend(str(questions))
+    return questions
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("python:used_functions:plain", "python:used_functions:later"),
+        *("python:used_functions:metered", "command:./program.py"),
+    ],
+)
+def test_a_cap_holds_for_an_agent_that_says_what_it_used(passhat: Passhat, word: str) -> None:
+    ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", word, "-n", "2", "--budget", "0.6")
+    assert ended.code == 4, ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        rows = [row for block in store.rows(run.id) for row in block]
+    assert {(row[2], row[6], row[7]) for row in rows} == {(1, 10.0, 0.125)}
+    assert 2 <= len(rows) <= 4
+
+
+@pytest.mark.usefixtures("functions")
+def test_a_cap_on_an_agent_that_does_not_say_stops_the_run(passhat: Passhat) -> None:
+    ended = passhat(
+        *("run", "-s", "jsonl:tasks.jsonl", "-a", "python:used_functions:silent"),
+        *("-n", "2", "--budget", "1"),
+    )
+    assert ended.code in (2, 4)
+    assert "does not say what it uses" in ended.err
+    assert "(text, Usage" in ended.err
+
+
+def test_the_record_of_a_call_is_plain_data() -> None:
+    meter = Meter()
+    returned(("yes", {"input_tokens": 10, "output_tokens": 2}), meter)
+    assert json.dumps(meter.calls[0].reply) == "null"
+    assert (meter.calls[0].input_tokens, meter.calls[0].stop) == (10, "stop")
