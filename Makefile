@@ -12,7 +12,7 @@ help:
 	@echo "make lock    write requirements.lock again: versions and hashes that CI installs"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
 	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
-	@echo "make docs    write the generated parts of the documentation again"
+	@echo "make docs    write the generated pages again and build the site into site/"
 	@echo "make screenshots   photograph the demo's HTML report for README and docs"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -56,6 +56,7 @@ bench:
 docs:
 	@tools/setup dev
 	$(BIN)/python tools/write_docs.py
+	$(BIN)/zensical build
 
 screenshots:
 	@tools/setup dev

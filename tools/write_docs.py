@@ -5,6 +5,8 @@ make docs
 
 from __future__ import annotations
 
+import enum
+import inspect
 import io
 import re
 from pathlib import Path
@@ -13,6 +15,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+import passhat
 from passhat.cli.main import COMMANDS, cli
 from passhat.readers import read
 from passhat.report.build import ReportOptions, build_report
@@ -52,6 +55,130 @@ def _help_of(command: click.Command, name: str, parent: click.Context, level: st
     return parts
 
 
+API_GROUPS = {
+    "Run agents": ("run", "arun", "open_store"),
+    "Read logs and tables": ("read",),
+    "Report": ("report", "Report"),
+    "Estimate": (
+        *("estimate", "estimate_all", "diagnose", "exact", "metric"),
+        *("pass_at_k", "pass_hat_k", "g_pass_at_k", "Estimate", "Diagnosis", "Metric"),
+    ),
+    "Compare": ("compare", "compare_all", "Comparison", "Comparisons"),
+    "Gate, plan, forecast": ("gate", "GateResult", "plan", "Plan", "forecast", "Forecast"),
+    "Runs and outcomes": ("Run", "Outcomes", "Attempt", "Verdict", "Protocol", "Question"),
+    "Write a plug-in": (
+        *("Agent", "Session", "Usage", "Suite", "Episode", "Task", "Turn", "Judgement", "Reader"),
+    ),
+    "Errors": ("PasshatError",),
+}
+
+API_PROMISE = """\
+Everything on this page can be imported from `passhat` and is stable: until version 1.0 a name or an
+argument is removed only after one minor release in which it works and warns, and the changelog
+says so; from 1.0 on only in a major release. Modules below `passhat` (such as `passhat.stats`) and
+names with an underscore may change in any release. JSON output carries a schema name with a number,
+such as `passhat.report/1`; the number changes when a key is removed or changes its meaning.
+
+Values a person reads are rounded; attributes and JSON hold all digits.
+"""
+
+
+def api_reference() -> str:
+    """Every public name with its signature and docstring."""
+    listed = sorted(name for names in API_GROUPS.values() for name in names)
+    public = sorted(set(passhat.__all__) - {"__version__"})
+    if listed != public:
+        raise LookupError(f"not on the page, or not public: {set(listed) ^ set(public)}")
+    parts = ["# The Python API", "", "This page is made from docstrings by `make docs`.", ""]
+    parts += [API_PROMISE]
+    for group, names in API_GROUPS.items():
+        parts += [f"## {group}", ""]
+        for name in names:
+            parts += _documented(name)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _documented(name: str) -> list[str]:
+    thing = getattr(passhat, name)
+    if name == "report":  # the package of the same name can be called; this is what it calls
+        from passhat.report.public import report as thing
+    parts = [f"### {name}", "", "```py", f"passhat.{name}{_signature(thing)}", "```", ""]
+    parts += _markdown(inspect.getdoc(thing) or "")
+    if inspect.isclass(thing):
+        parts += _members(thing)
+    return parts
+
+
+def _signature(thing: object) -> str:
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, enum.Enum)):
+        return ""
+    if inspect.isclass(thing) and (inspect.isabstract(thing) or issubclass(thing, Exception)):
+        return ""
+    text = str(inspect.signature(thing)).replace("'", "")
+    text = re.sub(r"(\w+\.)+(?=[A-Z])", "", text)  # typing.Any is Any
+    return text if len(text) < 80 else _broken(text)
+
+
+def _broken(signature: str) -> str:
+    """One parameter a line, as ruff would write it."""
+    inside, _, returned = signature[1:].rpartition(")")
+    depth, start, pieces = 0, 0, []
+    for at, sign in enumerate(inside):
+        depth += sign in "([{"
+        depth -= sign in ")]}"
+        if sign == "," and depth == 0:
+            pieces.append(inside[start:at].strip())
+            start = at + 1
+    pieces.append(inside[start:].strip())
+    return "(\n" + "".join(f"    {piece},\n" for piece in pieces) + f"){returned}"
+
+
+def _markdown(text: str) -> list[str]:
+    """A numpydoc docstring: sections become lists, examples code, double backticks single ones."""
+    text = re.sub(r":\w+:`~?\.?([\w.]+)`", r"`\1`", text).replace("``", "`")
+    parts: list[str] = []
+    lines = text.splitlines()
+    at = 0
+    section = ""
+    while at < len(lines):
+        line = lines[at]
+        if at + 1 < len(lines) and lines[at + 1].strip() and set(lines[at + 1].strip()) == {"-"}:
+            section = line.strip()
+            parts += ["", f"**{section}**", ""]
+            at += 2
+            continue
+        if section in ("Parameters", "Attributes", "Raises", "Returns"):
+            if line and not line.startswith(" "):
+                parts.append(f"- `{line.strip()}`")
+            elif line.strip():
+                parts.append(f"  {line.strip()}")
+        elif section == "Examples":
+            if line.strip():
+                parts += (["```pycon"] if not parts[-1] else []) + [line]
+            elif parts[-1] and not parts[-1].startswith("**"):
+                parts += ["```", ""]
+        else:
+            parts.append(line)
+        at += 1
+    if section == "Examples" and parts[-1] not in ("", "```"):
+        parts.append("```")
+    return [*parts, ""]
+
+
+def _members(kind: type) -> list[str]:
+    """Public methods and properties of a class that have a docstring, with its first line."""
+    rows = []
+    for name, value in sorted(vars(kind).items()):
+        plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if name.startswith("_") or not (inspect.isfunction(plain) or isinstance(plain, property)):
+            continue
+        first = (inspect.getdoc(plain) or "").partition("\n")[0].replace("``", "`")
+        first = re.sub(r":\w+:`~?\.?([\w.]+)`", r"`\1`", first).replace("|", "\\|")
+        if first:
+            rows.append(f"| `{name}{'' if isinstance(plain, property) else '()'}` | {first} |")
+    return ["| member | |", "| --- | --- |", *rows, ""] if rows else []
+
+
 def report_picture() -> str:
     """What `passhat report` shows for the example, as an SVG that needs nothing from elsewhere."""
     report = build_report(read("example:helpdesk")[:1], ReportOptions())
@@ -68,11 +195,12 @@ def _colourful() -> Console:
 
 
 def main() -> None:
-    """Write both, and say what was written."""
+    """Write them, and print what was written."""
     (DOCS / "cli.md").write_text(command_reference(), encoding="utf-8")
+    (DOCS / "api.md").write_text(api_reference(), encoding="utf-8")
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(report_picture(), encoding="utf-8")
-    print("wrote docs/cli.md and docs/images/report.svg")
+    print("wrote docs/cli.md, docs/api.md and docs/images/report.svg")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,11 @@ def test_the_command_reference() -> None:
     assert written == _made("command_reference")
 
 
+def test_the_api_reference() -> None:
+    written = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert written == _made("api_reference")
+
+
 def test_the_picture_of_the_report() -> None:
     picture = (ROOT / "docs" / "images" / "report.svg").read_text(encoding="utf-8")
     assert picture == _made("report_picture")

@@ -36,7 +36,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         rate = percent(run.passed / judged, 0) if judged else "–"
         started = run.started[5:16].replace("T", " ")
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
-        rows.append([run.id, run.agent, run.suite, *counts, started, run.status])
+        rows.append([run.id, run.name or run.agent, run.suite, *counts, started, run.status])
     console = Console()
     others = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     room = console.width - sum(others) + others[1] + others[2] - _GAP * len(header)

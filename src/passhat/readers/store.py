@@ -86,7 +86,7 @@ def _as_run(
 ) -> Run:
     said = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
     return Run(
-        name=f"{stored.agent} {stored.id}",
+        name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
         protocol=replace(store.protocol(stored.id), attempts=stored.planned),
@@ -148,7 +148,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         labels=_labels([row.labels for row in rows]),
     )
     return Run(
-        name=f"{stored.agent} {stored.id}",
+        name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
         protocol=replace(reading.protocol(key), attempts=stored.planned),

@@ -9,7 +9,7 @@ from passhat.store.rows import StoredRun
 __all__ = ["stored_runs"]
 
 _HEADS = (
-    "SELECT r.key, r.id, r.agent, r.suite, r.planned, r.started, "
+    "SELECT r.key, r.id, r.agent, r.suite, r.planned, r.started, r.name, "
     "(SELECT count(*) FROM tasks t WHERE t.run = r.key), "
     "(SELECT count(*) FROM attempts a WHERE a.run = r.key AND a.finished IS NULL) "
     "FROM runs r {where} ORDER BY r.started, r.key"
@@ -51,8 +51,10 @@ def stored_runs(database: Database, run: int | None = None) -> list[StoredRun]:
 
 
 def _stored(
-    head: tuple[int, str, str, str, int, str, int, int], made: int, missing: int, passed: int
+    head: tuple[int, str, str, str, int, str, str, int, int], made: int, missing: int, passed: int
 ) -> StoredRun:
-    _, run, agent, suite, planned, started, tasks, open_ = head
+    _, run, agent, suite, planned, started, name, tasks, open_ = head
     status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
-    return StoredRun(run, agent, suite, tasks, planned, made, missing, passed, started, status)
+    return StoredRun(
+        run, agent, suite, tasks, planned, made, missing, passed, started, status, name
+    )

@@ -162,6 +162,12 @@ class StoredRun:
     passed: int
     started: str
     status: str
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """How reports call it: its name (``passhat run --name``), or agent and id."""
+        return self.name or f"{self.agent} {self.id}"
 
     def to_dict(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
