@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1)
 @click.option("-o", "--output", metavar="FILE", help="fig.svg, fig.png or fig.pdf.")
-@click.option("--list", "listed", is_flag=True, help="Say which figures there are.")
+@click.option("--list", "listed", is_flag=True, help="List all figures.")
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
 @click.option(
     "--metric",
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     default="pass^1",
     show_default=True,
     help="What flips and lift are about.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME:RATES",
+    help="Suite for the article's figures, e.g. 'half easy:0.9*50+0.1*50'; repeat for more.",
 )
 @term_options(
     "missing",
@@ -46,21 +53,24 @@ def command(
     listed: bool,
     names: tuple[str, ...],
     metric: str,
+    shapes: tuple[str, ...],
     how: HowToRead,
     terms: Terms,
 ) -> ExitCode:
     """Draw the figure NAME of the runs in SOURCE for a paper: curves, delta, forecast, flips ...
 
-    article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE.
+    article-sweep and article-delta, the two figures of the article on pass^k, need no SOURCE; they
+    take suites of your own with --shape.
     """
     from passhat.errors import InvalidValue
     from passhat.report.build import ReportOptions
     from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
+    from passhat.report.figures.article import parse_shape
     from passhat.report.figures.registry import DETAILED, needs
 
     if listed:
         for known, what in FIGURES.items():
-            click.echo(f"{known:14} {what}")
+            click.echo(f"{known:16} {what}")
         return ExitCode.OK
     if name is None or output is None:
         raise InvalidValue(
@@ -76,6 +86,12 @@ def command(
         raise InvalidValue(
             f"{output}: a figure is written as {', '.join(FORMS)}.", hint="Choose by the ending."
         )
+    own = dict(map(parse_shape, shapes))
+    if own and not name.startswith("article-"):
+        raise InvalidValue(
+            f"--shape has no effect on {name!r}.",
+            hint="It is for article-sweep and article-delta.",
+        )
     material: Material | None = None
     ended = ExitCode.OK
     if sources and not name.startswith("article-"):
@@ -88,7 +104,7 @@ def command(
         )
         compared = metric if name in ("flips", "lift") else None
         material = _material(chosen_runs(runs, names), options, compared)
-    figure = make_figure(name, material)
+    figure = make_figure(name, material, own)
     if figure is None:
         raise InvalidValue(
             f"{' '.join(sources)}: nothing to draw as {name!r}.", hint=f"It needs {needs(name)}."
@@ -119,6 +135,6 @@ def _material(runs: Sequence[Run], options: ReportOptions, metric: str | None) -
             hint="Choose them with --run NAME --run NAME: "
             + ", ".join(run.name for run in runs[:9]),
         )
-    found = compare(runs[0], runs[1], metric, options.terms)
+    comparison = compare(runs[0], runs[1], metric, options.terms)
     changes = task_changes(runs[0], runs[1], metric, options.terms)
-    return Material(build_report(runs, options), found, changes, options.terms)
+    return Material(build_report(runs, options), comparison, changes, options.terms)

@@ -11,15 +11,17 @@ from typing import Any
 
 import altair
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.comparison_view import task_changes
 from passhat.report.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
-from passhat.report.figures.article import SHAPES_OF_DIFFICULTY
+from passhat.report.figures.article import SHAPES_OF_DIFFICULTY, parse_shape
 from passhat.report.figures.base import specification
-from passhat.report.figures.lines import spread_labels
+from passhat.report.figures.lines import round_ticks, spread_labels
 
 Passhat = Callable[..., Any]
 
@@ -116,11 +118,45 @@ def test_the_articles_figures_show_the_exact_values() -> None:
     assert sweep is not None
     assert delta is not None
     for name, rates in SHAPES_OF_DIFFICULTY.items():
-        for word in ("pass@8", "pass^8", "pass^16"):
+        for word in ("pass@8", "pass^8", "pass^2"):
             assert (name, word, f"{exact(rates, word):.4f}") in sweep.rows
     # The peaks of the reference values: k = 4 without skew, 3 negative, 5 positive.
-    assert "no skew at k = 4, negative skew at k = 3, positive skew at k = 5" in delta.sentence
+    peaks = "k = 4 for no skew, k = 3 for negative skew, k = 5 for positive skew"
+    assert peaks in delta.sentence
     assert ("no skew", "delta^1", "0.0000") in delta.rows
+
+
+def test_suites_of_your_own(passhat: Passhat, tmp_path: Path) -> None:
+    path = tmp_path / "own.svg"
+    shape = ["--shape", "half easy:0.9*50+0.1*50"]
+    ended = passhat("figure", "article-sweep", *shape, "--shape", "even:0.5", "-o", path)
+    assert ended.code == 0
+    assert "even has the highest pass@k (0.996)" in ended.out
+    figure = make_figure("article-sweep", None, dict([parse_shape("half easy:0.9*50+0.1*50")]))
+    assert figure is not None
+    expected = (0.9**8 + 0.1**8) / 2
+    assert ("half easy", "pass^8", f"{expected:.4f}") in figure.rows
+    for name, words, says in (
+        ("article-sweep", "half:1.2*3", "is not a shape"),
+        ("article-sweep", "0.9*50", "is not a shape"),
+        ("article-sweep", ":0.9", "is not a shape"),
+        ("article-delta", "even:0.5*3", "0 at every k"),
+        ("curves", "even:0.5*3", "no effect"),
+    ):
+        ended = passhat("figure", name, "example:helpdesk", "--shape", words, "-o", path)
+        assert ended.code == 2
+        assert says in ended.err
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_no_two_labels_of_an_axis_are_the_same(low: float, size: float) -> None:
+    assume(low + size > low + size / 2 > low)
+    ticks, digits = round_ticks(low, low + size)
+    labels = [f"{tick:.{digits}f}" for tick in ticks]
+    assert len(set(labels)) == len(labels) >= 3
+    shares, digits = round_ticks(0.0, min(size, 1.0))
+    labels = [f"{100 * share:.{max(digits - 2, 0)}f}%" for share in shares]
+    assert len(set(labels)) == len(labels)
 
 
 def test_labels_never_touch() -> None:

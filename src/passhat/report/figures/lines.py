@@ -10,12 +10,13 @@ from typing import Any
 from passhat.report.figures.base import COLORS, DASHES, HEIGHT, SHAPES, WIDTH
 from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks
 
-__all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "spread_labels"]
+__all__ = ["Panel", "Scale", "decade_scale", "k_scale", "panel", "round_ticks", "spread_labels"]
 
 _LINEAR_UP_TO = 16
 _MOST_TICKS = 9
 _GAP = 15
 """Pixels between two labels at least."""
+_WANTED_TICKS = 7
 _MARGIN = 7
 """Pixels beyond the first and the last point, so that neither is cut off."""
 _DECADE_MARGIN = 1.25
@@ -39,13 +40,40 @@ class Scale:
         if self.log:
             scale |= {"type": "log", "base": 2}
         axis: Spec = {"labelOverlap": True, "grid": ruled}
-        if self.ticks:
-            axis["values"] = list(self.ticks)
-        if self.form == "+d":
-            axis["labelExpr"] = "datum.value > 0 ? '+' + datum.value : datum.value"
-        elif self.form:
-            axis["format"] = self.form
+        ticks, form = self.ticks, self.form
+        if not ticks and not self.log:
+            ticks, digits = round_ticks(self.low, self.high)
+            form = self._form_with(digits)
+        if ticks:
+            axis["values"] = list(ticks)
+        if form.startswith("+"):
+            text = f"format(datum.value, '{form[1:]}')"
+            axis["labelExpr"] = f"datum.value > 0 ? '+' + {text} : {text}"
+        elif form:
+            axis["format"] = form
         return field(f"{column}:Q", title=self.title, scale=scale, axis=axis)
+
+    def _form_with(self, digits: int) -> str:
+        """The form with as many digits as the ticks need: no two labels may be the same."""
+        if self.form.endswith("%"):
+            return f".{max(digits - 2, 0)}%"
+        return f"{'+' if self.form.startswith('+') else ''},.{digits}f"
+
+
+def round_ticks(low: float, high: float) -> tuple[tuple[float, ...], int]:
+    """Round numbers between two ends, about five, and the digits that tell them apart.
+
+    Examples
+    --------
+    >>> round_ticks(0, 0.013)
+    ((0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012), 3)
+    """
+    rough = (high - low) / _WANTED_TICKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(step for factor in (1, 2, 5, 10) if (step := factor * power) >= rough * 0.999)
+    digits = max(0, -floor(log10(step) + 1e-9))
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return tuple(round(i * step, digits) for i in range(first, last + 1)), digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +91,7 @@ class Panel:
     zero : bool
         Whether a line marks zero.
     points : bool
-        Whether points are drawn on the lines.
+        Whether points are visible on the lines.
     marks_at : mapping of str to float
         A dotted vertical line for some series.
     """
@@ -130,8 +158,9 @@ def panel(given: Panel) -> Spec:
         look = {"strokeWidth": 2, "aria": False, "clip": True}
         dash = _style_channel() if _has_styles(drawn) else by_series(DASHES)
         layers.append(marks(drawn, "line", look, x=x, y=y, color=color, strokeDash=dash))
-    if drawn and given.points:
-        look = {"size": 48, "opacity": 1, "strokeWidth": 1.6, "clip": True}
+    if drawn and (given.points or any(row.get("tip") for row in drawn)):
+        # Points that are not drawn still say their values on hover.
+        look = {"size": 48, "opacity": int(given.points), "strokeWidth": 1.6, "clip": True}
         outline = {"condition": {"test": "datum.hollow", "value": "var(--paper)"}, **color}
         shape = by_series(SHAPES)
         points: dict[str, Spec | str] = {

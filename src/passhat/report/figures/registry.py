@@ -51,7 +51,7 @@ class Material:
 
 Drawn = Callable[[Material], Figure | None]
 
-_ARTICLE: dict[str, tuple[str, Callable[[], Figure]]] = {
+_ARTICLE: dict[str, tuple[str, Callable[[article.Shapes], Figure]]] = {
     "article-sweep": ("pass@k and pass^k of four shapes with one average", article.article_sweep),
     "article-delta": ("delta^k of the same shapes", article.article_delta),
 }
@@ -133,10 +133,15 @@ DETAILED = ("curves", "delta", "forecast", "width", "distributions")
 """Figures that a report must have been built with details for."""
 
 
-def make_figure(name: str, material: Material | None) -> Figure | None:
-    """The figure called ``name``; ``None`` where the data do not hold what it shows."""
+def make_figure(
+    name: str, material: Material | None, shapes: article.Shapes | None = None
+) -> Figure | None:
+    """The figure called ``name``; ``None`` where the data do not hold what it shows.
+
+    ``shapes`` replace the four suites of the article's figures.
+    """
     if name in _ARTICLE:
-        return _ARTICLE[name][1]()
+        return _ARTICLE[name][1](shapes or article.SHAPES_OF_DIFFICULTY)
     if name not in _DRAWN:
         raise InvalidValue(
             f"no figure is called {name!r}.", hint=f"There are: {some(list(FIGURES), 20)}"
