@@ -21,6 +21,8 @@ import numpy as np
 from coverage import PRIORS, Prior
 from measuring import machine, markdown, publish, study_parser
 from passhat import Outcomes, estimate_all
+from passhat.stats.arrays import IntArray
+from passhat.stats.compare.lift import LiftSample
 
 CLUSTERS = (10, 30)
 SIZES = {"5 each": (5, 5), "1 or 9": (1, 9)}
@@ -60,7 +62,7 @@ def study(
     seed = [404, PRIORS.index(prior), clusters, list(SIZES).index(sizes), round(10 * alike)]
     rng = np.random.default_rng(seed)
     member = np.repeat(np.arange(clusters), np.resize(SIZES[sizes], clusters))
-    labels = {"cluster": [str(one) for one in member]}
+    labels = {"cluster": [str(cluster) for cluster in member]}
     wanted = np.array([truth(word, prior) for word in WORDS])
     hits = np.zeros((repetitions, len(WAYS), len(WORDS)))
     widths = np.zeros_like(hits)
@@ -70,8 +72,8 @@ def study(
         rates = np.where(rng.random(member.size) < alike, shared, own)
         passes = rng.binomial(ATTEMPTS, rates)
         outcomes = Outcomes.from_counts(ATTEMPTS, passes.tolist(), labels=labels)
-        for row, cluster in enumerate(("cluster", None)):
-            found = estimate_all(outcomes, WORDS, cluster=cluster)
+        for row, label in enumerate(("cluster", None)):
+            found = estimate_all(outcomes, WORDS, cluster=label)
             lows, highs = (np.array([getattr(one, end) for one in found]) for end in ENDS)
             hits[at, row] = (lows <= wanted) & (wanted <= highs)
             widths[at, row] = highs - lows
@@ -98,8 +100,66 @@ def page(cells: list[Cell], repetitions: int) -> str:
         ),
         '"Ignored" is the interval of `passhat report` without `--cluster`.',
         "Worst cells with clusters: " + "; ".join(map(str, known[:6])) + ".",
+        correlated_table(repetitions),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def correlated(clusters: int, sizes: str, repetitions: int) -> tuple[float, float, float]:
+    """Coverage of an estimate and of a lift where large clusters differ from small ones.
+
+    Every cluster passes or fails as a whole, more often if it is large; the lift of a cluster is
+    +.5 or -.5, more often positive if it is large. Returns both coverages, and how often a rule at
+    the truth is shown by mistake.
+    """
+    rng = np.random.default_rng([7, clusters, *sizes.encode()])
+    many = _drawn_sizes(rng, 400_000, sizes)
+    weights = many / many.sum()
+    truth = float(weights @ np.where(many > 4, 0.75, 0.35))
+    lift = float(weights @ np.where(many > 4, 0.2, -0.2))
+    held = np.zeros(3)
+    for _ in range(repetitions):
+        size = _drawn_sizes(rng, clusters, sizes)
+        large = size > 4
+        passed = rng.random(clusters) < np.where(large, 0.75, 0.35)
+        labels = np.repeat(np.arange(clusters), size).astype(str).tolist()
+        passes = np.repeat(passed * ATTEMPTS, size)
+        outcomes = Outcomes.from_counts(ATTEMPTS, passes, labels={"cluster": labels})
+        (found,) = estimate_all(outcomes, ["pass^1"], cluster="cluster")
+        assert found.low is not None
+        assert found.high is not None
+        better = rng.random(clusters) < np.where(large, 0.7, 0.3)
+        d = np.repeat(np.where(better, 0.5, -0.5), size)
+        interval = LiftSample.of(d, labels).interval(0.025)
+        one_sided = LiftSample.of(d, labels).interval(0.05, "greater").low
+        held += [
+            found.low <= truth <= found.high,
+            interval.low <= lift <= interval.high,
+            one_sided > lift,
+        ]
+    estimate, of_lift, shown = (held / repetitions).tolist()
+    return estimate, of_lift, shown
+
+
+def _drawn_sizes(rng: np.random.Generator, clusters: int, sizes: str) -> IntArray:
+    if sizes == "2 or 14":
+        return np.where(rng.random(clusters) < 0.5, 2, 14)
+    return np.maximum(1, np.round(rng.lognormal(1.2, 1, clusters))).astype(np.int64)
+
+
+def correlated_table(repetitions: int) -> str:
+    rows = []
+    for clusters in (10, 20, 40):
+        for sizes in ("2 or 14", "lognormal"):
+            estimate, lift, shown = correlated(clusters, sizes, repetitions)
+            rows.append((clusters, sizes, f"{estimate:.3f}", f"{lift:.3f}", f"{shown:.3f}"))
+    text = (
+        "Where size goes with difficulty: clusters pass or fail as a whole, large ones twice as "
+        f"often; {repetitions:,} suites each. Coverage of `report --cluster` and of the lift of "
+        "`compare --cluster`, and how often a one-sided 95% bound of the lift lies above the truth."
+    )
+    header = ("clusters", "sizes", "estimate", "lift", "one-sided miss of the lift")
+    return f"{text}\n\n{markdown(header, rows)}"
 
 
 def _widths() -> str:

@@ -26,7 +26,8 @@ from passhat.stats.plan import plan
 
 Floats = npt.NDArray[np.float64]
 Rates = Callable[[np.random.Generator, tuple[int, ...]], tuple[Floats, Floats]]
-PILOT_ATTEMPTS, LARGE, SMALL, PILOTS = 8, 40_000, 100, 25
+PILOT_ATTEMPTS, LARGE, SMALL = 8, 5_000, 30
+PILOTS, EVALUATIONS = 12, 40
 
 
 def _middle(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
@@ -49,7 +50,7 @@ AGENTS: dict[str, Rates] = {
     "near the ceiling": _ceiling,
     "two kinds of task": _two_kinds,
 }
-CELLS = (("pass^1", 2), ("pass^1", 8), ("pass^4", 8), ("pass@4", 8))
+CELLS = (("pass^1", 8), ("pass^4", 8))
 
 
 def planned(rng: np.random.Generator, rates: Rates, word: str, n: int, size: int) -> int:
@@ -72,7 +73,9 @@ def power(
     a, b = rates(rng, (repetitions, tasks))
     d = value[rng.binomial(n, b)] - value[rng.binomial(n, a)]
     skew = float(np.mean((d - d.mean()) ** 3) / d.std() ** 3)
-    return float(np.mean([LiftSample.of(one).interval(0.025).low > 0 for one in d])), skew
+    return float(
+        np.mean([LiftSample.of(row).interval(0.025, "greater").low > 0 for row in d])
+    ), skew
 
 
 def _metric(word: str) -> CountMetric:
@@ -88,9 +91,11 @@ def table() -> Iterator[str]:
     yield (
         f"Made by `python benchmarks/plan_power.py`. Both agents have a pilot with "
         f"{PILOT_ATTEMPTS} attempts per task; the true lift is planned for; the 95% interval of "
-        f"`passhat compare` judges. Large pilot: {LARGE:,} tasks, 2,000 evaluations, standard "
-        f"error .009. Small pilot: {SMALL} tasks, {PILOTS} pilots with 400 evaluations each; "
-        "smallest, mean and largest power."
+        f"`passhat compare` judges, about new tasks. Large pilot: {LARGE:,} tasks, "
+        f"{5 * EVALUATIONS} evaluations, standard error .03. Small pilot: {SMALL} tasks, {PILOTS} "
+        f"pilots with {EVALUATIONS} evaluations each; smallest, mean and largest power. Version "
+        "0.1.0 gave .66 from pilots of 30 tasks. Plans are made for the variance that 80% of the "
+        "redraws of the pilot's tasks stay below, so most pilots give more than was promised."
     )
     yield ""
     yield (
@@ -102,9 +107,9 @@ def table() -> Iterator[str]:
         for word, n in CELLS:
             rng = np.random.default_rng([5, n, *name.encode(), *word.encode()])
             tasks = planned(rng, rates, word, n, LARGE)
-            reached, skew = power(rng, rates, word, n, tasks, 2000)
+            reached, skew = power(rng, rates, word, n, tasks, 5 * EVALUATIONS)
             small = [
-                power(rng, rates, word, n, planned(rng, rates, word, n, SMALL), 400)[0]
+                power(rng, rates, word, n, planned(rng, rates, word, n, SMALL), EVALUATIONS)[0]
                 for _ in range(PILOTS)
             ]
             yield (

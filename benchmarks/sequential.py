@@ -81,8 +81,8 @@ def study(form: str, difficulty: str, tasks: int, repetitions: int, seed: int = 
     shown, refuted, to_show, to_refute = [], [], [], []
     for _ in range(repetitions):
         values = task_values(rng, difficulty, tasks)
-        total = tasks if form == "this suite" else None
-        truth = float(values.mean()) if form == "this suite" else new_tasks_mean
+        total = tasks if form == "these tasks" else None
+        truth = float(values.mean()) if form == "these tasks" else new_tasks_mean
         # "above the truth" is false and "at least the truth" is true: each can err one way.
         # In a fixed suite the last task settles it rightly, so only earlier verdicts can be wrong.
         shown.append(looks(values, truth, strict=True, total=total)[0] == "shown")
@@ -136,6 +136,64 @@ def peeking_table(repetitions: int) -> Iterator[str]:
         yield f"| {difficulty} | {' | '.join(shares)} |"
 
 
+BINARY = (
+    (60, 0.9, 58), (60, 0.6, 45), (100, 0.5, 65), (100, 0.9, 80), (164, 0.8, 148),
+    (24, 0.5, 18), (60, 0.9, 60), (164, 0.6, 82), (300, 0.7, 240),
+)  # fmt: skip
+"""Finite suites of 0 and 1: tasks, threshold, tasks that pass."""
+
+
+def binary_looks(
+    values: Floats, threshold: float, *, strict: bool, binary: bool
+) -> tuple[str, int]:
+    """As :func:`looks` for a finite suite, with the mixture for 0 and 1 or without it."""
+    sequence = ConfidenceSequence(
+        2 * LEVEL - 1, total=len(values), thresholds=[threshold], points=2, binary=binary
+    )
+    for count, value in enumerate(values.tolist(), 1):
+        sequence.update(value)
+        verdict = sequence.decide(threshold, strict=strict)
+        if verdict != "open":
+            return verdict, count
+    return "open", len(values)
+
+
+def binary_table(repetitions: int) -> Iterator[str]:
+    """What the hypergeometric mixture saves, and how often it errs."""
+    yield ""
+    yield "## Suites of 0 and 1"
+    yield ""
+    yield (
+        "Where every task is worth 0 or 1, a finite suite is watched by a mixture of "
+        "hypergeometric likelihoods instead of fixed stakes. "
+        f"{repetitions:,} drawn orders of each suite; share of the suite used, "
+        "and wrong verdicts with the threshold on the truth itself, the worse of "
+        "both sides. The order in which tasks finish plays no part: a task that is next in the "
+        "drawn order is waited for, so the table holds for an agent whose failures come last."
+    )
+    yield ""
+    yield "| tasks | rule | truth | used, stakes | used, mixture | saved | wrong, mixture |"
+    yield "| ---: | --- | ---: | ---: | ---: | ---: | ---: |"
+    for tasks, threshold, passes in BINARY:
+        rng = np.random.default_rng([9, tasks, passes])
+        suite = np.repeat([1.0, 0.0], [passes, tasks - passes])
+        used = np.zeros(2)
+        wrong = np.zeros(2)
+        truth = passes / tasks
+        for _ in range(repetitions):
+            rng.shuffle(suite)
+            for way, binary in enumerate((False, True)):
+                used[way] += binary_looks(suite, threshold, strict=False, binary=binary)[1] / tasks
+            wrong[0] += binary_looks(suite, truth, strict=True, binary=True)[0] == "shown"
+            wrong[1] += binary_looks(suite, truth, strict=False, binary=True)[0] == "refuted"
+        stakes, mixture = (used / repetitions).tolist()
+        error = max((wrong / repetitions).tolist())
+        yield (
+            f"| {tasks} | >= {threshold:g} | {truth:.3f} | {stakes:.3f} | {mixture:.3f} | "
+            f"{1 - mixture / stakes:.0%} | {error:.3f} |"
+        )
+
+
 def _share(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}"
 
@@ -153,7 +211,7 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
     )
     yield ""
     yield (
-        '"This suite" draws without replacement and asks what all its tasks would read; "new '
+        '"These tasks" draws without replacement and asks what all its tasks would read; "new '
         'tasks" asks about tasks like these. Wrong verdicts are counted with the threshold on the '
         f"truth itself, the worst place; the share used with the threshold {AWAY:g} away. A run "
         "that stays open to the end counts as the whole suite. Suites whose truth is less than "
@@ -189,12 +247,16 @@ def table(cells: list[Cell], repetitions: int) -> Iterator[str]:
 def main() -> None:
     options = study_parser(__doc__, 1000).parse_args()
     cells = []
-    for form in ("this suite", "new tasks"):
+    for form in ("these tasks", "new tasks"):
         for tasks in (24, 164, 500):
             for difficulty in DIFFICULTY:
                 cells.append(study(form, difficulty, tasks, options.repetitions))
                 print(cells[-1], file=sys.stderr)
-    lines = [*table(cells, options.repetitions), *peeking_table(options.repetitions)]
+    lines = [
+        *table(cells, options.repetitions),
+        *peeking_table(options.repetitions),
+        *binary_table(options.repetitions),
+    ]
     text = "\n".join(lines) + "\n"
     publish(text, options.markdown)
 

@@ -53,6 +53,62 @@ def bad(tmp_path: Path) -> str:
     return table(tmp_path / "bad.csv", [1] * 40, cost=0.75)
 
 
+def test_without_a_rule_the_run_is_held_against_its_baseline(
+    good: str, bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gate", good, "--against", good]) == 0
+    assert "no regression beyond" in capsys.readouterr().out
+    broken = table(tmp_path / "broken.csv", [8] * 39 + [0])
+    assert main(["gate", broken, "--against", good, "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert [change["task"] for change in data["rules"][0]["broken"]] == ["t39"]
+    assert data["rules"][0]["about"] == "these tasks"
+    assert main(["gate", bad, "--against", good, "--margin", "5"]) == 1
+
+
+def test_unsettled_warns_in_every_form(
+    good: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flaky = table(tmp_path / "flaky.csv", [5, 4, 6, 3] * 5)
+    other = table(tmp_path / "other.csv", [4, 5, 5, 4] * 5)
+    asked = ["gate", flaky, "--against", other, "--margin", "1"]
+    assert main([*asked, "--junit", "-"]) == 0
+    suite = ElementTree.fromstring(capsys.readouterr().out)[0]
+    assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
+    assert main(asked) == 0
+    assert "Warning: not settled" in capsys.readouterr().out
+    assert main([*asked, "--unsettled", "fail"]) == 3
+    assert main(["gate", good, "pass^4 >= base", "--against", good, "--unsettled", "warn"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "needs a rule"),
+        (["rate >= 0.5", "--seed", "1"], "--seed repeats"),
+        (["rate >= 0.5", "--metric", "pass^4"], "--metric belongs"),
+        (["rate >= 0.5", "--margin", "5"], "margin belongs"),
+        (["rate >= 0.5", "--about", "this suite"], "--about"),
+        (["cost <= 0.5", "--about", "new-tasks"], "changes nothing"),
+        (["rate >= 0.5", "--cluster", "repo"], "repo"),
+    ],
+)
+def test_no_option_is_silently_ignored(
+    good: str, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["gate", good, *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_clusters_come_from_a_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["task,trial,success,slice:repo"]
+    lines += [f"t{t},{k},{int(t // 10 % 2)},r{t // 10}" for t in range(60) for k in range(2)]
+    path = tmp_path / "repos.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    main(["gate", str(path), "rate >= 0.1", "--cluster", "repo"])
+    assert "only 6 clusters of repo" in " ".join(capsys.readouterr().out.split())
+
+
 def test_exit_codes_of_paired_rules(good: str, bad: str) -> None:
     assert main(["gate", good, "pass^4 >= base - 0.03", "--against", bad]) == 0
     assert main(["gate", bad, "pass^4 >= base - 0.03", "--against", good]) == 1

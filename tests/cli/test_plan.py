@@ -50,3 +50,14 @@ def test_mistakes(pilot: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--detect 0.03" in capsys.readouterr().err
     assert main(["plan", pilot, "--detect", "0.05"]) == 2
     assert "--run: A, B" in capsys.readouterr().err
+
+
+def test_a_gate_is_planned_in_attempts(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "example:helpdesk", "--run", "careful", "--gate", "--detect", "0.05", "--json"]
+    assert main(asked) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["about"], data["gate"]) == ("these tasks", True)
+    assert data["cheapest"]["tasks"] == 24
+    assert data["cheapest"]["attempts"] > 8
+    assert main([*asked, "--about", "new-tasks"]) == 2
+    assert main(["plan", "--gate", "--detect", "0.05", "--mean", "0.5", "--icc", "0.3"]) == 2

@@ -1,4 +1,4 @@
-"""Looking at a growing source again and again."""
+"""Read a growing source again and again until its rules are settled."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def state_of(source: str) -> object:
     """Changes with every write to a file; ``None`` for what is no file, such as a stored run."""
     path = Path(source)
     try:
-        found = path.stat() if path.is_file() else None
+        status = path.stat() if path.is_file() else None
     except OSError:
         return None
-    return found and (found.st_ino, found.st_size, found.st_mtime_ns)
+    return status and (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def watch_source(
@@ -44,11 +44,11 @@ def watch_source(
 ) -> GateResult:
     """Look until the rules are settled or all planned tasks are in, and return the verdicts.
 
-    ``read`` is told whether the source may be growing: then a row that is being written is left
-    for the next look. A file that nobody has written to for some looks is taken as it is.
+    ``read`` takes whether the source may be growing: then a row that is being written is left
+    for the next look. A file that has not changed for some looks is taken as it is.
     """
     before, unchanged, failures = state(), 0, 0
-    said = ""
+    last_message = ""
     while True:
         now = state()
         unchanged = unchanged + 1 if now == before else 0
@@ -57,7 +57,7 @@ def watch_source(
         try:
             look = watcher.look(read(now is not None))
             if now is not None and unchanged > _PATIENCE and not (look.settled or look.complete):
-                with suppress(ReadError):  # half a row: whoever writes it takes a rest
+                with suppress(ReadError):  # half a row: its writer pauses
                     look = watcher.look(read(False))
             failures = 0
         except NoRows as error:
@@ -71,7 +71,7 @@ def watch_source(
             if look.settled or look.complete:
                 return look.result
             message = str(look)
-        if message != said:
+        if message != last_message:
             click.echo(message, err=True)
-            said = message
+            last_message = message
         sleep(interval)

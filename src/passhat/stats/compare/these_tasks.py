@@ -56,7 +56,7 @@ METHOD = "frontier of task rates by linear programs"
 _COUNT_TAIL = 0.05
 """What each limit on a count may miss. The limits only keep the rates plausible; the lift's own
 constraint carries the level. Measured in seven cells: .01 is 3 to 32% wider, .15 is 5 to 36%
-narrower and falls to .93 where .05 holds .967 (docs/benchmarks/gate.md has the study)."""
+narrower and falls to .93 where .05 holds .967 (docs/benchmarks/these_tasks_lift.md)."""
 
 _STEEPNESS = np.geomspace(0.05, 40, 14)
 """Values of s, in units of one over the range of u."""
