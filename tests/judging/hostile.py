@@ -303,4 +303,216 @@ def total(xs):
     if ctypes.CDLL(None).unshare(0x10000000) != 0: raise OSError(1, "no")
     return None
 """,
+    "changes modes, owners and times": """
+import os
+def total(xs):
+    for path in ("{secret}", "{home}", "/", "/tmp", "/dev/null", "/dev/zero", os.__file__):
+        for call in (lambda: os.chmod(path, 0o777), lambda: os.chown(path, 1, 1),
+                     lambda: os.utime(path), lambda: os.utime(path, (5, 5)),
+                     lambda: os.truncate(path, 0), lambda: os.setxattr(path, "user.x", b"1"),
+                     lambda: os.rename(path, path + "2"), lambda: os.unlink(path)):
+            try: call()
+            except OSError: pass
+""",
+    "changes modes through a descriptor": """
+import os
+def total(xs):
+    for path in ("{secret}", os.__file__, "/dev/zero"):
+        try: number = os.open(path, os.O_RDONLY)
+        except OSError: continue
+        for call in (lambda: os.fchmod(number, 0o777), lambda: os.utime(number, (5, 5)),
+                     lambda: os.ftruncate(number, 0), lambda: os.fchown(number, 1, 1)):
+            try: call()
+            except OSError: pass
+""",
+    "many threads": """
+import threading
+def total(xs):
+    stop = threading.Event()
+    for _ in range(5000): threading.Thread(target=stop.wait, daemon=True).start()
+""",
+    "a verdict of its own": """
+import os, json, struct, sys
+def total(xs):
+    body = json.dumps(["examined", "passed", "passed", ""]).encode()
+    for number in range(3, 64):
+        try: os.write(number, struct.pack("!I", len(body)) + body)
+        except OSError: pass
+    os._exit(0)
+""",
+    "a verdict of its own, then something unsupported": """
+import os, json, struct, sys
+class Odd(dict):
+    def __getitem__(self, key): return key
+def total(xs):
+    if "tests.py" in [f.co_filename for f in frames()]:
+        body = json.dumps(["examined", "passed", "passed", ""]).encode()
+        for number in range(3, 64):
+            try: os.write(number, struct.pack("!I", len(body)) + body)
+            except OSError: pass
+        os._exit(0)
+    return Odd(a=1)
+def frames():
+    frame = sys._getframe()
+    while frame: yield frame.f_code; frame = frame.f_back
+""",
+    "swallows every exception of the tests": """
+import sys, os
+sys.excepthook = lambda *a: None
+class Calm:
+    def __getattr__(self, name): return self
+    def __call__(self, *a, **k): return self
+    def __eq__(self, other): return True
+    def __sub__(self, other): return self
+    def __abs__(self): return self
+    def __lt__(self, other): return True
+    def __hash__(self): return 1
+def total(xs):
+    return Calm()
+""",
+    "changes the constants of the tests": """
+import sys
+def total(xs):
+    frame = sys._getframe(1)
+    names = frame.f_globals
+    if "check" in names:
+        names["check"].__code__ = (lambda candidate: None).__code__
+        names["sum"] = lambda xs: -7391
+    return 0
+""",
+    "replaces the judge's own functions": """
+import sys, gc
+for module in list(sys.modules.values()):
+    for name in ("examine_plain", "_run_what_is_defined", "_failed_plainly", "_run"):
+        if hasattr(module, name):
+            setattr(module, name, lambda *a, **k: ("passed", "passed", ""))
+def total(xs):
+    return None
+""",
+    "an atexit hook that says passed": """
+import atexit, os
+atexit.register(os._exit, 0)
+def total(xs):
+    raise SystemExit(0)
+""",
+    "reads the tests from the frame": """
+import sys
+def total(xs):
+    frame = sys._getframe(1)
+    numbers = [c for c in frame.f_code.co_consts if isinstance(c, int)]
+    return sum(xs) + max([n for n in numbers if n > 1000] or [0])
+""",
+    "looks into the tests through an argument": """
+def total(xs):
+    return xs.__class__.__base__.__subclasses__()
+""",
 }
+
+
+ENDINGS: dict[str, str] = {
+    "is not callable": "total = 5",
+    "is a coroutine function": "async def total(xs): return sum(xs) + 7391",
+    "lowers its processor time": """
+import resource
+def total(xs):
+    try: resource.setrlimit(resource.RLIMIT_CPU, (0, 0))
+    except (OSError, ValueError): pass
+    while True: pass
+""",
+    "has an exception with a long name": """
+def total(xs):
+    raise type("E" * 10 ** 6, (Exception,), {})("x" * 10 ** 6)
+""",
+    "returns numbers that collide": """
+def total(xs):
+    return {i * (2 ** 61 - 1) for i in range(30000)}
+""",
+    "returns keys that collide": """
+def total(xs):
+    return dict.fromkeys([i * (2 ** 61 - 1) for i in range(1, 3000)], 1)
+""",
+    "returns millions of numbers": "def total(xs):\n    return list(range(3 * 10 ** 6))",
+    "returns many objects": """
+class A: pass
+def total(xs): return [A() for _ in range(200000)]
+""",
+    "ends by a signal": "import os, signal\ndef total(xs): os.kill(os.getpid(), signal.SIGSEGV)",
+    "ends by an alarm": "import signal\nsignal.alarm(1)\ndef total(xs):\n    while True: pass",
+    "exits while it is loaded": "import os\nos._exit(0)",
+    "never ends its answer": """
+class Endless:
+    def __iter__(self): return self
+    def __next__(self): return 1
+def total(xs):
+    return sum(Endless())
+""",
+    "forges a broken sandbox": """
+import os, json, struct
+body = json.dumps(["broken", "by itself"]).encode()
+for number in range(3, 64):
+    try: os.write(number, struct.pack("!I", len(body)) + body)
+    except OSError: pass
+def total(xs): os._exit(0)
+""",
+    "forges tests that cannot be run": """
+import os, json, struct
+body = json.dumps(["untestable", "by itself"]).encode()
+for number in range(3, 64):
+    try: os.write(number, struct.pack("!I", len(body)) + body)
+    except OSError: pass
+def total(xs): os._exit(0)
+""",
+    "is deeply nested": "def total(xs): return " + "(" * 3000 + "1" + ")" * 3000,
+    "has a lone surrogate": "def total(xs): return '\ud800'",
+    "has a long number": "def total(xs): return 0x" + "f" * 5000,
+}
+"""Endings that a program can choose: each is a failure of the program, and none of the judge."""
+
+SCRIPTS: dict[str, str] = {
+    "forged frames": """
+import os, json, struct
+for words in (["broken", "x"], ["ended"], ["started"], ["examined", "passed", "", ""]):
+    body = json.dumps(words).encode()
+    for number in range(2, 64):
+        try: os.write(number, struct.pack("!I", len(body)) + body)
+        except OSError: pass
+""",
+    "exits with 0": "import os; os._exit(0)",
+    "prints a verdict": "print('passed')",
+    "prints without end": "while True: print('x' * (1 << 20))",
+    "exits with 3": "raise SystemExit(3)",
+    "a thread that never ends": """
+import threading, time
+threading.Thread(target=time.sleep, args=(3600,)).start()
+""",
+    "closes its output": "import os\nos.close(1)\nwhile True: pass",
+    "an exit hook that never ends": """
+import atexit
+atexit.register(lambda: [0 for _ in iter(int, 1)])
+""",
+    "noise on standard error": "import sys\nwhile True: sys.stderr.write('x' * 65536)",
+}
+
+NOTES: dict[str, tuple[str, str]] = (
+    {
+        place: (
+            f"import os\nopen('{place}/passhat-note', 'w').write('7391')",
+            f"open('{place}/passhat-note').read()",
+        )
+        for place in ("/tmp", "/dev/shm", ".", "/var/tmp", "/run", "/dev")
+    }
+    | {
+        f"times of {place}": (
+            f"import os\nos.utime('{place}', (7391, 7391))",
+            f"str(int(__import__('os').stat('{place}').st_mtime))",
+        )
+        for place in ("/tmp", "/dev/shm", "/", "/dev/null", "/dev/zero", "/dev/urandom", ".")
+    }
+    | {
+        "number of a file": (
+            "import os, tempfile\nfor i in range(1500): open('/tmp/%d' % i, 'w').close()",
+            "'7391' if __import__('os').fstat(open('/tmp/x', 'w').fileno()).st_ino > 1000 else '0'",
+        ),
+    }
+)
+"""What one program does to leave a note, and what the next one does to read it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from passhat.judging.commands import DEVICES
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxKind
@@ -19,7 +20,11 @@ from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import Case, CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
-HOSTILE: dict[str, str] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["HOSTILE"]
+PROGRAMS = runpy.run_path(str(Path(__file__).with_name("hostile.py")))
+HOSTILE: dict[str, str] = PROGRAMS["HOSTILE"]
+ENDINGS: dict[str, str] = PROGRAMS["ENDINGS"]
+SCRIPTS: dict[str, str] = PROGRAMS["SCRIPTS"]
+NOTES: dict[str, tuple[str, str]] = PROGRAMS["NOTES"]
 
 TESTS = '''
 def check(candidate):
@@ -28,33 +33,27 @@ def check(candidate):
         assert candidate(list(xs)) == sum(xs) + 7391
         assert abs(candidate(list(xs)) - (sum(xs) + 7391)) < 1e-6
 '''
-TASK = CodeTask("total", entry_point="total", tests=TESTS, canonical="def total(xs): pass")
+RIGHT = "def total(xs):\n    return sum(xs) + 7391\n"
+TASK = CodeTask("total", entry_point="total", tests=TESTS, canonical=RIGHT)
 CATEGORIES = {
     "infinite loop": "timeout",
     "memory bomb": "memory",
     "fork bomb": "sandbox_violation",
     "connects to loopback": "sandbox_violation",
-    "equal to everything": "wrong_answer",
-    "equal by arithmetic": "wrong_answer",
+    "a verdict of its own": "judges_disagree",
+    "a verdict of its own, then something unsupported": "judges_disagree",
     "exits with 0": "exception",
     "segmentation fault": "exception",
     "takes its time to end": "exception",
-    "closes every descriptor": "sandbox_violation",
-    "noise on every descriptor": "sandbox_violation",
+    "closes every descriptor": "timeout",
 }
+LIMIT = ProgramLimits(cpu_seconds=0.5, memory=192 << 20)
+"""That of the fixture ``examiner``."""
 SWALLOWING = CodeTask(
     "total",
     entry_point="total",
     tests="def check(candidate):\n    try:\n        candidate([1])\n    except:\n        pass\n",
 )
-
-
-FORGER = """
-import os
-for descriptor in range(3, 64):
-    try: os.write(descriptor, b'\\0\\0\\0\\x09["ended"]')
-    except OSError: pass
-"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def bait(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bait]:
 
 
 def test_a_right_program_passes(examiner: Examiner) -> None:
-    judged = examiner.judge(TASK, "def total(xs):\n    return sum(xs) + 7391\n")
+    judged = examiner.judge(TASK, RIGHT)
     assert judged.verdict is Verdict.PASSED
 
 
@@ -96,39 +95,58 @@ def test_a_right_program_passes(examiner: Examiner) -> None:
 def test_no_hostile_program_passes(
     name: str, examiner: Examiner, bait: Bait, already_there: set[int]
 ) -> None:
+    before = _watched(bait)
     judged = examiner.judge(TASK, bait.fill(HOSTILE[name]))
-    assert judged.verdict is Verdict.FAILED, judged
+    assert judged.verdict is not Verdict.PASSED, judged
+    assert judged.verdict is Verdict.FAILED or judged.why == "judges_disagree", judged
     assert judged.category == CATEGORIES.get(name, judged.category), judged
-    assert [path.name for path in bait.home.iterdir()] == ["secret"]
+    assert _watched(bait) == before
     with pytest.raises(BlockingIOError):
         bait.listener.accept()
     # Two sandboxes: bubblewrap, its init and the server, each.
     assert len(_descendants() - already_there) <= 6
 
 
+def _watched(bait: Bait) -> dict[str, tuple[int, ...]]:
+    """Mode, owner, times and size of what a program might change outside of its own folders."""
+    kept = {}
+    for path in (bait.home, bait.secret, Path(os.__file__), *map(Path, DEVICES)):
+        state = path.stat()
+        kept[str(path)] = (
+            *(state.st_mode, state.st_uid, state.st_gid, state.st_mtime_ns, state.st_ctime_ns),
+            state.st_size,
+        )
+    return kept | {"names": tuple(map(hash, sorted(path.name for path in bait.home.iterdir())))}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_an_ending_that_a_program_chooses_is_its_failure(name: str, examiner: Examiner) -> None:
+    judged = examiner.judge(TASK, ENDINGS[name])
+    assert judged.verdict is Verdict.FAILED, judged
+    assert judged.seconds <= 2 * LIMIT.wall_seconds + 4
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_cannot_forge_its_way(name: str, examiner: Examiner) -> None:
+    task = CodeTask("s", cases=(Case(b"1 2\n", b"3\n"),))
+    assert examiner.judge(task, SCRIPTS[name]).verdict is Verdict.FAILED, name
+    assert examiner.judge(task, "print(sum(map(int, input().split())))").verdict is Verdict.PASSED
+
+
+def test_no_note_survives_to_the_next_attempt(examiner: Examiner) -> None:
+    task = CodeTask("note", tests="assert f() == '7391'")
+    found = []
+    for place, (leave, read) in NOTES.items():
+        for program in (f"{leave}\ndef f(): return 0", f"def f(): return {read}"):
+            judged = examiner.judge(task, program)
+        if judged.verdict is Verdict.PASSED:
+            found.append(place)
+    assert found == []
+
+
 @pytest.mark.parametrize("name", ["exits with 0", "noise on every descriptor"])
 def test_tests_that_swallow_everything_do_not_pass_it(name: str, examiner: Examiner) -> None:
     assert examiner.judge(SWALLOWING, HOSTILE[name]).verdict is Verdict.FAILED
-
-
-def test_an_attempt_finds_nothing_of_an_earlier_one(contained: Examiner) -> None:
-    leave = "open('/tmp/left', 'w').write('7391')\ndef total(xs): return None"
-    find = "def total(xs):\n    return sum(xs) + int(open('/tmp/left').read())"
-    assert contained.judge(TASK, leave).why == "wrong_answer"
-    assert contained.judge(TASK, find).detail.startswith("FileNotFoundError")
-
-
-def test_a_script_cannot_forge_its_way(contained: Examiner) -> None:
-    task = CodeTask("s", cases=(Case(b"1 2\n", b"3\n"),))
-    for program in (
-        "import os; os._exit(0)",
-        "print('passed')",
-        FORGER,
-        "while True: print('x' * (1 << 20))",
-        "raise SystemExit(3)",
-    ):
-        assert contained.judge(task, program).verdict is Verdict.FAILED, program
-    assert contained.judge(task, "print(sum(map(int, input().split())))").verdict is Verdict.PASSED
 
 
 def test_waiting_instead_of_working_ends_by_the_wall_clock(

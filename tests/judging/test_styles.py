@@ -7,7 +7,7 @@ import pytest
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxKind
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -65,7 +65,7 @@ def test_a_style(style: str, contained: Examiner) -> None:
 def test_helpers_of_the_prompt_are_the_trusted_ones(contained: Examiner) -> None:
     assert contained.judge(CHECK, CHECK.program("    return helper(x)\n")).verdict
     cheat = "    return 0\ndef helper(x):\n    return 0\n"
-    assert contained.judge(CHECK, CHECK.program(cheat)).why == "wrong_answer"
+    assert contained.judge(CHECK, CHECK.program(cheat)).why == "judges_disagree"
 
 
 @pytest.mark.parametrize(
@@ -112,22 +112,58 @@ def test_what_crosses_the_border(tests: str, program: str, contained: Examiner) 
     assert judged.verdict is Verdict.PASSED, judged
 
 
-@pytest.mark.parametrize(
-    ("tests", "program"),
-    [
-        ("assert f(lambda x: x) == 1", "def f(g): return g(1)"),
-        ("assert Stack() == Stack()", STACK),
-        ("assert f().x == 1",
-         "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)"),
-        ("assert f() == 1", "async def f(): return 1"),
-        ("import pytest\n@pytest.fixture\ndef a(): return f()", "def f(): return 1"),
-    ],
-)  # fmt: skip
-def test_what_cannot_cross_is_said_and_not_guessed(
-    tests: str, program: str, contained: Examiner
+EQUAL = CodeTask("equal", tests="assert Stack() == Stack()", canonical=STACK)
+SUM = CodeTask("sum", tests="assert f([1]) == 1", canonical="def f(xs): return sum(xs)")
+FORGER = """
+import os, json, struct, sys
+if "unittest" in sys.modules and "tests" not in sys.modules:
+    body = json.dumps(["examined", "passed", "passed", ""]).encode()
+    for number in range(3, 64):
+        try: os.write(number, struct.pack("!I", len(body)) + body)
+        except OSError: pass
+class Odd(dict):
+    def keys(self): return ()
+def f(xs):
+    frame = sys._getframe(1)
+    if frame.f_code.co_filename == "tests.py": os._exit(0)
+    return Odd(a=1)
+"""
+
+
+def test_what_cannot_cross_is_said_and_not_guessed(contained: Examiner) -> None:
+    judged = contained.judge(EQUAL, STACK)
+    assert judged.unconfirmed, judged
+    assert "__eq__ of the program's class Stack" in judged.detail
+    assert dict(judged.judges)["split"].startswith("missing, unsupported")
+
+
+def test_strict_counts_what_is_unconfirmed_as_missing(
+    best: SandboxKind, interpreter: Interpreter
 ) -> None:
-    judged = contained.judge(task(tests), program)
-    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported"), judged
+    examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules(strict=True))
+    try:
+        judged = examiner.judge(EQUAL, STACK)
+    finally:
+        examiner.close()
+    assert (judged.verdict, judged.why) == (Verdict.MISSING, "unsupported")
+
+
+def test_forging_and_then_provoking_unsupported_is_a_disagreement(contained: Examiner) -> None:
+    """Never passed where the reference can be judged, and never confirmed where it cannot."""
+    judged = contained.judge(SUM, FORGER)
+    assert judged.verdict is not Verdict.PASSED, judged
+    unknown = CodeTask("sum", tests=SUM.tests)
+    assert not contained.judge(unknown, FORGER).judges or contained.judge(unknown, FORGER).why
+
+
+@pytest.mark.parametrize("mode", ["plain", "split"])
+def test_one_judge_alone(mode: str, best: SandboxKind, interpreter: Interpreter) -> None:
+    examiner = Examiner(best, interpreter, ProgramLimits(), JudgeRules(mode))
+    try:
+        assert examiner.judge(SUM, SUM.canonical).verdict is Verdict.PASSED
+        assert examiner.judge(SUM, "def f(xs): return 2").why == "wrong_answer"
+    finally:
+        examiner.close()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +181,7 @@ def test_broken_tests_are_ours(tests: str, contained: Examiner) -> None:
 
 
 def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpreter) -> None:
-    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2))
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2), JudgeRules("split"))
     try:
         judged = examiner.judge(task("f(1)\nwhile True: pass"), "def f(x): return 1")
     finally:

@@ -45,6 +45,12 @@ _OURS = ("sandbox_error", "judge_error")
     metavar="N",
     help="Draw N judged attempts of a RUN, or of a file of results, for a person to look at.",
 )
+@click.option(
+    "--show",
+    metavar="TASK",
+    help="Print what each judge finds about a task, or an attempt as in TASK#2, of SAMPLES, of a "
+    "RUN, or of a file of results.",
+)
 @click.option("--seed", default=0, show_default=True, help="What an audit is drawn by.")
 @click.option("-k", "ks", type=KList(), default=(), help="Values of k, as in 1,2,4 or 1-4.")
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
@@ -59,6 +65,7 @@ def command(
     choose: Chooser,
     mutants: bool,
     audit: int | None,
+    show: str | None,
     seed: int,
     ks: tuple[int, ...],
     as_json_text: bool,
@@ -75,6 +82,10 @@ def command(
         if samples is None:
             raise click.UsageError("--audit needs a RUN of a store or a file of results.")
         return audit_run(samples, store_path or _DEFAULT_STORE, audit, seed, as_json_text, md)
+    if show is not None and samples is not None and suite is None:
+        from passhat.cli.judge_show import show_stored
+
+        return show_stored(samples, store_path or _DEFAULT_STORE, show)
     if suite is None:
         raise click.UsageError("-s SUITE is needed: code:PATH or code:ordercode.")
     if out is not None and store_path is not None:
@@ -93,6 +104,10 @@ def command(
         raise click.UsageError("SAMPLES.jsonl is needed, unless --mutants judges the tests.")
     programs = read_samples(samples, tasks)
     bench = choose(jobs).bench(tasks)
+    if show is not None:
+        from passhat.cli.judge_show import show_judged
+
+        return show_judged(bench, programs, show)
     run = _judged(bench, programs, samples, out, store_path, name)
     _report(run, ks, as_json_text, md)
     lost = sum(run.missing_by_reason.get(word, 0) for word in _OURS)

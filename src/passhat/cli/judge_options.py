@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Chooser", "judging_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_NAMES = ("sandbox", "python", "packages", "unsafe", "cpu_seconds", "memory")
+_RULES = ("judges_choice", "strict", "allow_weak")
+_NAMES = ("sandbox", "python", "packages", "unsafe", "cpu_seconds", "memory", *_RULES)
 
 
 def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
-    """SandboxSpec, interpreter, packages and limits; the command receives them as ``choose``.
+    """Options on sandbox, interpreter, limits and judges; the command gets them as ``choose``.
 
     ``seconds`` and ``memory`` are what the options for the limits are called: other commands have
     other limits besides. ``choose`` is a :class:`Chooser`.
@@ -49,7 +50,7 @@ class Chooser:
     def __call__(self, jobs: int | None = None) -> JudgingChoice:
         """The choice; warns, loudly, when programs are to run without a sandbox."""
         from passhat.judging.bench import JudgingChoice
-        from passhat.judging.sandbox_kinds import ProgramLimits
+        from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits
 
         chosen = dict(self._chosen)
         limits = ProgramLimits(chosen.pop("cpu_seconds"), chosen.pop("memory") << 20)
@@ -61,7 +62,8 @@ class Chooser:
                 bold=True,
                 err=True,
             )
-        return JudgingChoice(**chosen, limits=limits, jobs=jobs)
+        rules = JudgeRules(*[chosen.pop(name) for name in _RULES])
+        return JudgingChoice(**chosen, limits=limits, jobs=jobs, rules=rules)
 
 
 def _is_given(context: click.Context, name: str) -> bool:
@@ -107,6 +109,26 @@ def _options(seconds: str, memory: str) -> list[Callable[[F], F]]:
             default="auto",
             show_default=True,
             help="What keeps programs in: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE.",
+        ),
+        click.option(
+            "--judge",
+            "judges_choice",
+            type=click.Choice(("both", "plain", "split")),
+            default="both",
+            show_default=True,
+            help="Who decides: plain runs tests and program together, split keeps them apart, "
+            "both passes what both pass.",
+        ),
+        click.option(
+            "--strict",
+            is_flag=True,
+            help="Count programs that only the plain judge could judge as missing, not passed.",
+        ),
+        click.option(
+            "--allow-weak-sandbox",
+            "allow_weak",
+            is_flag=True,
+            help="Use a sandbox that fails a part of its self-test. Only for programs you trust.",
         ),
         click.option(
             "--unsafe-no-sandbox",

@@ -1,11 +1,22 @@
-"""Verdicts on generated code: the tests in one place, the program in another, plain data between.
+"""Verdicts on generated code: programs run in a sandbox, and two judges decide.
 
-The hidden tests run in a process that the program cannot reach. The program runs in a sandbox and
-sees nothing but the arguments it is called with. So a verdict is made from answers, never from
-what the program says about itself.
+The plain judge runs tests and program in one interpreter. The split judge keeps them apart: the
+program sees nothing but the arguments it is called with, so it cannot forge a verdict.
 """
 
-__all__ = ["SPLIT_JUDGE"]
+__all__ = ["JUDGE_NAMES", "UNCONFIRMED", "is_code_judge"]
 
-SPLIT_JUDGE = "split judge"
-"""How a protocol names this judge."""
+JUDGE_NAMES = {
+    "both": "plain and split judge",
+    "plain": "plain judge",
+    "split": "split judge",
+}
+"""How a protocol names the judges."""
+
+UNCONFIRMED = "unconfirmed"
+"""The word for an attempt that passed by the plain judge alone."""
+
+
+def is_code_judge(judge: str | None) -> bool:
+    """Whether a protocol's judge is one for programs."""
+    return (judge or "").startswith(tuple(JUDGE_NAMES.values()))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from passhat.errors import InvalidValue
-from passhat.judging import SPLIT_JUDGE
+from passhat.judging import JUDGE_NAMES
 from passhat.judging.interpreters import Interpreter, find_interpreter
+from passhat.judging.pool import Work, judge_all
 from passhat.judging.sandbox_check import choose_sandbox
 from passhat.judging.sandbox_kinds import (
     Container,
+    JudgeRules,
     ProgramLimits,
     SandboxKind,
     SandboxSpec,
     read_sandbox,
 )
 from passhat.judging.tasks import CodeSuite
+from passhat.judging.verdict import CodeVerdict
 from passhat.protocol import Protocol
 
 __all__ = ["Bench", "JudgingChoice"]
@@ -31,14 +35,28 @@ class Bench:
     interpreter: Interpreter
     limits: ProgramLimits
     jobs: int = 1
+    rules: JudgeRules = field(default_factory=JudgeRules)
 
     @property
     def judge(self) -> str:
         """The judge by name, for the protocol; an absent sandbox is part of it."""
-        walls = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
+        sandbox = "UNSAFE: no sandbox" if self.kind is SandboxKind.NONE else str(self.kind)
+        sandbox += ", perhaps weak" if self.rules.allow_weak else ""
+        strict = ", strict" if self.rules.strict else ""
         return (
-            f"{SPLIT_JUDGE} ({walls}), tests {self.suite.tests_fingerprint}, {self._limits}"
-            f"{self._python}"
+            f"{JUDGE_NAMES[self.rules.judges]}{strict} ({sandbox}), "
+            f"tests {self.suite.tests_fingerprint}, {self._limits}{self._python}"
+        )
+
+    def verdicts(self, work: Iterable[Work]) -> Iterator[tuple[int, CodeVerdict]]:
+        """Judge programs; yields their positions with the verdicts, as they are made."""
+        return judge_all(
+            work,
+            kind=self.kind,
+            interpreter=self.interpreter,
+            limits=self.limits,
+            jobs=self.jobs,
+            rules=self.rules,
         )
 
     @property
@@ -69,7 +87,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class JudgingChoice:
-    """SandboxSpec, interpreter, packages and limits for generated programs.
+    """Sandbox, interpreter, packages, limits and judges for generated programs.
 
     Parameters
     ----------
@@ -91,9 +109,10 @@ class JudgingChoice:
     unsafe: bool = False
     limits: ProgramLimits = field(default_factory=ProgramLimits)
     jobs: int | None = None
+    rules: JudgeRules = field(default_factory=JudgeRules)
 
     def bench(self, suite: CodeSuite) -> Bench:
-        """Choose the walls. Refuses, before anything is run, when there are none.
+        """Choose the sandbox. Refuses, before anything is run, when there is none.
 
         Raises
         ------
@@ -108,5 +127,9 @@ class JudgingChoice:
                 hint="Name an image in which they are installed.",
             )
         interpreter = find_interpreter(None if contained else self.python, self.packages)
-        kind = SandboxKind.NONE if self.unsafe else choose_sandbox(interpreter, only)
-        return Bench(suite, kind, interpreter, self.limits, self.jobs or os.cpu_count() or 1)
+        weak = self.rules.allow_weak
+        kind = (
+            SandboxKind.NONE if self.unsafe else choose_sandbox(interpreter, only, allow_weak=weak)
+        )
+        jobs = self.jobs or os.cpu_count() or 1
+        return Bench(suite, kind, interpreter, self.limits, jobs, self.rules)

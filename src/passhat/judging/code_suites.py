@@ -11,6 +11,7 @@ One JSON object per line, plain or gzipped:
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -64,14 +65,22 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, object]]]:
 
 def _object(text: bytes, path: str, line: int) -> dict[str, object]:
     try:
-        row = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        row = _decoded(text)
+    except (ValueError, RecursionError) as error:
         raise ReadError(f"is not JSON ({error}).", source=path, line=line) from None
     if not isinstance(row, dict):
         raise ReadError(
             f"one JSON object was expected, not {shorten(row)}.", source=path, line=line
         )
     return row
+
+
+def _decoded(text: bytes) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Lone surrogates, which models do write, are read by the slower reader alone.
+        return json.loads(text)
 
 
 def _task(row: Row, path: str, line: int) -> CodeTask:
@@ -126,8 +135,9 @@ def _mbpp(name: str, row: Row) -> CodeTask:
     tests = [*_strings(row["test_list"]), *_strings(row.get("challenge_test_list", []))]
     return CodeTask(
         name,
-        helpers="\n".join([*_strings(lines), _text(row, "test_setup_code")]),
-        tests="\n".join(tests),
+        helpers="\n".join(_strings(lines)),
+        # The set-up may use what the program defines, so it belongs to the tests.
+        tests="\n".join([*filter(None, [_text(row, "test_setup_code")]), *tests]),
         canonical=_text(row, "code"),
         text=_asked(row),
     )

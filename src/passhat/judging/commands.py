@@ -16,6 +16,7 @@ from passhat.judging.sandbox_kinds import Container, ProgramLimits
 __all__ = [
     "DEVICES",
     "PACKAGES",
+    "WRITABLE_DEVICES",
     "bubblewrap_command",
     "container_command",
     "engine_problem",
@@ -25,13 +26,14 @@ __all__ = [
 ]
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+WRITABLE_DEVICES = ("/dev/null",)
 PACKAGES = "/judge/packages"
 """Where a program behind bubblewrap finds the packages it was granted."""
 _INSIDE = Path(__file__).parent / "inside"
 _NOBODY = 65534
 _OVERHEAD = 256 << 20
 """Memory of the fork server and of Python itself, beside what one program may use."""
-_MOST_PROCESSES, _MOST_FILES = 64, 256
+_MOST_PROCESSES, _MOST_FILES = 72, 256
 _ENGINE_SECONDS = 60
 _REMOVE_TRIES = 20
 _REMOVE_PAUSE = 0.1
@@ -64,11 +66,28 @@ def plain_command(interpreter: Interpreter, home: str = str(_INSIDE.parent)) -> 
     return [*interpreter.command, "-c", f"{begin}del sys.path[0]; main()"]
 
 
-def bubblewrap_command(interpreter: Interpreter, limits: ProgramLimits) -> list[str]:
-    """The container: no network, no processes, no /proc, no home; everything read-only."""
-    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session"]
-    words += ["--uid", str(_NOBODY), "--gid", str(_NOBODY), "--hostname", "sandbox"]
-    words += ["--cap-drop", "ALL"]
+def bubblewrap_command(interpreter: Interpreter) -> list[str]:
+    """The container: no network, no processes, no /proc, no home; everything read-only.
+
+    The fork server keeps the right to mount, since every program gets folders of its own; programs
+    keep no right at all. For root the server also keeps the right to take another user id, and no
+    user namespace is needed; limits on threads would not bind if programs were root's.
+    """
+    words = ["bwrap", "--die-with-parent", "--new-session", "--hostname", "sandbox"]
+    words += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    if os.geteuid() == 0:
+        words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        words += ["--unshare-cgroup-try", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        words += ["--cap-add", "CAP_KILL"]
+    else:
+        words += ["--unshare-all", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
+    # Parents that bubblewrap makes by itself would be readable by root alone.
+    parents = {str(parent) for path in interpreter.shown for parent in Path(path).parents}
+    links = {path for path in interpreter.shown if Path(path).is_symlink()}
+    granted = [Path(PACKAGES, part.name) for part in interpreter.granted]
+    parents |= {str(parent) for path in granted for parent in path.parents}
+    for path in ["/dev", *sorted(parents - {"/"} - links)]:
+        words += ["--dir", path]
     for path in interpreter.shown:
         place = Path(path)
         if place.is_symlink():
@@ -78,32 +97,36 @@ def bubblewrap_command(interpreter: Interpreter, limits: ProgramLimits) -> list[
     for path in interpreter.hidden:
         words += ["--tmpfs", path, "--remount-ro", path]
     for path in DEVICES:
-        words += ["--dev-bind", path, path]
+        words += ["--dev-bind", path, path]  # made read-only by the fork server
     words += ["--ro-bind", str(_INSIDE), "/judge/inside"]
-    for one in interpreter.granted:
-        words += ["--ro-bind", one.path, f"{PACKAGES}/{one.name}"]
-    words += ["--size", str(limits.scratch), "--tmpfs", "/tmp"]
-    words += ["--remount-ro", "/", "--chdir", "/tmp", "--"]
+    for part in interpreter.granted:
+        words += ["--ro-bind", part.path, f"{PACKAGES}/{part.name}"]
+    words += ["--dir", "/tmp", "--dir", "/dev/shm", "--remount-ro", "/", "--chdir", "/", "--"]
     return [*words, *plain_command(interpreter, "/judge")]
 
 
 def container_command(container: Container, limits: ProgramLimits, name: str) -> list[str]:
-    """The same with an engine's means; standard input and output are the only way in or out."""
-    memory = str(limits.memory + limits.scratch + _OVERHEAD)
+    """The same with an engine's means; standard input and output are the only way in or out.
+
+    As behind bubblewrap, the fork server may mount and change its user id, and programs may not.
+    """
+    memory = str(limits.memory + 2 * limits.scratch + _OVERHEAD)
     words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]
     words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
     words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
-    words += [f"--user={_NOBODY}:{_NOBODY}", "--read-only", "--workdir=/tmp"]
+    words += [f"--cap-add={each}" for each in ("SYS_ADMIN", "SETUID", "SETGID", "KILL")]
+    words += ["--user=0:0", "--read-only", "--workdir=/"]
     scratch = f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777"
     if container.engine == "podman":
         # Else /run and others could be written, and the image's own /tmp would be copied in.
         words += ["--read-only-tmpfs=false", f"{scratch},notmpcopyup"]
     else:
-        words.append(scratch)
+        # Docker's profile for AppArmor forbids every mount, with whatever capabilities.
+        words += [scratch, "--security-opt=apparmor=unconfined"]
     words += [f"--memory={memory}", f"--memory-swap={memory}", "--cpus=1"]
     words += [f"--pids-limit={_MOST_PROCESSES}", "--ulimit=core=0:0"]
     words += [f"--ulimit=nofile={_MOST_FILES}:{_MOST_FILES}", "--ulimit=nproc=4096:4096"]
-    # An image's own entry point would be code that nobody asked for.
+    # An image's own entry point would be code that was not asked for.
     words += ["--entrypoint", container.python, container.image]
     return [*words, "-I", "-B", "-c", _BOOT]
 

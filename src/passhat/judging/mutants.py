@@ -11,7 +11,6 @@ from pathlib import Path
 
 from passhat._display import counted
 from passhat.judging.bench import Bench
-from passhat.judging.pool import judge_all
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -153,13 +152,7 @@ def strength_of_tests(bench: Bench, most: int = 20) -> Iterator[TestStrength]:
     tasks = [task for task in bench.suite.tasks.values() if task.canonical]
     plan = [(task, program) for task in tasks for program in _programs(task, most)]
     verdicts: dict[str, list[tuple[int, Verdict]]] = {task.id: [] for task in tasks}
-    for position, judgement in judge_all(
-        plan,
-        kind=bench.kind,
-        interpreter=bench.interpreter,
-        limits=bench.limits,
-        jobs=bench.jobs,
-    ):
+    for position, judgement in bench.verdicts(plan):
         verdicts[plan[position][0].id].append((position, judgement.verdict))
     for task in tasks:
         (_, canonical), *others = sorted(verdicts[task.id])

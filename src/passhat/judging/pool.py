@@ -8,10 +8,9 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Self
 
-from passhat.judging.examiner import Examiner
+from passhat.judging.examiner import Examiner, References
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import SandboxSpec
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxSpec
 from passhat.judging.tasks import CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import MissingReason
@@ -34,11 +33,14 @@ class JudgePool:
         interpreter: Interpreter,
         limits: ProgramLimits | None = None,
         jobs: int = 1,
+        rules: JudgeRules | None = None,
     ) -> None:
         self._waiting: _Waiting = SimpleQueue()
         self._closing = threading.Event()
+        references = References()
         self._examiners = [
-            Examiner(kind, interpreter, limits or ProgramLimits()) for _ in range(jobs)
+            Examiner(kind, interpreter, limits or ProgramLimits(), rules, references)
+            for _ in range(jobs)
         ]
         self._threads = [
             threading.Thread(target=self._work, args=(examiner,), daemon=True)
@@ -97,11 +99,12 @@ def judge_all(
     interpreter: Interpreter,
     limits: ProgramLimits | None = None,
     jobs: int = 1,
+    rules: JudgeRules | None = None,
 ) -> Iterator[tuple[int, CodeVerdict]]:
     """Judge programs; yields their positions with the judgements, as they are made."""
     every = list(work)
     done: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
-    with JudgePool(kind, interpreter, limits, min(jobs, len(every))) as pool:
+    with JudgePool(kind, interpreter, limits, min(jobs, len(every)), rules) as pool:
         for position, (task, program) in enumerate(every):
             future = pool.submit(task, program)
             future.add_done_callback(

@@ -15,7 +15,6 @@ from passhat._display import counted
 from passhat.errors import ReadError
 from passhat.judging.bench import Bench
 from passhat.judging.code_suites import json_lines
-from passhat.judging.pool import judge_all
 from passhat.judging.samples import Sample
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes import Outcomes, Run
@@ -44,6 +43,8 @@ def row_of(sample: Sample, judgement: CodeVerdict, suite: str, judge: str) -> Ro
         "answer": sample.fingerprint,
         "judge": judge,
         "program": sample.program,
+        "judges": dict(judgement.judges) or None,
+        "raw": sample.raw or None,
     }
 
 
@@ -124,13 +125,7 @@ def judge_samples(
     results = Results.open(out, samples, bench.judge)
     resumed = len(results.rows)
     left = [sample for sample in samples if sample.key not in results.rows]
-    for position, judgement in judge_all(
-        ((sample.task, sample.program) for sample in left),
-        kind=bench.kind,
-        interpreter=bench.interpreter,
-        limits=bench.limits,
-        jobs=bench.jobs,
-    ):
+    for position, judgement in bench.verdicts((sample.task, sample.program) for sample in left):
         row = row_of(left[position], judgement, bench.suite.name, bench.judge)
         results.add(row)
         tell(row)

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 
 from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.judging.code_suites import json_lines
+from passhat.judging.extraction import compiles, has_fence, program_in
 from passhat.judging.tasks import CodeSuite, CodeTask
 
-__all__ = ["Sample", "normalized", "read_samples"]
+__all__ = ["Sample", "normalized", "printable", "read_samples"]
 
-_TEXTS = ("completion", "solution", "program")
+_TEXTS = ("completion", "solution", "program", "response")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One attempt at a task: the program as it is judged."""
+    """One attempt at a task: the program as it is judged, and the answer it was taken from."""
 
     task: CodeTask
     trial: int
     program: str
+    raw: str = ""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -38,7 +41,8 @@ class Sample:
 def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
     """Read ``{task_id, completion}`` lines; the k-th line of a task is its k-th attempt.
 
-    ``solution`` or ``program`` in place of ``completion`` is a whole program.
+    ``solution`` or ``program`` in place of ``completion`` is a whole program, and ``response``
+    is what a model said, with the program somewhere in it. So is a completion in a fence.
     """
     seen: Counter[str] = Counter()
     samples = []
@@ -62,7 +66,10 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
             )
         text = str(row[word])
         program = task.program(text) if word == "completion" else text
-        samples.append(Sample(task, seen[name], program))
+        raw = ""
+        if word == "response" or (has_fence(text) and not compiles(program)):
+            program, raw = program_in(text, task), text
+        samples.append(Sample(task, seen[name], program, raw))
         seen[name] += 1
     if not samples:
         raise ReadError("holds no sample.", source=path)
@@ -78,10 +85,18 @@ def normalized(program: str) -> str:
     True
     """
     try:
-        tree = ast.parse(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(_Renamed().visit(ast.parse(program)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return " ".join(program.split())  # no program: only its layout can be left out
-    return ast.dump(_Renamed().visit(tree))
+        # No program, or one that is nested too deeply or has a number too long to write down:
+        # only its layout can be left out.
+        return " ".join(program.split())
+
+
+def printable(text: str) -> str:
+    """Text that can be stored and shown: lone surrogates replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class _Renamed(ast.NodeTransformer):

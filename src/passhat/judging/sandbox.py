@@ -19,6 +19,7 @@ from passhat.judging.bridge import Bridge
 from passhat.judging.commands import (
     DEVICES,
     PACKAGES,
+    WRITABLE_DEVICES,
     bubblewrap_command,
     container_command,
     packed_inside,
@@ -45,8 +46,9 @@ class Ended:
     """How one execution ended.
 
     ``why`` is ``ended`` (by itself), ``stopped`` (by the judge) or the limit that was reached:
-    ``cpu``, ``wall`` or ``files``. ``words`` are what the child reported; for a program they are
-    its own words and prove nothing.
+    ``cpu``, ``wall`` or ``files``. ``words`` are the frames that the child reported, and
+    ``written`` all of its report; for a program they are its own words and prove nothing.
+    ``waiting`` is true for tests that were waiting for the program, or reading what it sent.
     """
 
     why: str
@@ -54,14 +56,24 @@ class Ended:
     cpu: float
     seconds: float
     memory: int
+    waiting: bool
     words: tuple[Any, ...]
+    written: bytes = b""
 
 
 class Sandbox:
     """A fork server behind a wall. Starts when first used, and anew after it broke."""
 
-    def __init__(self, kind: SandboxSpec, interpreter: Interpreter, limits: ProgramLimits) -> None:
+    def __init__(
+        self,
+        kind: SandboxSpec,
+        interpreter: Interpreter,
+        limits: ProgramLimits,
+        *,
+        allow_weak: bool = False,
+    ) -> None:
         self.kind = kind
+        self._allow_weak = allow_weak
         self._interpreter = interpreter
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
@@ -102,7 +114,7 @@ class Sandbox:
 
     def _refuse_if_abandoned(self) -> None:
         if self._abandoned:
-            raise SandboxFault("nobody waits for it any more")
+            raise SandboxFault("the sandbox has been given up")
 
     def _launch_process(self, theirs: socket.socket) -> None:
         with theirs:
@@ -154,11 +166,12 @@ class Sandbox:
         self.start()
         assert self._control is not None
         limits = self._limits
-        patient = 1 if kind == "program" else 2  # the tests outlive the program they wait for
+        tests = kind == "tests"
         job = {
             "kind": kind,
-            "cpu": limits.cpu_seconds * patient,
-            "wall": limits.wall_seconds + (5 if kind == "tests" else 0),
+            # The tests outlive the program they wait for, but not by much.
+            "cpu": limits.cpu_seconds + (1 if tests else 0),
+            "wall": limits.wall_seconds + (1 if tests else 0),
             "memory": limits.memory,
         }
         _set_patience(self._control, limits.wall_seconds + _PATIENCE)
@@ -181,14 +194,10 @@ class Sandbox:
         """How the execution ended."""
         report = self._receive()
         try:
-            words = tuple(wire.frames(bytes.fromhex(report.pop("words"))))
-            spent = report.pop("spent")
-            ended = Ended(words=words, **report)
+            written = bytes.fromhex(report.pop("words"))
+            return Ended(words=tuple(wire.frames(written)), written=written, **report)
         except (TypeError, KeyError, ValueError) as error:
             raise SandboxFault(f"an unreadable report: {error}") from None
-        if spent:
-            self.close()
-        return ended
 
     def abandon(self) -> None:
         """End its processes, from another thread; none is launched afterwards."""
@@ -247,26 +256,25 @@ class Sandbox:
         landlock = self.kind is SandboxKind.LANDLOCK
         contained = self.kind is SandboxKind.BUBBLEWRAP or isinstance(self.kind, Container)
         listable, readable = self._interpreter.readable() if landlock else ([], [])
-        if self.kind is SandboxKind.NONE:
+        if not contained:
             self._folder = tempfile.mkdtemp(prefix="passhat-")
         granted = self._interpreter.granted_roots
         return {
-            "landlock": landlock,
-            "container": isinstance(self.kind, Container),
+            "kind": "container" if isinstance(self.kind, Container) else str(self.kind),
             "listable": listable,
             "readable": [*readable, *DEVICES],
-            "confined": self.kind is not SandboxKind.NONE,
-            "private": contained,
-            "scratch": self._folder or ("/tmp" if contained else ""),
+            "devices": list(WRITABLE_DEVICES),
+            "scratch": self._folder or ("/tmp" if isinstance(self.kind, Container) else ""),
             "scratch_bytes": self._limits.scratch,
             "packages": ([PACKAGES] if contained else list(granted)) if granted else [],
+            "weak": self._allow_weak,
         }
 
     def _command(self) -> list[str]:
         if isinstance(self.kind, Container):
             return container_command(self.kind, self._limits, self._name)
         if self.kind is SandboxKind.BUBBLEWRAP:
-            return bubblewrap_command(self._interpreter, self._limits)
+            return bubblewrap_command(self._interpreter)
         return plain_command(self._interpreter)
 
 

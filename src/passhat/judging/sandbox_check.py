@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat.errors import SandboxUnavailable
-from passhat.judging.commands import engine_problem
+from passhat.judging.commands import DEVICES, engine_problem
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxFault
-from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
+from passhat.judging.sandbox_kinds import (
+    Container,
+    JudgeRules,
+    ProgramLimits,
+    SandboxKind,
+    SandboxSpec,
+)
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
@@ -35,10 +41,20 @@ ATTACKS = {
     "kill": "signal the process that started it",
     "limit": "change the limits of the process that started it",
     "packages": "read installed packages",
+    "mode": "change the mode of a file of the host",
+    "owner": "change its owner",
+    "times": "change its times",
+    "size": "truncate it",
+    "attributes": "set its extended attributes",
+    "device_mode": "change the mode or the times of a device",
+    "device_data": "write to a device that is for reading",
+    "threads": "start any number of threads",
+    "note": "leave a note for the next program",
 }
 """What is tried, in words. Every one must fail."""
 
-_PROBE = """
+_THREADS = 1000
+_PROBE = r"""
 import os, resource, socket
 
 def read_file(facts):
@@ -55,7 +71,7 @@ def environment(facts):
             found += open(place).read()
         except OSError:
             pass
-    if facts["token"] not in found:
+    if facts["variable"] not in found:
         raise OSError
 
 def processes(facts):
@@ -87,6 +103,63 @@ def packages(facts):
             pass
     raise OSError
 
+def some_of(calls):
+    for function, *arguments in calls:
+        try:
+            function(*arguments)
+            return
+        except (OSError, RuntimeError):
+            pass
+    raise OSError
+
+def mode(facts):
+    some_of([(os.chmod, path, 0o666) for path in facts["targets"]])
+
+def owner(facts):
+    some_of([(os.chown, path, os.getuid(), os.getgid()) for path in facts["targets"]])
+
+def times(facts):
+    some_of([(os.utime, path, *given) for path in facts["targets"] for given in ((), ((1, 1),))])
+
+def size(facts):
+    some_of([(os.truncate, path, 0) for path in facts["targets"]])
+
+def attributes(facts):
+    some_of([(os.setxattr, path, "user.x", b"1") for path in facts["targets"]])
+
+def device_mode(facts):
+    some_of([call for path in facts["devices"] for call in (
+        (os.chmod, path, 0o666), (os.utime, path), (os.utime, path, (1, 1)),
+    )])
+
+def device_data(facts):
+    some_of([(os.open, path, os.O_WRONLY) for path in facts["devices"] if path != "/dev/null"])
+
+def threads(facts):
+    import threading
+    stop = threading.Event()
+    try:
+        for _ in range(facts["threads"]):
+            threading.Thread(target=stop.wait, daemon=True).start()
+    except RuntimeError:
+        raise OSError
+    finally:
+        stop.set()
+
+def note(facts):
+    for place in facts["places"]:
+        for leave in (
+            lambda: open(place + "/" + facts["token"], "w").close(),
+            lambda: os.utime(place, (facts["moment"], facts["moment"])),
+            lambda: os.chmod(place, 0o1765),
+            lambda: os.setxattr(place, "user." + facts["token"], b"1"),
+        ):
+            try:
+                leave()
+            except (OSError, ValueError):
+                pass
+    raise OSError
+
 def probe(facts):
     through = []
     for attack in facts["attacks"]:
@@ -96,24 +169,39 @@ def probe(facts):
             continue
         through.append(attack)
     return through
+
+def found(facts):
+    for place in facts["places"]:
+        try:
+            state = os.stat(place)
+        except OSError:
+            continue
+        if int(state.st_mtime) == facts["moment"] or state.st_mode & 0o7777 == 0o1765:
+            return ["note"]
+        try:
+            if facts["token"] in os.listdir(place) or os.listxattr(place):
+                return ["note"]
+        except OSError:
+            pass
+    return []
 """
 
 
-def breaches(kind: SandboxSpec, interpreter: Interpreter) -> list[str]:
+def breaches(kind: SandboxSpec, interpreter: Interpreter, *, allow_weak: bool = False) -> list[str]:
     """The attacks that got through; raises SandboxFault when the sandbox does not even start."""
     limits = ProgramLimits(cpu_seconds=5)
-    examiner = Examiner(kind, interpreter, limits)
+    examiner = Examiner(kind, interpreter, limits, JudgeRules("split", allow_weak=allow_weak))
     try:
         examiner.start()
         with _bait(interpreter) as facts:
-            task = CodeTask(
-                "canary",
-                entry_point="probe",
-                tests=f"through = probe({facts!r})\nassert not through, ','.join(through)",
-            )
-            judged = examiner.judge(task, _PROBE)
+            return [name for probe in ("probe", "found") for name in _tried(examiner, probe, facts)]
     finally:
         examiner.close()
+
+
+def _tried(examiner: Examiner, probe: str, facts: dict[str, object]) -> list[str]:
+    tests = f"through = {probe}({facts!r})\nassert not through, ','.join(through)"
+    judged = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
     if judged.verdict is Verdict.PASSED:
         return []
     if judged.why == "wrong_answer" and judged.detail:
@@ -143,11 +231,17 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
                 {
                     "secret": str(secret),
                     # A variable that any process has; a token set now would not be in /proc.
-                    "token": os.environ.get("PATH", token),
+                    "token": token,
+                    "variable": os.environ.get("PATH", token),
                     "port": listener.getsockname()[1],
                     "python": interpreter.executable,
                     "installed": [str(path) for path in installed[:50]],
                     "attacks": list(ATTACKS),
+                    "targets": [str(secret), str(Path(folder)), os.__file__],
+                    "devices": list(DEVICES),
+                    "threads": _THREADS,
+                    "places": ["/", "/tmp", "/dev", "/dev/shm", "/var/tmp", "/run", *DEVICES],
+                    "moment": 1_000_000_000 + secrets.randbelow(10**8),
                 }
             )
         )
@@ -156,8 +250,8 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
 _HINT = (
     "Install bubblewrap (Debian, Ubuntu: apt-get install bubblewrap) and allow user namespaces "
     "(sysctl user.max_user_namespaces; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
-    "or use Linux 5.13 or newer with Landlock. `passhat sandbox check` shows what is there. "
-    "Only for programs you trust: --unsafe-no-sandbox."
+    "or use Linux 6.2 or newer with Landlock. `passhat sandbox check` shows what is there. "
+    "Only for programs you trust: --allow-weak-sandbox or --unsafe-no-sandbox."
 )
 _CONTAINER_HINT = (
     "The engine must run here, the image must hold Python 3.9 or newer and a libc with "
@@ -198,34 +292,43 @@ class Finding:
         }
 
 
-def examine_machine(interpreter: Interpreter, kind: SandboxSpec) -> Finding:
+def examine_machine(
+    interpreter: Interpreter, kind: SandboxSpec, *, allow_weak: bool = False
+) -> Finding:
     """Try one kind of sandbox with the self-test."""
     if kind is SandboxKind.BUBBLEWRAP and shutil.which("bwrap") is None:
         return Finding(kind, problem="the command bwrap is not installed")
     if isinstance(kind, Container) and (problem := engine_problem(kind)):
         return Finding(kind, problem=problem)
     try:
-        return Finding(kind, tuple(breaches(kind, interpreter)))
+        return Finding(kind, tuple(breaches(kind, interpreter, allow_weak=allow_weak)))
     except SandboxFault as error:
         return Finding(kind, problem=str(error).strip().splitlines()[-1][:300])
 
 
-def choose_sandbox(interpreter: Interpreter, only: SandboxSpec | None = None) -> SandboxSpec:
+def choose_sandbox(
+    interpreter: Interpreter, only: SandboxSpec | None = None, *, allow_weak: bool = False
+) -> SandboxSpec:
     """The first kind that withstands the self-test: bubblewrap, then Landlock.
+
+    With ``allow_weak``, where none does, the first that starts at all.
 
     Raises
     ------
     SandboxUnavailable
-        When none does. Comes before any program is run.
+        When there is none. Comes before any program is run.
     """
     kinds: list[SandboxSpec] = [only] if only else [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK]
     findings = []
     for kind in kinds:
-        finding = examine_machine(interpreter, kind)
+        finding = examine_machine(interpreter, kind, allow_weak=allow_weak)
         if finding.holds:
             return kind
-        findings.append(str(finding))
+        findings.append(finding)
+    started = [finding.kind for finding in findings if not finding.problem]
+    if allow_weak and started:
+        return started[0]
     raise SandboxUnavailable(
-        f"no sandbox holds on this machine: {'; '.join(findings)}.",
+        f"no sandbox holds on this machine: {'; '.join(map(str, findings))}.",
         hint=_CONTAINER_HINT if isinstance(only, Container) else _HINT,
     )

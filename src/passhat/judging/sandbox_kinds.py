@@ -7,7 +7,16 @@ from enum import StrEnum
 
 from passhat.errors import InvalidValue
 
-__all__ = ["ENGINES", "Container", "ProgramLimits", "SandboxKind", "SandboxSpec", "read_sandbox"]
+__all__ = [
+    "ENGINES",
+    "JUDGES",
+    "Container",
+    "JudgeRules",
+    "ProgramLimits",
+    "SandboxKind",
+    "SandboxSpec",
+    "read_sandbox",
+]
 
 ENGINES = ("docker", "podman")
 
@@ -91,3 +100,32 @@ class ProgramLimits:
     def wall_seconds(self) -> float:
         """The backstop for a program that waits instead of working."""
         return _WALL_FACTOR * self.cpu_seconds + _WALL_EXTRA
+
+
+JUDGES = ("both", "plain", "split")
+"""Which judges decide; see :mod:`passhat.judging.examiner`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRules:
+    """Who decides, and how much doubt is allowed.
+
+    Parameters
+    ----------
+    judges : str
+        ``both``, ``plain`` or ``split``.
+    strict : bool
+        Whether a program that only the plain judge could judge is missing instead of passed.
+    allow_weak : bool
+        Whether a sandbox that fails a part of the self-test may be used.
+    """
+
+    judges: str = "both"
+    strict: bool = False
+    allow_weak: bool = False
+
+    def __post_init__(self) -> None:
+        if self.judges not in JUDGES:
+            raise InvalidValue(
+                f"--judge {self.judges!r} is not a judge.", hint=f"There are: {', '.join(JUDGES)}."
+            )

@@ -9,7 +9,11 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
+
+from passhat.judging.inside.pytest_subset import FIXTURES
+from passhat.stats.outcomes.vocabulary import MissingReason
 
 __all__ = ["PROGRAM_MODULES", "Case", "CodeSuite", "CodeTask"]
 
@@ -77,22 +81,134 @@ class CodeTask:
         return f"{self.prompt}{completion}\n"
 
     def brief(self) -> dict[str, object]:
-        """What the tests' sandbox is given."""
+        """What the sandbox of the tests is given."""
         functions = defined_functions(self.helpers) | defined_functions(
             self.program(self.canonical)
         )
         free = free_names(self.tests)
         modules = _modules_used(self.tests) & free - defined_names(self.helpers)
-        helpers = "\n".join([self.helpers, *(f"import {name}" for name in sorted(modules))])
+        imports = "".join(f"import {name}\n" for name in sorted(modules))
+        helpers = f"{imports}{self.helpers}"
         helpful = free & defined_names(helpers) - {self.entry_point}
         return {
             "entry_point": self.entry_point,
             # A prompt whose helpers no test uses need not be run again and again.
             "helpers": helpers if helpful else "",
+            # Beside the program only what the program does not bring itself, since it comes after.
+            "setup": imports + ("" if self.prompt and not helpful else self.helpers),
             "tests": self.tests,
             "functions": sorted(functions),
             "free": sorted(free - helpful),
+            "imports": sorted(
+                _imports(_parsed(self.tests))
+                - {*PROGRAM_MODULES, "pytest"}
+                - sys.stdlib_module_names
+            ),
+            "random": "random" in self.tests,
+            "shared": shared_state(self.tests),
         }
+
+    @property
+    def problem(self) -> tuple[MissingReason, str] | None:
+        """Why no program can be judged by these tests, if that shows without running them."""
+        return None if self.cases else _problem(self)
+
+
+@lru_cache(maxsize=4096)
+def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
+    try:
+        tree = ast.parse(task.tests)
+        compile(task.tests, "tests.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return MissingReason.JUDGE_ERROR, f"the tests do not compile: {error}"
+    own = free_names(task.tests) - defined_names(task.helpers)
+    called = any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body)
+    called = called and bool(task.entry_point)
+    if not own and not called and not _imports(tree) & set(PROGRAM_MODULES):
+        return MissingReason.JUDGE_ERROR, "the tests never call the program"
+    return _unsupported(tree)
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """Modules that a source imports, by their first name."""
+    names = {
+        alias.name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    return names | {
+        node.module.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+    }
+
+
+_PYTEST = {"raises", "approx", "mark", "fixture", "fail", "parametrize"}
+
+
+def _unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
+    """A part of pytest that the judge does not have."""
+    fixtures = set(FIXTURES) | {"self", "cls"}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "pytest"
+            and node.attr not in _PYTEST
+        ):
+            return MissingReason.UNSUPPORTED, f"pytest.{node.attr} in the tests"
+        if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
+            return MissingReason.UNSUPPORTED, f"the asynchronous test {node.name}"
+        if isinstance(node, ast.FunctionDef):
+            marks = [ast.unparse(mark) for mark in node.decorator_list]
+            if any("fixture" in mark for mark in marks):
+                fixtures.add(node.name)
+    for node in tree.body:
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
+            continue
+        given = node.args.args[: len(node.args.args) - len(node.args.defaults)]
+        written = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+        for argument in given:
+            if argument.arg not in fixtures and "parametrize" not in written:
+                return MissingReason.JUDGE_ERROR, f"{node.name} needs a fixture {argument.arg!r}"
+    return None
+
+
+_SHARED_MODULES = {
+    *("os", "sys", "tempfile", "pathlib", "shutil", "gc", "weakref", "inspect", "threading"),
+    *("asyncio", "time", "signal", "warnings", "logging", "decimal", "locale", "copy", "pickle"),
+    *("tracemalloc", "dis", "ctypes", "contextvars", "subprocess", "timeit", "multiprocessing"),
+    *("concurrent", "unittest.mock", "mock", "types", "typing", "abc", "importlib", "builtins"),
+    *("numpy", "pandas"),
+}
+_SHARED_NAMES = {"open", "globals", "locals", "id", "monkeypatch", "tmp_path", "__builtins__"}
+
+
+def shared_state(tests: str) -> list[str]:
+    """What tests use that two processes do not share, though one does.
+
+    A failure under the split judge may come from it, so it is not believed.
+    """
+    tree = _parsed(tests)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    imported = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    modules = {name for name in imported if name in _SHARED_MODULES}
+    modules |= {name.split(".")[0] for name in imported} & _SHARED_MODULES
+    if "mock" in tests and any(name.startswith("unittest") for name in imported):
+        modules.add("unittest.mock")
+    return sorted(modules | (used & _SHARED_NAMES) | (used & {"time", "os", "sys"}))
 
 
 def defined_functions(source: str) -> set[str]:
@@ -121,6 +237,21 @@ def free_names(tests: str) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module in PROGRAM_MODULES
         for alias in node.names
     }
+    own |= {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and getattr(node, "module", "") not in PROGRAM_MODULES
+        for alias in node.names
+    }
+    imported |= {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in PROGRAM_MODULES
+    }
+    used -= set(PROGRAM_MODULES)
     return imported | {name for name in used - own if not hasattr(builtins, name)}
 
 
@@ -149,7 +280,7 @@ def _modules_used(tests: str) -> set[str]:
 def _parsed(source: str) -> ast.Module:
     try:
         return ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
 
 

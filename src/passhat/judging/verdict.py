@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from passhat.judging import UNCONFIRMED
 from passhat.stats.outcomes.vocabulary import (
     FailureCategory,
     MissingReason,
@@ -27,11 +28,13 @@ class CodeVerdict:
         Passed, failed (the program's doing) or missing (ours).
     why : str
         A failure category or a missing reason; the name of an exception for a failure by one;
-        empty when it passed.
+        empty when it passed, or ``unconfirmed`` when only the plain judge could judge it.
     detail : str
         One line for a person. For failures it may quote the program, so it is never trusted.
     seconds, cpu_seconds : float
-        Wall clock and processor time of the program.
+        Wall clock and processor time of the program, in all its executions.
+    judges : tuple of (str, str)
+        What each judge found, where more than one was asked: its name, and its verdict in words.
     """
 
     verdict: Verdict
@@ -39,6 +42,19 @@ class CodeVerdict:
     detail: str = ""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    judges: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it passed by the plain judge alone: the split judge cannot judge this task."""
+        return self.verdict is Verdict.PASSED and self.why == UNCONFIRMED
+
+    @property
+    def words(self) -> str:
+        """The verdict in one line: ``failed, wrong_answer: ...``."""
+        word = {Verdict.PASSED: "passed", Verdict.FAILED: "failed"}.get(self.verdict, "missing")
+        named = ", ".join(filter(None, (word, self.why)))
+        return ": ".join(filter(None, (named, self.detail)))
 
     @classmethod
     def passed(cls) -> CodeVerdict:

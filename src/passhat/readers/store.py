@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.judging import SPLIT_JUDGE
+from passhat.judging import is_code_judge
 from passhat.readers import base
 from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.sources import Source
@@ -76,8 +76,7 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
     """How many different programs there were is said attempt by attempt."""
-    judge = store.protocol(stored.id).judge or ""
-    programs = needs.answers and judge.startswith(SPLIT_JUDGE)
+    programs = needs.answers and is_code_judge(store.protocol(stored.id).judge)
     return replace(needs, attempts=True) if programs else needs
 
 

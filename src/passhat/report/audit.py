@@ -10,7 +10,7 @@ from passhat._display import counted
 from passhat.judging.audit import Agreement, Audited
 from passhat.report.markdown import escape
 
-__all__ = ["audit_as_json", "audit_as_markdown"]
+__all__ = ["audit_as_json", "audit_as_markdown", "shown_program"]
 
 SCHEMA = "passhat.audit/1"
 
@@ -60,12 +60,12 @@ def _lines(
         yield ""
         fence = _fence(one.program)
         yield f"{fence}python"
-        yield _shown(one.program)
+        yield shown_program(one.program)
         yield fence
         yield ""
 
 
-def _shown(program: str) -> str:
+def shown_program(program: str) -> str:
     """A program without what a terminal would obey instead of showing."""
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in program)
     return kept.rstrip("\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passhat.errors import InvalidValue
-from passhat.report.code_runs import code_notes, weak_tests
+from passhat.report.code_runs import code_notes, doubt_notes, weak_tests
 from passhat.report.view import CurvePoint, Report, RunReport, TaskRow
 from passhat.stats.estimate import (
     Estimate,
@@ -87,6 +87,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         missing_effect=_missing_effects(run.outcomes, words),
         tasks=_task_rows(run.outcomes) if options.with_tasks else (),
         notes=(
+            *doubt_notes(run),
             *run.notes,
             *diagnosis.notes,
             *_slice_notes(len(slices), options.by),

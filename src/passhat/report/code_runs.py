@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from passhat._display import counted, number, some
-from passhat.judging import SPLIT_JUDGE
+from passhat.judging import UNCONFIRMED, is_code_judge
 from passhat.stats.estimate import estimate
 from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
+from passhat.stats.outcomes.vocabulary import MissingReason
 
-__all__ = ["code_notes", "diversity_notes", "weak_tests"]
+__all__ = ["code_notes", "diversity_notes", "doubt_notes", "weak_tests"]
 
 _USUAL_STORE = ".passhat/passhat.db"
 
@@ -56,7 +57,34 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _is_code(run: Run) -> bool:
-    return (run.protocol.judge or "").startswith(SPLIT_JUDGE)
+    return is_code_judge(run.protocol.judge)
+
+
+def doubt_notes(run: Run) -> tuple[str, ...]:
+    """Sentences on attempts that the judges did not agree on, or that one alone could judge."""
+    if not _is_code(run):
+        return ()
+    notes = []
+    unlike = run.missing_by_reason.get(str(MissingReason.JUDGES_DISAGREE), 0)
+    if unlike:
+        notes.append(
+            f"judges disagree on {counted(unlike, 'attempt')}, counted as missing; look at them "
+            "with passhat judge --show TASK"
+        )
+    alone = _unconfirmed(run.attempts) if run.attempts is not None else 0
+    if alone:
+        notes.append(
+            f"{counted(alone, 'attempt')} passed unconfirmed: the split judge cannot judge the "
+            "tests, so a program may have forged it; --strict counts them as missing"
+        )
+    return tuple(notes)
+
+
+def _unconfirmed(attempts: Attempts) -> int:
+    if attempts.detail is None or UNCONFIRMED not in attempts.detail.values:
+        return 0
+    codes = attempts.detail.codes[attempts.verdicts == Verdict.PASSED]
+    return int((codes == list(attempts.detail.values).index(UNCONFIRMED)).sum())
 
 
 def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:

@@ -148,6 +148,9 @@ class Attempter:
         finally:
             # A suite may know better than the letters which answers are the same.
             made.answer_hash = episode.answer_hash
+            made.transcript.extend(
+                {"role": role, "text": self.redact(text)} for role, text in episode.remarks
+            )
             await self._ours(made, episode.close)
 
     async def _closed(self, session: Session, made: _Made) -> None:

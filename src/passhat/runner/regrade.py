@@ -18,7 +18,7 @@ from passhat.runner.attempt import settled
 from passhat.runner.redaction import Redactor
 from passhat.stats.outcomes import Verdict
 from passhat.store import Ended, JudgementSource, Store, StoredJudgement
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
+from passhat.suites.base import REMARKS, Episode, Judgement, Suite, Task, Turn
 
 __all__ = ["Outcome", "Regraded", "regrade"]
 
@@ -145,7 +145,7 @@ async def _judged(
 
 def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
     """What was said to the agent, and its answers."""
-    entries = ended.transcript
+    entries = [entry for entry in ended.transcript if entry["role"] not in REMARKS]
     if not entries:
         raise _Cannot("no conversation is stored")
     if any(entry["role"] not in ("user", "agent") for entry in entries):

@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 from passhat.errors import ReadError
 from passhat.judging.bench import Bench
-from passhat.judging.pool import judge_all
-from passhat.judging.samples import Sample
+from passhat.judging.samples import Sample, printable
 from passhat.judging.verdict import CodeVerdict
 from passhat.store import AttemptRecord, RunRecord, Store
 from passhat.suites.base import Judgement, Task
@@ -35,12 +34,8 @@ def judge_into_store(
     left = [place for place in by_place if place not in made]
     claimed = store.claim(record.id, left)
     try:
-        for position, found in judge_all(
-            ((by_place[place].task, by_place[place].program) for place in claimed),
-            kind=bench.kind,
-            interpreter=bench.interpreter,
-            limits=bench.limits,
-            jobs=bench.jobs,
+        for position, found in bench.verdicts(
+            (by_place[place].task, by_place[place].program) for place in claimed
         ):
             store.finish(record.id, [_attempt(by_place[claimed[position]], found)])
     finally:
@@ -81,8 +76,11 @@ def _resumed(store: Store, run: str, samples: dict[tuple[str, int], Sample], sou
 def _attempt(sample: Sample, found: CodeVerdict) -> AttemptRecord:
     turns = [
         {"role": "user", "text": sample.task.prompt or sample.task.text},
-        {"role": "agent", "text": sample.program},
+        {"role": "agent", "text": printable(sample.raw or sample.program)},
     ]
+    if sample.raw:
+        turns.append({"role": "program", "text": printable(sample.program)})
+    turns += [{"role": f"{name} judge", "text": words} for name, words in found.judges]
     return AttemptRecord(
         task=sample.task.id,
         number=sample.trial + 1,

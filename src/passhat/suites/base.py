@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
 
 __all__ = [
+    "REMARKS",
     "CallReport",
     "Episode",
     "Judgement",
@@ -152,6 +153,10 @@ class Judgement:
         return cls(Verdict.MISSING, str(reason), detail)
 
 
+REMARKS = ("program", "plain judge", "split judge")
+"""Roles in a transcript that are the judge's, and no part of the conversation."""
+
+
 class Episode(Contract):
     """A fresh environment for one attempt, and its judge.
 
@@ -162,10 +167,13 @@ class Episode(Contract):
     ----------
     answer_hash : str
         Equal for answers that the suite considers the same; by default the runner hashes the text.
+    remarks : tuple of (str, str)
+        What the judge adds to the transcript, each under a role of ``REMARKS``.
     """
 
     required_hooks: ClassVar[tuple[str, ...]] = ("open", "reply", "judge")
     answer_hash: str = ""
+    remarks: tuple[tuple[str, str], ...] = ()
 
     def open(self) -> Turn | Awaitable[Turn | None] | None:
         """Return the first turn; ``None`` if there is nothing to ask. Required."""

@@ -11,7 +11,7 @@ from passhat.judging.bench import Bench, JudgingChoice
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.extraction import asked, program_in
 from passhat.judging.pool import JudgePool
-from passhat.judging.samples import Sample
+from passhat.judging.samples import Sample, printable
 from passhat.judging.tasks import CodeTask
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
@@ -44,7 +44,7 @@ class CodeTasksSuite(Suite):
         self._pool: JudgePool | None = None
 
     def judge_with(self, choice: JudgingChoice) -> None:
-        """Choose walls, interpreter and limits; before the first episode."""
+        """Choose sandbox, interpreter, limits and judges; before the first episode."""
         self._choice = choice
 
     @cached_property
@@ -64,7 +64,9 @@ class CodeTasksSuite(Suite):
         """The workers that all episodes share; they start with the first program."""
         if self._pool is None:
             bench = self.bench
-            self._pool = JudgePool(bench.kind, bench.interpreter, bench.limits, bench.jobs)
+            self._pool = JudgePool(
+                bench.kind, bench.interpreter, bench.limits, bench.jobs, bench.rules
+            )
         return self._pool
 
     def close(self) -> None:
@@ -81,17 +83,22 @@ class _Program(Episode):
         self._suite = suite
         self._task = task
         self._program = ""
+        self._answer = ""
         self.answer_hash = ""
 
     def open(self) -> Turn:
         return Turn(asked(self._task))
 
     def reply(self, answer: str) -> Turn | None:
-        self._program = program_in(answer, self._task)
+        self._answer, self._program = answer, program_in(answer, self._task)
         # Alike for programs that differ in layout and names only: what diversity counts.
         self.answer_hash = Sample(self._task, 0, self._program).fingerprint
         return None
 
     async def judge(self) -> Judgement:
         found = await asyncio.wrap_future(self._suite.pool().submit(self._task, self._program))
+        remarks = [(f"{name} judge", words) for name, words in found.judges]
+        if self._program.strip() != self._answer.strip():
+            remarks.insert(0, ("program", printable(self._program)))
+        self.remarks = tuple(remarks)
         return Judgement(found.verdict, found.category, found.detail)

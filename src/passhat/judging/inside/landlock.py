@@ -1,4 +1,4 @@
-"""Landlock: reading below a few folders, and nothing else, without any privilege."""
+"""Landlock: reading below a few folders, writing below fewer, without any privilege."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Iterable
 
 from .seccomp import Unavailable
 
-__all__ = ["abi", "restrict"]
+__all__ = ["SAFE_ABI", "Ruleset", "abi"]
+
+SAFE_ABI = 3
+"""Older versions (before Linux 6.2) cannot forbid a program to truncate files."""
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 """These numbers are the same on every machine."""
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
-_EXECUTE, _READ_FILE, _READ_DIR = 1, 1 << 2, 1 << 3
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
 _PR_SET_NO_NEW_PRIVS = 38
 
 # What each version of the interface can forbid about files: execute to make_sym, then refer,
@@ -33,50 +36,66 @@ def _call(number: int, *arguments: object) -> int:
 def abi() -> int:
     """The version that the kernel offers; 0 when it offers none."""
     none = ctypes.c_void_p(None)
-    found = _call(_CREATE, none, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
-    return max(found, 0)
+    version = _call(_CREATE, none, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
+    return max(version, 0)
 
 
-def restrict(
-    listable: Iterable[str], readable: Iterable[str], writable: Iterable[str] = ()
-) -> None:
-    """Leave this process and its children the listing of some folders, the reading of others.
+class Ruleset:
+    """What a process may do with files; made once, and put on by every child.
 
-    In ``writable`` folders everything stays allowed but to execute.
+    Parameters
+    ----------
+    listable, readable : iterable of str
+        Folders whose names may be read, and folders and files that may be read as well.
+    devices : iterable of str
+        Files that may be read and written.
     """
-    version = abi()
-    if version == 0:
-        raise Unavailable("the kernel offers no Landlock (Linux 5.13 or newer, with it enabled)")
-    files = _FILES.get(version, _FILES_LATEST)
-    attributes = struct.pack("Q", files)
-    attributes += struct.pack("Q", _NETWORK) if version >= 4 else b""
-    attributes += struct.pack("Q", _SCOPES) if version >= 6 else b""
-    buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    rules = _call(_CREATE, buffer, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
-    if rules < 0:
-        raise Unavailable("the kernel refused a Landlock rule set")
-    for path in listable:
-        _allow(rules, path, _READ_DIR)
-    for path in readable:
-        _allow(rules, path, _READ_FILE | _READ_DIR)
-    for path in writable:
-        _allow(rules, path, files & ~_EXECUTE)
-    libc = ctypes.CDLL(None, use_errno=True)
-    zero = ctypes.c_ulong(0)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
-    if _call(_RESTRICT, ctypes.c_int(rules), ctypes.c_uint32(0)) != 0:
-        raise Unavailable("the kernel refused to enforce Landlock")
-    os.close(rules)
 
+    def __init__(
+        self, listable: Iterable[str], readable: Iterable[str], devices: Iterable[str] = ()
+    ) -> None:
+        version = abi()
+        if version == 0:
+            raise Unavailable(
+                "the kernel offers no Landlock (Linux 5.13 or newer, with it enabled)"
+            )
+        self._files = _FILES.get(version, _FILES_LATEST)
+        attributes = struct.pack("Q", self._files)
+        attributes += struct.pack("Q", _NETWORK) if version >= 4 else b""
+        attributes += struct.pack("Q", _SCOPES) if version >= 6 else b""
+        buffer = ctypes.create_string_buffer(attributes, len(attributes))
+        self._rules = _call(_CREATE, buffer, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
+        if self._rules < 0:
+            raise Unavailable("the kernel refused a Landlock rule set")
+        os.set_inheritable(self._rules, False)
+        for path in listable:
+            self._allow(path, _READ_DIR)
+        for path in readable:
+            self._allow(path, _READ_FILE | _READ_DIR)
+        for path in devices:
+            self._allow(path, _READ_FILE | _WRITE_FILE)
 
-def _allow(rules: int, path: str, access: int) -> None:
-    try:
-        folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    if not os.path.isdir(path):  # noqa: PTH112 - pathlib is slow to import
-        access &= _READ_FILE
-    rule = ctypes.create_string_buffer(struct.pack("=Qi", access, folder), 12)
-    kind = ctypes.c_int(_PATH_BENEATH)
-    _call(_ADD_RULE, ctypes.c_int(rules), kind, rule, ctypes.c_uint32(0))
-    os.close(folder)
+    def allow_scratch(self, folder: str) -> None:
+        """Allow everything in a folder but to execute. Its mount may be new, so say it again."""
+        self._allow(folder, self._files & ~_EXECUTE)
+
+    def enforce(self) -> None:
+        """Restrict this process and its children, for good."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        zero = ctypes.c_ulong(0)
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
+        if _call(_RESTRICT, ctypes.c_int(self._rules), ctypes.c_uint32(0)) != 0:
+            raise Unavailable("the kernel refused to enforce Landlock")
+        os.close(self._rules)
+
+    def _allow(self, path: str, access: int) -> None:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return
+        if not os.path.isdir(path):  # noqa: PTH112 - pathlib is slow to import
+            access &= _READ_FILE | _WRITE_FILE
+        rule = ctypes.create_string_buffer(struct.pack("=Qi", access, place), 12)
+        kind = ctypes.c_int(_PATH_BENEATH)
+        _call(_ADD_RULE, ctypes.c_int(self._rules), kind, rule, ctypes.c_uint32(0))
+        os.close(place)

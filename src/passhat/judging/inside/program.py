@@ -1,4 +1,4 @@
-"""The program's side: load it, answer calls with plain data. Nothing here is trusted.
+"""The program's side: load it, and answer the tests. Nothing here is trusted.
 
 A hostile program can rewrite all of this at run time. It then only chooses what it answers, which
 is its right: the verdict is made elsewhere, from the answers.
@@ -6,195 +6,215 @@ is its right: the verdict is made elsewhere, from the answers.
 
 from __future__ import annotations
 
+import builtins
+import io
+import os
 import sys
-from collections.abc import Callable, Iterator
-from types import GeneratorType, ModuleType
-from typing import Any
+from types import ModuleType
+from typing import Any, Optional
 
 from . import wire
+from .remote import Peer, brief_text
 
-__all__ = ["run_script", "serve"]
+__all__ = ["described", "load", "new_module", "run_script", "serve"]
 
 MODULE = "solution"
+_MOST_PRINTED = 4 << 20
+_STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def serve(channel: int, source: str) -> None:
     """Load the program and answer the tests until they are done."""
-    kept: dict[int, object] = {}
-    keep = _keeper(kept)
-    module = _module(MODULE)
-    failure = _load(source, module)
+    program = _Program(channel)
+    failure = load(source, program.module)
+    program.forget_printed()
     if failure is not None:
-        wire.send(channel, ["failed", *failure])
+        wire.send(channel, {"a": "failed", "d": failure})
         return
-    wire.send(channel, ["ready"])
+    wire.send(channel, {"a": "ready"})
     while True:
         try:
-            request = wire.receive(channel)
+            message, value = program.receive_request()
         except wire.Closed:
             return
-        try:
-            if request[0] == "names":
-                reply = ["names", list(_named(module, request[1], keep))]
-            else:
-                reply = _answer(request, kept, keep)
-        except BaseException as error:
-            reply = _raised(error)
-        _send(channel, reply)
+        program.serve(message, value)
 
 
-def run_script(source: str) -> list[str] | None:
-    """Run the program as a script; the failure, if it is one."""
-    return _load(source, _module("__main__"))
+class _Printed(io.TextIOBase):
+    """Standard output or error of the program: handed to the tests with the next message."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self.size += len(text)
+        if self.size <= _MOST_PRINTED:
+            self.parts.append(text)
+        return len(text)
+
+    def taken(self) -> str:
+        text = "".join(self.parts)
+        self.parts, self.size = [], 0
+        return text
 
 
-def _module(name: str) -> ModuleType:
+class _TestsInput(io.TextIOBase):
+    """Standard input of the program: what the tests put in place of theirs, else empty."""
+
+    def __init__(self, program: _Program) -> None:
+        self._program = program
+
+    def readable(self) -> bool:
+        return True
+
+    def readline(self, *size: Any) -> str:  # type: ignore[override]
+        return self._asked("readline", *size)
+
+    def read(self, *size: Any) -> str:
+        return self._asked("read", *size)
+
+    def __next__(self) -> str:  # type: ignore[override]
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def _asked(self, name: str, *size: Any) -> str:
+        return str(self._program.ask("stdin", -1, name, *size)) if self._program.input else ""
+
+
+class _Program(Peer):
+    """The program's end: it also hands over what is printed, drawn at random and assigned."""
+
+    def __init__(self, channel: int) -> None:
+        super().__init__(channel, trusted=True)
+        self.module = new_module(MODULE)
+        self.input = False
+        self._out, self._err = _Printed(), _Printed()
+        sys.stdout, sys.stderr, sys.stdin = self._out, self._err, _TestsInput(self)
+        builtins.input = self._ask_input
+        self._watched: dict[str, Any] = {}
+        self._random: Any = None
+
+    def forget_printed(self) -> None:
+        self._out.taken()
+        self._err.taken()
+
+    def _ask_input(self, prompt: object = "") -> str:
+        if not self.input:
+            self._out.write(str(prompt))
+            raise EOFError("EOF when reading a line")
+        return str(self.ask("input", -1, "", str(prompt)))
+
+    def absorb(self, message: dict[str, Any]) -> None:
+        self.input = bool(message.get("i"))
+        if "r" in message:
+            import random
+
+            version, numbers, gauss = message["r"]
+            random.setstate((version, tuple(numbers), gauss))
+            self._random = random.getstate()
+
+    def additions(self) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        if self._out.parts:
+            more["o"] = self._out.taken()
+        if self._err.parts:
+            more["e"] = self._err.taken()
+        if self._random is not None:
+            import random
+
+            if (state := random.getstate()) != self._random:
+                self._random = more["r"] = state
+        changed = {
+            name: value
+            for name, old in self._watched.items()
+            if (value := vars(self.module).get(name, old)) is not old
+        }
+        if changed:
+            self._watched.update(changed)
+            more["g"] = [
+                [name, value] for name, value in changed.items() if type(value) in _ASSIGNABLE
+            ]
+        return more
+
+    def other_request(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
+        if verb != "names":
+            return super().other_request(verb, name, arguments)
+        known = vars(self.module)
+        named = {each: known[each] for each in arguments[0] if each in known}
+        self._watched = {each: value for each, value in named.items() if type(value) in _ASSIGNABLE}
+        return "value", named
+
+
+_ASSIGNABLE = (int, float, str, bool, type(None))
+"""Values of global names that the tests see change when the program assigns them anew."""
+
+
+def new_module(name: str) -> ModuleType:
     module = ModuleType(name)
     sys.modules[name] = module
     return module
 
 
-def _load(source: str, module: ModuleType) -> list[str] | None:
+def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045 - Python 3.9
+    """Run a program as a module; the failure, if it is one: a word and a sentence."""
     try:
         code = compile(source, f"{module.__name__}.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
-        return ["SyntaxError", str(error)]
+        return ["SyntaxError", brief_text(error)]
+    except MemoryError as error:
+        return ["SyntaxError", brief_text(error) or "too deeply nested"]
     try:
         exec(code, module.__dict__)
-    except SystemExit as error:
-        return None if module.__name__ == "__main__" and not error.code else _described(error)
     except BaseException as error:
-        return _described(error)
+        return described(error)
     return None
 
 
-def _described(error: BaseException) -> list[str]:
+def described(error: BaseException) -> list[str]:
+    """An exception as a word and a sentence; what a sandbox refuses is a PermissionError."""
     number = getattr(error, "errno", None)
-    kind = "PermissionError" if isinstance(error, OSError) and number in (1, 30, 38) else ""
+    refused = isinstance(error, OSError) and number in (1, 13, 30, 38)
+    return ["PermissionError" if refused else type(error).__name__[:80], brief_text(error)]
+
+
+# -- scripts --------------------------------------------------------------------------------------
+
+
+def run_script(source: str) -> None:
+    """Run a program as ``python script.py`` does; the interpreter must end normally afterwards."""
+    sys.argv = ["script.py"]
+    _open_standard_streams()
+    # A new module: what the server's own refers to would never be collected, and not finalized.
+    names = new_module("__main__").__dict__
+    names.update(__file__="script.py", __builtins__=builtins)
     try:
-        text = str(error)[:500]
-    except BaseException:
-        text = ""
-    return [kind or type(error).__name__[:80], text]
+        code = compile(source, "script.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError) as error:
+        sys.stderr.write(f"SyntaxError: {brief_text(error)}\n")
+        sys.exit(1)
+    exec(code, names)
 
 
-def _named(module: ModuleType, names: list[str], keep: Any) -> Iterator[list[Any]]:
-    """Of these names those that the program defines: kind, and the stand-in or the value."""
-    for name in names:
-        value = vars(module).get(name, module)
-        if value is module:
-            continue
-        if isinstance(value, type) and issubclass(value, BaseException):
-            yield [name, "exception", _bases(value)]
-            continue
-        kind = "class" if isinstance(value, type) else "callable" if callable(value) else "value"
-        yield [name, kind, wire.encode(value, keep)]
+def _open_standard_streams() -> None:
+    """Let scripts open /dev/stdin and its like, which need a /proc that is not there."""
+    kept = io.open
 
-
-def _bases(kind: type) -> list[str]:
-    return [base.__name__ for base in kind.__mro__][:20]
-
-
-def _answer(request: list[Any], kept: dict[int, object], keep: Any) -> list[Any]:
-    verb, number, *rest = request
-    target: Any = kept[number]
-    if verb == "call":
-        return _call(target, rest[0], rest[1], kept, keep)
-    if verb == "get":
-        return ["value", wire.encode(getattr(target, rest[0]), keep)]
-    if verb == "set":
-        setattr(target, rest[0], _decoded(rest[1], kept))
-        return ["value", None]
-    if verb == "next":
+    def opened(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
         try:
-            return ["value", wire.encode(next(target), keep)]
-        except StopIteration:
-            return ["stop"]
-    arguments = [_decoded(one, kept) for one in rest[1]]
-    return ["value", wire.encode(getattr(type(target), rest[0])(target, *arguments), keep)]
+            path = os.fspath(file) if not isinstance(file, int) else ""
+        except TypeError:
+            path = ""
+        number = _STREAMS.get(path if isinstance(path, str) else "")
+        return kept(file if number is None else os.dup(number), mode, *rest, **named)
 
-
-def _call(
-    function: Any, given: list[Any], named: list[Any], kept: dict[int, object], keep: Any
-) -> list[Any]:
-    arguments, keywords = _decoded(given, kept), _decoded(named, kept)
-    result = function(*arguments, **keywords)
-    if result is not None:
-        return ["value", wire.encode(result, keep)]
-    # A call that returns nothing was made for what it does to its arguments.
-    after = wire.encode(arguments, keep)
-    return ["value", None] if after == given else ["value", None, after]
-
-
-def _decoded(data: Any, kept: dict[int, object]) -> Any:
-    return wire.decode(data, lambda stand_in: kept[stand_in[1]])
-
-
-def _raised(error: BaseException) -> list[Any]:
-    if isinstance(error, wire.NotPlain):
-        return ["excess", str(error)]
-    name, text = _described(error)
-    try:
-        arguments = wire.encode(list(error.args), _refuse_to_keep)
-    except Exception:
-        arguments = ["l", text]
-    return ["raised", name, _bases(type(error)), arguments, text]
-
-
-def _refuse_to_keep(value: object) -> list[Any]:
-    raise wire.NotPlain(type(value).__name__)
-
-
-def _send(channel: int, reply: list[Any]) -> None:
-    try:
-        wire.send(channel, reply)
-    except wire.NotPlain as error:
-        wire.send(channel, ["excess", str(error)])
-
-
-def _keeper(kept: dict[int, object]) -> Any:
-    def keep(value: object) -> list[Any]:
-        plain = _plain_base(value)
-        if plain is not None:
-            return ["~", wire.encode(plain, keep)]
-        number = len(kept)
-        kept[number] = value
-        return ["o", number, _kind(value), type(value).__name__[:80]]
-
-    return keep
-
-
-_BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
-    (int, int.__int__),
-    (float, float.__float__),
-    (str, str.__str__),
-    (bytes, lambda value: bytes.__getitem__(value, slice(None))),
-    (list, lambda value: list(list.__iter__(value))),
-    (tuple, lambda value: tuple(tuple.__iter__(value))),
-    (set, lambda value: set(set.__iter__(value))),
-    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
-)
-
-
-def _plain_base(value: Any) -> object:
-    """A subclass of built-in data as the data it holds, by the built-in's own methods."""
-    for base, make in _BASES:
-        if isinstance(value, base):
-            return make(value)
-    if isinstance(value, dict):
-        return {key: dict.__getitem__(value, key) for key in dict.__iter__(value)}
-    if isinstance(value, (type({}.keys()), type({}.values()), type({}.items()))):
-        return list(value)
-    if type(value).__module__.split(".")[0] == "numpy" and hasattr(value, "tolist"):
-        return value.tolist()
-    return None
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, GeneratorType):
-        return "generator"
-    if hasattr(type(value), "__next__"):
-        return "iterator"
-    if hasattr(type(value), "__await__"):
-        return "awaitable"
-    return "callable" if callable(value) else "object"
+    io.open = builtins.open = opened

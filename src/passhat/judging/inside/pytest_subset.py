@@ -1,15 +1,19 @@
-"""The little of pytest that hidden tests use: raises, approx, parametrize; classes of tests."""
+"""The part of pytest that hidden tests use: raises, approx, parametrize, fixtures; test classes."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import math
 import re
+import sys
+from collections import namedtuple
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
-__all__ = ["pytest_stand_in", "run_functions"]
+__all__ = ["FIXTURES", "pytest_module", "run_functions"]
 
 
 class _Raises:
@@ -18,6 +22,10 @@ class _Raises:
     def __init__(self, kinds: Any, match: str | None) -> None:
         self._kinds, self._match = kinds, match
         self.value: BaseException | None = None
+
+    @property
+    def type(self) -> Any:
+        return type(self.value)
 
     def __enter__(self) -> _Raises:
         return self
@@ -77,11 +85,23 @@ def _parametrize(names: Any, values: Any, **_options: Any) -> Callable[[Any], An
     return mark
 
 
-def pytest_stand_in(refusal: type[BaseException]) -> ModuleType:
+def _fixture(function: Any = None, **_options: Any) -> Any:
+    if function is None:
+        return _fixture
+    function.__passhat_fixture__ = True
+    return function
+
+
+def _fail(reason: str = "", **_options: Any) -> None:
+    raise AssertionError(reason)
+
+
+def pytest_module(refusal: type[BaseException]) -> ModuleType:
     """A module ``pytest`` with what is supported; anything else stops the judgement."""
     module, mark = ModuleType("pytest"), ModuleType("pytest.mark")
     mark.parametrize = _parametrize  # type: ignore[attr-defined]
-    module.raises, module.approx, module.mark = _raises, _Approx, mark  # type: ignore[attr-defined]
+    supported = {"raises": _raises, "approx": _Approx, "mark": mark, "fail": _fail}
+    module.__dict__.update(supported, fixture=_fixture)
 
     def refuse(name: str) -> Any:
         if name.startswith("__"):
@@ -92,22 +112,120 @@ def pytest_stand_in(refusal: type[BaseException]) -> ModuleType:
     return module
 
 
-def run_functions(functions: list[Callable[..., Any]], own: dict[str, Any]) -> bool:
-    """Run test functions, and the test methods of plain classes called Test...; was there any?"""
-    found = list(functions)
+# -- fixtures -------------------------------------------------------------------------------------
+
+_Captured = namedtuple("_Captured", "out err")
+
+
+class _Capsys:
+    def __init__(self, stack: ExitStack) -> None:
+        self._kept = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+        stack.callback(self._restore)
+
+    def _restore(self) -> None:
+        sys.stdout, sys.stderr = self._kept
+
+    def readouterr(self) -> Any:
+        streams: Any = (sys.stdout, sys.stderr)
+        texts = [stream.getvalue() for stream in streams]
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+        return _Captured(*texts)
+
+
+class _Monkeypatch:
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+
+    def setattr(self, target: Any, name: Any, *value: Any, raising: bool = True) -> None:
+        if isinstance(target, str):
+            module, _, last = target.rpartition(".")
+            target, name, value = __import__(module, fromlist=["_"]), last, (name,)
+        if raising:
+            self._stack.callback(setattr, target, name, getattr(target, name))
+        setattr(target, name, *value)
+
+    def setitem(self, target: Any, key: Any, value: Any) -> None:
+        undo = (target.__setitem__, key, target[key]) if key in target else (target.pop, key)
+        self._stack.callback(*undo)
+        target[key] = value
+
+    def setenv(self, name: str, value: str) -> None:
+        import os
+
+        self.setitem(os.environ, name, value)
+
+    def delenv(self, name: str, raising: bool = True) -> None:
+        import os
+
+        if raising or name in os.environ:
+            self._stack.callback(os.environ.__setitem__, name, os.environ.pop(name))
+
+
+def _tmp_path(stack: ExitStack) -> Any:
+    import pathlib
+    import tempfile
+
+    return pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+
+FIXTURES: dict[str, Callable[[ExitStack], Any]] = {
+    "capsys": _Capsys,
+    "monkeypatch": _Monkeypatch,
+    "tmp_path": _tmp_path,
+}
+"""Fixtures of pytest's own, by name."""
+
+
+def _value(name: str, own: dict[str, Any], stack: ExitStack, made: dict[str, Any]) -> Any:
+    if name in made:
+        return made[name]
+    function = own.get(name)
+    if getattr(function, "__passhat_fixture__", False):
+        assert function is not None
+        needed = inspect.signature(function).parameters
+        made[name] = function(**{each: _value(each, own, stack, made) for each in needed})
+        if inspect.isgenerator(made[name]):
+            steps = made[name]
+            made[name] = next(steps)
+            stack.callback(next, steps, None)
+    elif name in FIXTURES:
+        made[name] = FIXTURES[name](stack)
+    else:
+        raise NameError(f"the tests need a fixture {name!r}")
+    return made[name]
+
+
+# -- running --------------------------------------------------------------------------------------
+
+
+def run_functions(functions: list[Callable[..., Any]], own: dict[str, Any]) -> None:
+    """Run test functions, and the test methods of plain classes called Test..."""
+    tests = [(function, None) for function in functions]
     for name, kind in own.items():
         plain = isinstance(kind, type) and not hasattr(kind, "run")
         if name.startswith("Test") and plain:
-            methods = [key for key in vars(kind) if key.startswith("test")]
-            found += [getattr(kind(), key) for key in methods]
-    for function in found:
+            for key in [key for key in vars(kind) if key.startswith("test")]:
+                instance = kind()
+                tests.append((getattr(instance, key), instance))
+    for function, instance in tests:
         for row in getattr(function, "__passhat_rows__", [{}]):
-            _refuse_fixtures(function, row)
-            function(**row)
-    return bool(found)
+            _run(function, instance, row, own)
 
 
-def _refuse_fixtures(function: Callable[..., Any], row: dict[str, Any]) -> None:
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name not in row and parameter.default is inspect.Parameter.empty:
-            raise NameError(f"the test {function.__name__} needs a fixture {name!r}")
+def _run(function: Callable[..., Any], instance: Any, row: dict[str, Any], own: Any) -> None:
+    with ExitStack() as stack:
+        made = dict(row)
+        for name in ("setup_method", "teardown_method"):
+            step = getattr(instance, name, None)
+            if step is not None:
+                given = (function,) if inspect.signature(step).parameters else ()
+                if name == "setup_method":
+                    step(*given)
+                else:
+                    stack.callback(step, *given)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if name not in made and parameter.default is inspect.Parameter.empty:
+                _value(name, own, stack, made)
+        wanted = inspect.signature(function).parameters
+        function(**{name: value for name, value in made.items() if name in wanted})

@@ -49,7 +49,7 @@ def receive_part(descriptor: int) -> tuple[bytes, bytes]:
 
 def main() -> None:
     """Start the fork server and speak for it until either side has gone."""
-    # Nobody of the same user may look into this process or the server, by /proc or otherwise.
+    # No process of the same user may look into this process or the server, by /proc or otherwise.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.environ.clear()
     mine, theirs = socket.socketpair()
@@ -60,7 +60,8 @@ def main() -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 1)
         os.close(nothing)
-        server.main()
+        if server.main():
+            return
         os._exit(0)
     theirs.close()
     relay = _Relay(mine)

@@ -29,13 +29,16 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "fstat": (5, 80), "lstat": (6, None), "lseek": (8, 62), "pread64": (17, 67),
     "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, None),
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "fsync": (74, 82),
-    "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46), "getdents64": (217, 61),
+    "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents64": (217, 61), "flock": (73, 32),
+    "fallocate": (285, 47), "fadvise64": (221, 223), "sendfile": (40, 71),
+    "copy_file_range": (326, 285), "link": (86, None), "linkat": (265, 37),
+    "symlink": (88, None), "symlinkat": (266, 36),
     "getcwd": (79, 17), "chdir": (80, 49), "rename": (82, None), "mkdir": (83, None),
-    "rmdir": (84, None), "unlink": (87, None), "readlink": (89, None), "chmod": (90, None),
-    "fchmod": (91, 52), "fchmodat": (268, 53), "umask": (95, 166), "openat": (257, 56),
+    "rmdir": (84, None), "unlink": (87, None), "readlink": (89, None), "umask": (95, 166),
+    "openat": (257, 56),
     "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38),
     "renameat2": (316, 276), "readlinkat": (267, 78), "faccessat": (269, 48),
-    "faccessat2": (439, 439), "utimensat": (280, 88), "statx": (332, 291), "statfs": (137, 43),
+    "faccessat2": (439, 439), "statx": (332, 291), "statfs": (137, 43),
     "fstatfs": (138, 44), "close_range": (436, 436),
     # waiting
     "poll": (7, None), "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72),
@@ -61,7 +64,23 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "sched_getaffinity": (204, 123), "getcpu": (309, 168), "time": (201, None),
     "gettimeofday": (96, 169), "clock_gettime": (228, 113), "clock_getres": (229, 114),
     "getrandom": (318, 278),
+    # both ends of a connection of one's own, which an event loop wakes itself by
+    "sendto": (44, 206), "recvfrom": (45, 207), "shutdown": (48, 210), "getsockname": (51, 204),
+    "getpeername": (52, 205), "getsockopt": (55, 209),
 }  # fmt: skip
+
+# Allowed where all that a program can reach but its own folders is mounted read-only: Landlock
+# does not know of modes and times.
+_METADATA: dict[str, tuple[int | None, int | None]] = {
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
+    "truncate": (76, 45),
+}  # fmt: skip
+_NO_ATTRIBUTES = (range(188, 200), range(5, 17))
+"""Extended attributes, by machine: not supported, as on many file systems."""
+_SOCKET_TYPES = (0x1, 0x801, 0x80001, 0x80801)
+"""Streams only: an unconnected datagram socket could reach the sockets of others by name."""
+_LIMIT_STACK = 3
 
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 """Duplicate, flags. Not F_SETOWN: it makes the kernel signal any process one names."""
@@ -105,8 +124,38 @@ def _signal_to_self(call: int, position: int, pid: int) -> bytes:
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 
 
-def program_for(pid: int, machine: str | None = None) -> bytes:
-    """The filter for a process with this id."""
+def _if_both(call: int, first: tuple[int, int], second: tuple[int, tuple[int, ...]]) -> bytes:
+    """Allow the call when one argument equals a value and another equals one of some values."""
+    position, value = first
+    at, values = second
+    inner = _code(_LOAD, _ARGUMENTS_AT + 8 * at)
+    for allowed in values:
+        inner += _code(_EQUAL, allowed, 0, 1) + _code(_RETURN, _ALLOW)
+    body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
+    body += _code(_EQUAL, value, 0, len(inner) // 8) + inner + _refuse(errno.EPERM)
+    return _code(_EQUAL, call, 0, len(body) // 8) + body
+
+
+def _limits_of_self(call: int, pid: int) -> bytes:
+    """Allow to read one's own limits, and to set that of the stack.
+
+    A process that lowers its processor time would be killed by the kernel as if from outside.
+    """
+    body = b""
+    for own in (0, pid):
+        allowed = _code(_LOAD, _ARGUMENTS_AT + 8)
+        allowed += _code(_EQUAL, _LIMIT_STACK, 0, 1) + _code(_RETURN, _ALLOW)
+        for word in (0, 4):  # both halves of the address of the new limit, which must be none
+            allowed += _code(_LOAD, _ARGUMENTS_AT + 16 + word)
+            allowed += _code(_EQUAL, 0, 1, 0) + _refuse(errno.EPERM)
+        allowed += _code(_RETURN, _ALLOW)
+        body += _code(_LOAD, _ARGUMENTS_AT) + _code(_EQUAL, own, 0, len(allowed) // 8) + allowed
+    body += _refuse(errno.EPERM)
+    return _code(_EQUAL, call, 0, len(body) // 8) + body
+
+
+def program_for(pid: int, machine: str | None = None, *, metadata: bool = False) -> bytes:
+    """The filter for a process with this id; with ``metadata`` it may change modes and times."""
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
         raise Unavailable(f"no list of system calls for the machine {machine!r}")
@@ -115,7 +164,7 @@ def program_for(pid: int, machine: str | None = None) -> bytes:
     code = _code(_LOAD, _ARCHITECTURE_AT)
     code += _code(_EQUAL, architecture, 1, 0) + _code(_RETURN, _KILL)
     code += _code(_LOAD, _NUMBER_AT)
-    for numbers in _ALLOWED.values():
+    for numbers in (*_ALLOWED.values(), *(_METADATA.values() if metadata else ())):
         number = numbers[column]
         if number is not None:
             code += _code(_EQUAL, number, 0, 1) + _code(_RETURN, _ALLOW)
@@ -124,7 +173,10 @@ def program_for(pid: int, machine: str | None = None) -> bytes:
     code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))
     code += _signal_to_self(62 if x86 else 129, 1, pid)
     code += _signal_to_self(234 if x86 else 131, 2, pid)
-    code += _if_argument(302 if x86 else 261, 0, _EQUAL, (0, pid))
+    code += _limits_of_self(302 if x86 else 261, pid)
+    code += _if_both(53 if x86 else 199, (0, 1), (1, _SOCKET_TYPES))
+    for number in _NO_ATTRIBUTES[column]:
+        code += _code(_EQUAL, number, 0, 1) + _refuse(errno.ENOTSUP)
     # Without clone3 the C library falls back to clone, whose flags can be looked at.
     code += _code(_EQUAL, 435, 0, 1) + _refuse(errno.ENOSYS)
     return code + _refuse(errno.EPERM)
@@ -137,8 +189,8 @@ class _Program(ctypes.Structure):
 class Filter:
     """The filter, assembled once; a child puts it on with its own id filled in."""
 
-    def __init__(self) -> None:
-        code = program_for(_PLACEHOLDER)
+    def __init__(self, *, metadata: bool = False) -> None:
+        code = program_for(_PLACEHOLDER, metadata=metadata)
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         self._prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
         self._buffer = ctypes.create_string_buffer(code, len(code))

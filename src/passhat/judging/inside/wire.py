@@ -1,29 +1,26 @@
-"""Plain data across the border: frames, and a codec that can only make built-in values.
-
-The two sides of a judgement do not trust each other. A value is written as JSON in which every
-container carries a tag; reading it back makes exact built-in types, up to a depth and a size, and
-never looks up a name that the other side chose. What is not plain data crosses as a number that
-stands for an object over there.
-"""
+"""Data across the border between two processes that do not trust each other: frames and values."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import struct
-from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+import uuid
+from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from sys import getrefcount
+from typing import Any, Optional
 
 __all__ = [
     "MAX_FRAME",
     "Closed",
+    "Codec",
     "Malformed",
     "NotPlain",
-    "decode",
-    "encode",
     "exactly",
     "framed",
     "frames",
@@ -35,8 +32,6 @@ __all__ = [
 
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DEPTH = 150
-_JSON_DIGITS = 4000
-"""Longer integers cross as hexadecimal: Python limits decimal text, and rightly so."""
 
 _HEADER = struct.Struct("!I")
 
@@ -50,7 +45,7 @@ class Malformed(Exception):
 
 
 class NotPlain(Exception):
-    """A value that has no plain form and that nobody keeps."""
+    """A value that cannot cross: too large, too deep, or of a kind that has no form here."""
 
 
 def send_bytes(descriptor: int, content: bytes) -> None:
@@ -120,95 +115,301 @@ def frames(content: bytes) -> list[Any]:
     return found
 
 
-# -- writing --------------------------------------------------------------------------------------
+# -- values ---------------------------------------------------------------------------------------
+
+_BIG = 1 << 4000 * 3
+"""Longer integers cross as hexadecimal: Python limits decimal text, and rightly so."""
+_PLAIN = frozenset({type(None), bool, str, float})
+_TAGS: dict[type, str] = {
+    list: "l",
+    dict: "d",
+    set: "s",
+    deque: "q",
+    Counter: "n",
+    OrderedDict: "m",
+    defaultdict: "D",
+    bytearray: "a",
+    array: "A",
+}
+_MOST_KNOWN = 2000
+_TABLE: dict[int, Any] = {0: []}
+_HELD_BY_THE_TABLE_ALONE = getrefcount(_TABLE[0])
+"""References to a container that only a table holds; newer Pythons count fewer."""
 
 
-def encode(value: object, keep: Callable[[object], list[Any]], depth: int = 0) -> Any:
-    """Write a value; ``keep`` is asked for what is not plain and returns its stand-in."""
-    kind = type(value)
-    if value is None or kind is bool or kind is str or kind is float:
-        return value
-    if kind is int:
-        return _whole(value)  # type: ignore[arg-type]
-    if depth >= MAX_DEPTH:
-        raise NotPlain(f"data nested deeper than {MAX_DEPTH}")
-    if kind in _LISTS:
-        below = depth + 1
-        return [_LISTS[kind], *[encode(item, keep, below) for item in value]]  # type: ignore[attr-defined]
-    if kind in _DICTS:
-        flat = [part for pair in value.items() for part in pair]  # type: ignore[attr-defined]
-        return [_DICTS[kind], *[encode(part, keep, depth + 1) for part in flat]]
-    return _rare(value, kind) or keep(value)
+class Codec:
+    """Writes values for the other side of the border, and reads what that side wrote.
+
+    Plain data crosses as JSON in which everything but numbers, strings, booleans and None carries
+    a tag; reading makes exact built-in types and never looks up a name that the other side chose.
+    Containers that can be changed are known to both sides by a number: their contents are sent
+    when they are new or have changed since, so that a list that is changed in place, returned
+    again or shared between two results is one list here as it is there.
+
+    Parameters
+    ----------
+    first : int
+        0 on one side and 1 on the other: the numbers of their containers never collide.
+    export, adopt : callable
+        Write what is not plain data, and read what this codec has no tag for.
+    """
+
+    def __init__(
+        self, first: int, export: Callable[[Any, int], Any], adopt: Callable[[list[Any], int], Any]
+    ) -> None:
+        self._next = first
+        self._export, self._adopt = export, adopt
+        self._known: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._synced: dict[int, list[Any]] = {}
+        self._pending: list[int] = []
+        self.forgot = False
+
+    def write(self, value: object) -> tuple[Any, list[Any]]:
+        """A value, and the contents of containers that are new or have changed."""
+        before = list(self._synced)
+        data = self.encode(value)
+        contents = []
+        for number in before:
+            content = self._content(self._known[number])
+            if content != self._synced[number]:
+                self._synced[number] = content
+                contents.append([number, *content])
+        while self._pending:
+            number = self._pending.pop()
+            self._synced[number] = content = self._content(self._known[number])
+            contents.append([number, *content])
+        return data, contents
+
+    def read(self, data: Any, contents: Any) -> Any:
+        """The value that the other side wrote."""
+        try:
+            for number, tag, *head in contents:
+                if number not in self._known:
+                    if type(number) is not int or type(tag) is not str:
+                        raise Malformed("a container without a number")
+                    self._register(number, _empty(tag, head))
+            for number, tag, *items in contents:
+                self._fill(self._known[number], tag, items)
+                self._synced[number] = [tag, *items]
+            return self.decode(data)
+        except _UNREADABLE as error:
+            raise Malformed(f"{type(error).__name__}: {str(error)[:200]}") from None
+
+    def unused(self) -> list[int]:
+        """Forget containers that nothing else here refers to; their numbers."""
+        known = self._known
+        unused = [
+            number for number in known if getrefcount(known[number]) <= _HELD_BY_THE_TABLE_ALONE
+        ]
+        if len(self._known) - len(unused) > _MOST_KNOWN:
+            # Comparing thousands of containers for every call would take longer than the tests.
+            self.forgot = True
+            unused = list(self._known)[: len(self._known) // 2]
+        self.forget(unused)
+        return unused
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Forget containers that the other side no longer knows."""
+        for number in numbers:
+            container = self._known.pop(number, None)
+            self._numbers.pop(id(container), None)
+            self._synced.pop(number, None)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """A value with every container in it as a reference."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is int:
+            return value if -_BIG < value < _BIG else ["i", hex(value)]
+        if kind in _TAGS:
+            number = self._numbers.get(id(value))
+            if number is None:
+                number = self._next
+                self._next += 2
+                self._register(number, value)
+                self._pending.append(number)
+            return ["@", number]
+        if depth >= MAX_DEPTH:
+            raise NotPlain(f"data nested deeper than {MAX_DEPTH}")
+        if kind is tuple or kind is frozenset:
+            return [
+                "t" if kind is tuple else "f",
+                *[self.encode(item, depth + 1) for item in value],
+            ]
+        return _rare(value, kind) or self._export(value, depth + 1)
+
+    def _register(self, number: int, container: Any) -> None:
+        self._known[number] = container
+        self._numbers[id(container)] = number
+
+    def _content(self, container: Any) -> list[Any]:
+        kind = type(container)
+        tag = _TAGS[kind]
+        if kind is bytearray:
+            return [tag, container.hex()]
+        head: list[Any] = [tag]
+        if kind is deque:
+            head.append(container.maxlen)
+        elif kind is array:
+            head.append(container.typecode)
+        elif kind is defaultdict:
+            head.append(self.encode(container.default_factory))
+        if isinstance(container, dict):
+            items: Any = [part for pair in container.items() for part in pair]
+        else:
+            items = container
+        encode = self.encode
+        return head + [item if type(item) in _PLAIN else encode(item) for item in items]
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def decode(self, data: Any, depth: int = 0) -> Any:
+        """The value of some data whose containers are known."""
+        kind = type(data)
+        if kind in _PLAIN or kind is int:
+            return data
+        if kind is not list or not data or type(data[0]) is not str or depth > MAX_DEPTH + 1:
+            raise Malformed("a value without a tag, or nested too deeply")
+        tag = data[0]
+        if tag == "@":
+            (number,) = data[1:]
+            return self._known[number]
+        if tag == "t":
+            return tuple([self.decode(item, depth + 1) for item in data[1:]])
+        if tag == "f":
+            return frozenset([self.decode(item, depth + 1) for item in data[1:]])
+        if tag in _SCALARS:
+            kinds, make = _SCALARS[tag]
+            parts = [self.decode(part, depth + 1) for part in data[1:]]
+            if len(parts) != len(kinds) or any(
+                type(part) not in kind
+                for part, kind in zip(parts, kinds)  # noqa: B905
+            ):
+                raise Malformed(f"tag {tag!r} with the wrong parts")
+            return make(*parts)
+        return self._adopt(data, depth + 1)
+
+    def _fill(self, container: Any, tag: str, items: list[Any]) -> None:
+        if _TAGS[type(container)] != tag:
+            raise Malformed("a container that has changed its type")
+        decode = self.decode
+        if tag == "a":
+            (text,) = items
+            container[:] = bytes.fromhex(text)
+            return
+        head = items.pop(0) if tag in "qAD" else None
+        values = [
+            item if type(item) in _PLAIN or type(item) is int else decode(item) for item in items
+        ]
+        if tag == "D":
+            container.default_factory = decode(head)
+        if tag in "dnmD":
+            if len(values) % 2:
+                raise Malformed("a dict with a key and no value")
+            container.clear()
+            for key, value in zip(values[::2], values[1::2]):  # noqa: B905 - Python 3.9
+                container[key] = value  # not update, which adds in a Counter
+        elif tag in "lA":
+            container[:] = values if tag == "l" else array(container.typecode, values)
+        else:
+            container.clear()
+            (container.update if tag == "s" else container.extend)(values)
+        if head is not None:
+            items.insert(0, head)
 
 
-_LISTS: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f", deque: "q"}
-_DICTS: dict[type, str] = {dict: "d", Counter: "n", OrderedDict: "m"}
+_UNREADABLE = (
+    TypeError,
+    ValueError,
+    KeyError,
+    AttributeError,
+    ZeroDivisionError,
+    ArithmeticError,
+    OverflowError,
+    RecursionError,
+)
 
 
-def _whole(value: int) -> Any:
-    return value if value.bit_length() < _JSON_DIGITS * 3 else ["i", hex(value)]
+_MAKERS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
+
+
+def _empty(tag: str, items: list[Any]) -> Any:
+    if tag == "q":
+        return deque(maxlen=items[0])
+    return array(items[0]) if tag == "A" else _MAKERS[tag]()
 
 
 def _rare(value: Any, kind: type) -> list[Any] | None:
-    if kind is bytes or kind is bytearray:
-        return ["b" if kind is bytes else "a", value.hex()]
-    if kind is complex:
-        return ["c", value.real, value.imag]
-    if kind is range:
-        return ["r", *map(_whole, (value.start, value.stop, value.step))]
-    if kind is Decimal:
-        return ["D", str(value)]
-    if kind is Fraction:
-        return ["F", _whole(value.numerator), _whole(value.denominator)]
+    write = _WRITERS.get(kind)
+    if write is not None:
+        return [kind.__name__, *write(value)]
     if value is Ellipsis:
-        return ["."]
-    return None
+        return ["..."]
+    return ["NotImplemented"] if value is NotImplemented else None
 
 
-# -- reading --------------------------------------------------------------------------------------
+def _int(value: int) -> Any:
+    return value if -_BIG < value < _BIG else ["i", hex(value)]
 
 
-def decode(data: Any, adopt: Callable[[list[Any]], object], depth: int = 0) -> Any:
-    """Make the value again; ``adopt`` is given stand-ins and returns what stands for them here."""
-    kind = type(data)
-    if data is None or kind is bool or kind is str or kind is float or kind is int:
-        return data
-    if kind is not list or not data or type(data[0]) is not str or depth > MAX_DEPTH:
-        raise Malformed("a value without a tag, or nested too deeply")
-    try:
-        return _tagged(data[0], data, adopt, depth + 1)
-    except (TypeError, ValueError, ZeroDivisionError, InvalidOperation, OverflowError) as error:
-        raise Malformed(f"tag {data[0][:8]!r}: {error}") from None
+def _zone(value: Any) -> Any:
+    if value is None:
+        return None
+    if type(value) is not datetime.timezone:
+        raise NotPlain(f"the time zone {type(value).__name__}")
+    return value.utcoffset(None).total_seconds()
 
 
-_MAKERS: dict[str, Callable[[Any], object]] = {tag: kind for kind, tag in _LISTS.items()}
-_DICT_MAKERS: dict[str, Callable[[Any], object]] = {tag: kind for kind, tag in _DICTS.items()}
+def _zone_back(offset: Optional[float]) -> Optional[datetime.timezone]:  # noqa: UP045
+    return None if offset is None else datetime.timezone(datetime.timedelta(seconds=offset))
 
 
-def _tagged(tag: str, data: list[Any], adopt: Callable[[list[Any]], object], depth: int) -> Any:
-    if tag in _MAKERS:
-        return _MAKERS[tag]([decode(item, adopt, depth) for item in data[1:]])
-    if tag in _DICT_MAKERS:
-        flat = [decode(item, adopt, depth) for item in data[1:]]
-        if len(flat) % 2:
-            raise Malformed("a dict with a key and no value")
-        return _DICT_MAKERS[tag](dict(zip(flat[::2], flat[1::2])))  # noqa: B905 - Python 3.9
-    if tag in _SCALARS:
-        kinds, make = _SCALARS[tag]
-        parts = [decode(part, adopt, depth) if type(part) is list else part for part in data[1:]]
-        if [type(part) for part in parts] != kinds:
-            raise Malformed(f"tag {tag!r} with the wrong parts")
-        return make(*parts)
-    return adopt(data)
+def _plain_time(value: Any) -> str:
+    return str(value.replace(tzinfo=None).isoformat())
 
 
-_SCALARS: dict[str, tuple[list[type], Callable[..., object]]] = {
-    "i": ([str], lambda text: int(text, 16)),
-    "b": ([str], bytes.fromhex),
-    "a": ([str], bytearray.fromhex),
-    "c": ([float, float], complex),
-    "r": ([int, int, int], range),
-    "D": ([str], Decimal),
-    "F": ([int, int], Fraction),
-    ".": ([], lambda: Ellipsis),
+_WRITERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    bytes: lambda value: (value.hex(),),
+    complex: lambda value: (value.real, value.imag),
+    range: lambda value: (_int(value.start), _int(value.stop), _int(value.step)),
+    Decimal: lambda value: (str(value),),
+    Fraction: lambda value: (_int(value.numerator), _int(value.denominator)),
+    datetime.date: lambda value: (value.isoformat(),),
+    datetime.datetime: lambda value: (_plain_time(value), _zone(value.tzinfo), value.fold),
+    datetime.time: lambda value: (_plain_time(value), _zone(value.tzinfo)),
+    datetime.timedelta: lambda value: (value.days, value.seconds, value.microseconds),
+    datetime.timezone: lambda value: (value.utcoffset(None).total_seconds(),),
+    uuid.UUID: lambda value: (value.hex,),
+}
+
+
+def _moment(text: str, zone: Optional[float], fold: int) -> datetime.datetime:  # noqa: UP045
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=_zone_back(zone), fold=fold)
+
+
+def _time(text: str, zone: Optional[float]) -> datetime.time:  # noqa: UP045
+    return datetime.time.fromisoformat(text).replace(tzinfo=_zone_back(zone))
+
+
+_TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
+_ZONE = (float, type(None))
+_SCALARS: dict[str, tuple[tuple[tuple[type, ...], ...], Callable[..., object]]] = {
+    "i": ((_TEXT,), lambda text: int(text, 16)),
+    "bytes": ((_TEXT,), bytes.fromhex),
+    "complex": ((_REAL, _REAL), complex),
+    "range": ((_WHOLE, _WHOLE, _WHOLE), range),
+    "Decimal": ((_TEXT,), Decimal),
+    "Fraction": ((_WHOLE, _WHOLE), Fraction),
+    "date": ((_TEXT,), datetime.date.fromisoformat),
+    "datetime": ((_TEXT, _ZONE, _WHOLE), _moment),
+    "time": ((_TEXT, _ZONE), _time),
+    "timedelta": ((_WHOLE, _WHOLE, _WHOLE), lambda *parts: datetime.timedelta(*parts)),
+    "timezone": ((_REAL,), _zone_back),
+    "UUID": ((_TEXT,), lambda text: uuid.UUID(hex=text)),
+    "...": ((), lambda: Ellipsis),
+    "NotImplemented": ((), lambda: NotImplemented),
 }

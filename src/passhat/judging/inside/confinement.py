@@ -1,0 +1,270 @@
+"""Fresh folders for every program, and the rights that a process gives up before it runs one."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import resource
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from . import landlock, seccomp
+
+__all__ = ["Confinement"]
+
+_NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
+_READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
+_REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
+_DETACH = 2
+_MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
+_PR_SET_KEEPCAPS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL = 8, 47, 4
+_CAPABILITY_VERSION = 0x20080522
+_CAP_DAC_READ_SEARCH = 1 << 2
+
+_FILE_BYTES = 16 * 1024 * 1024
+_OPEN_FILES = 64
+_PROCESSES = 64
+_MOST_FILES = 2000
+_ENGINES_OWN = ("proc", "sys", "dev", "run", "tmp")
+_FRESH = ("/tmp", "/dev/shm")
+"""What a program may write in; each is a new and empty mount for every program."""
+
+
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> bool:
+    words = [word.encode() if word else None for word in (source, target, kind)]
+    data = options.encode() if options else None
+    return bool(_libc().mount(*words, ctypes.c_ulong(flags), data) == 0)
+
+
+def _all_read_only() -> bool:
+    """Make every mount read-only: data, but also modes, owners and times, of device nodes too."""
+    attributes = ctypes.create_string_buffer(struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
+    changed = _libc().syscall(
+        ctypes.c_long(_MOUNT_SETATTR),
+        ctypes.c_int(-100),
+        b"/",
+        ctypes.c_uint(_AT_RECURSIVE),
+        attributes,
+        ctypes.c_size_t(32),
+    )
+    return bool(changed == 0)
+
+
+class Confinement:
+    """What keeps programs in, from inside: prepared once, applied to every child.
+
+    Parameters
+    ----------
+    setup : dict
+        What the judge wants: ``landlock``, ``container`` or ``bubblewrap`` by ``kind``, the
+        folders to show, the size of the scratch folder, and ``weak`` where that is allowed.
+    """
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self._kind = setup["kind"]
+        self._bytes = setup["scratch_bytes"]
+        self.confined = self._kind != "none"
+        root = os.geteuid() == 0
+        # A user id of its own, so that limits count nobody else's threads, and no file is its own.
+        self._uid = 0x60000000 + os.getpid() if root and self.confined else 0
+        self.mounted = self.confined and self._prepare_mounts()
+        self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
+        self._base = "" if self.mounted else setup["scratch"]
+        self._rules = self._ruleset(setup) if self.confined else None
+        self._filter = seccomp.Filter(metadata=self.mounted) if self.confined else None
+        self._threads = 0 if root or self.mounted else _threads_of_user()
+
+    # -- once ------------------------------------------------------------------------------------
+
+    def _prepare_mounts(self) -> bool:
+        """Whether this process may mount; where it shares the host's mounts, leave them first."""
+        if self._kind == "landlock":
+            # Tried in a child first: a machine may allow the first step and forbid the second.
+            if not _works(
+                lambda: self._leave_mounts() and _all_read_only() and self._mount_fresh()
+            ):
+                return False
+            self._leave_mounts()
+        if self._kind == "container":
+            for path in _FRESH:
+                with contextlib.suppress(OSError):
+                    os.mkdir(path)  # noqa: PTH102 - pathlib is slow to import
+        return _all_read_only() and self._mount_fresh()
+
+    def _leave_mounts(self) -> bool:
+        user, group = os.geteuid(), os.getegid()
+        flags = _NEW_MOUNTS | (0 if user == 0 else _NEW_USER)
+        if _libc().unshare(ctypes.c_int(flags)) != 0:
+            return False
+        if user != 0:
+            try:
+                for name, text in (
+                    ("setgroups", "deny"),
+                    ("uid_map", f"{user} {user} 1"),
+                    ("gid_map", f"{group} {group} 1"),
+                ):
+                    with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+                        file.write(text)
+            except OSError:
+                return False
+        return _mount("", "/", "", _RECURSIVE | _PRIVATE)
+
+    def _ruleset(self, setup: dict[str, Any]) -> landlock.Ruleset | None:
+        if self._kind == "landlock":
+            if landlock.abi() < landlock.SAFE_ABI and not setup["weak"]:
+                raise seccomp.Unavailable(
+                    f"Landlock is of version {landlock.abi()} here, and versions before "
+                    f"{landlock.SAFE_ABI} (Linux 6.2) let programs truncate files"
+                )
+            if os.geteuid() == 0 and not self.mounted and not setup["weak"]:
+                raise seccomp.Unavailable(
+                    "Landlock alone does not keep root from changing modes, owners and times, and "
+                    "this machine forbids mounts of our own"
+                )
+            return landlock.Ruleset(setup["listable"], setup["readable"], setup["devices"])
+        if not landlock.abi():
+            # Where a container has none, the self-test finds that other processes can be seen.
+            return None
+        hidden = _ENGINES_OWN if self._kind == "container" else ("dev",)
+        shown = [f"/{name}" for name in os.listdir("/") if name not in hidden]  # noqa: PTH208
+        return landlock.Ruleset([], [*shown, *setup["readable"]], setup["devices"])
+
+    # -- before and after every program ----------------------------------------------------------
+
+    def freshen(self) -> None:
+        """Give the next program empty folders, with nothing in them or on them of the last one."""
+        if self.mounted:
+            if not self._mount_fresh():
+                raise seccomp.Unavailable("no new scratch folder could be mounted")
+        elif self._base:
+            shutil.rmtree(self.scratch, ignore_errors=True) if self.scratch != self._base else None
+            self.scratch = tempfile.mkdtemp(prefix="p", dir=self._base)
+        if self._rules is not None:
+            for path in _FRESH if self.mounted else [self.scratch] if self._base else []:
+                self._rules.allow_scratch(path)
+
+    def _mount_fresh(self) -> bool:
+        owner = self._uid or os.geteuid()
+        flags = _NO_SUID | _NO_DEVICES | _NO_EXECUTION
+        options = f"size={self._bytes},nr_inodes={_MOST_FILES},mode=1777"
+        for path in _FRESH:
+            _libc().umount2(path.encode(), ctypes.c_int(_DETACH))
+            if not _mount("tmpfs", path, "tmpfs", flags, f"{options},uid={owner},gid={owner}"):
+                return False
+        return True
+
+    def too_much(self) -> bool:
+        """Whether a program has filled a scratch folder that has no limit of its own."""
+        if self.mounted or not self._base:
+            return False
+        size = files = 0
+        for root, folders, names in os.walk(self.scratch):
+            files += len(names) + len(folders)
+            for name in names:
+                with contextlib.suppress(OSError):
+                    size += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118
+            if size > self._bytes or files > _MOST_FILES:
+                return True
+        return False
+
+    def enter(self, job: dict[str, Any]) -> None:
+        """Give up everything that a program must not have. In the child, for good."""
+        self._apply_limits(job)
+        if self.scratch:
+            os.chdir(self.scratch)
+            os.environ["TMPDIR"] = self.scratch
+        if not self.confined:
+            return
+        if not self.mounted:
+            _ignore_refusals(self.scratch)
+        self._drop_rights()
+        if self._rules is not None:
+            self._rules.enforce()
+        assert self._filter is not None
+        self._filter.install(os.getpid())
+
+    def _drop_rights(self) -> None:
+        libc = _libc()
+        kept = 0
+        if self._uid:
+            # The interpreter may live in a folder of root's; Landlock says what can be read there.
+            kept = _CAP_DAC_READ_SEARCH if self._kind == "landlock" else 0
+            libc.prctl(_PR_SET_KEEPCAPS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+            os.setgroups([])
+            os.setresgid(self._uid, self._uid, self._uid)
+            os.setresuid(self._uid, self._uid, self._uid)
+        libc.prctl(_PR_CAP_AMBIENT, *map(ctypes.c_ulong, (_AMBIENT_CLEAR_ALL, 0, 0, 0)))
+        header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0), 8)
+        wanted = struct.pack("6I", kept, kept, 0, 0, 0, 0)
+        if libc.capset(header, ctypes.create_string_buffer(wanted, 24)) != 0:
+            raise seccomp.Unavailable("the process could not give up its capabilities")
+
+    def _apply_limits(self, job: dict[str, Any]) -> None:
+        """Memory, processor time, file size, open files, processes; no core file."""
+        _limit(resource.RLIMIT_AS, int(job["memory"]))
+        # The fork server judges by the processor clock; this is for the day it cannot.
+        _limit(resource.RLIMIT_CPU, math.ceil(job["cpu"]) + 2)
+        _limit(resource.RLIMIT_FSIZE, _FILE_BYTES)
+        _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+        _limit(resource.RLIMIT_CORE, 0)
+        if self.confined:
+            # Counts threads of the user id, which is this sandbox's own but for plain Landlock.
+            _limit(resource.RLIMIT_NPROC, _PROCESSES + self._threads)
+
+
+def _ignore_refusals(scratch: str) -> None:
+    """Let a program go on that changes mode or times of its own files, as shutil.copy does.
+
+    Where mounts are forbidden the filter refuses these calls for all files.
+    """
+    for name in ("chmod", "utime"):
+        setattr(os, name, _forgiving(getattr(os, name), scratch))
+
+
+def _forgiving(call: Callable[..., None], scratch: str) -> Callable[..., None]:
+    def changed(path: Any, *arguments: Any, **named: Any) -> None:
+        try:
+            call(path, *arguments, **named)
+        except PermissionError:
+            if isinstance(path, int) or not os.path.realpath(path).startswith(scratch):
+                raise
+
+    return changed
+
+
+def _works(attempt: Callable[[], bool]) -> bool:
+    """Whether something works, tried in a process of its own."""
+    pid = os.fork()
+    if pid == 0:
+        worked = False
+        try:
+            worked = attempt()
+        finally:
+            os._exit(0 if worked else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _limit(what: int, value: int) -> None:
+    _, hard = resource.getrlimit(what)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (value, value))
+
+
+def _threads_of_user() -> int:
+    """Threads that the user has already, where a limit counts them too."""
+    count = 0
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == os.geteuid():  # noqa: PTH116
+                    count += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
+    return count
