@@ -124,12 +124,15 @@ def test_subclasses_and_objects_are_not_plain() -> None:
         Border().out(deep)
 
 
+BROKEN: list[Any] = [{}, [], [1], ["?"], ["@", 5], ["i", "zz"], ["i", 5], [["l"]]]
+BROKEN += [["complex", 1, 2], ["range", 0, 1, 0], ["Fraction", 1, 0], ["bytes", "0"]]
+BROKEN += [["date", "x"], ["UUID", "q"], ["f", ["@", 1]]]
+
+
 @pytest.mark.parametrize(
     ("data", "contents"),
     [
-        *[(data, []) for data in ({}, [], [1], ["?"], ["@", 5], ["i", "zz"], ["i", 5], [["l"]])],
-        *[(data, []) for data in (["complex", 1, 2], ["range", 0, 1, 0], ["Fraction", 1, 0])],
-        *[(data, []) for data in (["bytes", "0"], ["date", "x"], ["UUID", "q"], ["f", ["@", 1]])],
+        *[(data, []) for data in BROKEN],
         *[(None, [content]) for content in ([1, "d", 1], [1, "?"], ["x", "l"], [1], [1, "A", "?"])],
         (None, [[1, "s", ["@", 1]]]),
         (None, [[1, "l", {}]]),
