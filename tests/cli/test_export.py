@@ -100,3 +100,38 @@ def test_parquet_that_cannot_be_written(passhat: Passhat, tmp_path: Path) -> Non
     ended = passhat("export", "example:helpdesk", "--parquet", tmp_path / "no" / "x.parquet")
     assert ended.code == 2
     assert "cannot be written" in ended.err
+
+
+def test_a_tau2_log_goes_back_with_its_conversations(
+    passhat: Passhat, table: Callable[..., Path]
+) -> None:
+    criteria = {"actions": [{"name": "refund"}], "reward_basis": ["DB"]}
+    simulations = [
+        {
+            "id": f"simulation-{trial}-0000",
+            "task_id": "a",
+            "trial": trial,
+            "termination_reason": "user_stop",
+            "reward_info": {"reward": float(trial)},
+            "messages": [{"role": "assistant", "content": "Done."}],
+        }
+        for trial in (0, 1)
+    ]
+    data = {
+        "info": {"agent_info": {"llm": "m"}, "environment_info": {"domain_name": "retail"}},
+        "tasks": [{"id": "a", "evaluation_criteria": criteria}],
+        "simulations": simulations,
+    }
+    out = json.loads(passhat("export", table(json.dumps(data), "log.json"), "--tau2").out)
+    assert out["simulations"] == simulations
+    assert out["tasks"] == data["tasks"]
+
+
+def test_an_export_without_conversations_cannot_be_regraded(passhat: Passhat) -> None:
+    """tau2 grades an empty conversation without criteria as perfect, so there are criteria."""
+    out = json.loads(passhat("export", "example:helpdesk", "--tau2", "--run", "careful").out)
+    for task in out["tasks"]:
+        criteria = task["evaluation_criteria"]
+        assert criteria["reward_basis"] == ["ENV_ASSERTION"]
+        assert "without_conversations" in criteria["env_assertions"][0]["func_name"]
+    assert len({s["id"] for s in out["simulations"]}) == len(out["simulations"])

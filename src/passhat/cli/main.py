@@ -26,7 +26,18 @@ COMMANDS = (
     *("init", "demo", "run", "runs", "show", "rm", "regrade", "store", "suites", "tasks", "agents"),
     *("config", "doctor"),
     *("report", "compare", "view", "gate", "plan", "forecast", "temperature", "explain"),
-    *("figure", "review", "judge", "sandbox", "read", "import", "export", "serve", "battle"),
+    *(
+        "figure",
+        "review",
+        "judge",
+        "sandbox",
+        "read",
+        "import",
+        "export",
+        "validate",
+        "serve",
+        "battle",
+    ),
     "completion",
 )
 """Every command, one module of the same name each, in the order in which help lists them."""

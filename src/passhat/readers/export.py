@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from passhat.errors import ReadError
+from passhat.errors import ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
@@ -16,14 +16,24 @@ from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
 
-__all__ = ["EXPORT_COLUMNS", "ExportReader"]
+__all__ = [
+    "EXPORT_COLUMNS",
+    "OUTCOMES_SCHEMA",
+    "ExportReader",
+    "outcome_problems",
+    "outcomes_json_schema",
+]
 
 EXPORT_COLUMNS = (
     *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail"),
     *("steps", "seconds", "tokens", "cost", "seed", "transcript", "suite", "judge", "decoding"),
-    *("ordered", "source"),
+    *("ordered", "source", "source_id", "schema"),
 )
+
 """What stands in an export, in this order; slices follow as ``slice:NAME``."""
+
+OUTCOMES_SCHEMA = "passhat.outcomes/1"
+"""The name and version of the format; a reader refuses versions it does not know."""
 
 _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
@@ -57,6 +67,84 @@ class ExportReader(Reader):
                 about.setdefault(str(record.get("run")), record)
                 _take(log, where, record, slices)
         return log.runs(lambda key: _facts(about[key]))
+
+
+def outcomes_json_schema() -> dict[str, Any]:
+    """The JSON Schema of one row of passhat.outcomes/1."""
+    text, number = {"type": ["string", "null"]}, {"type": ["number", "null"], "minimum": 0}
+    described: dict[str, dict[str, Any]] = {
+        "run": {"type": "string", "description": "Name of the run; unique in the file."},
+        "agent": {"type": "string", "description": "What was evaluated."},
+        "task": {"type": "string", "minLength": 1, "description": "Id of the task."},
+        "attempt": {"type": "integer", "minimum": 1, "description": "Which attempt, from 1."},
+        "passed": {"type": ["boolean", "null"], "description": "null: missing."},
+        "category": {**text, "description": "Why it failed; only of a failed attempt."},
+        "reason": {**text, "description": "Why it is missing; only of a missing attempt."},
+        "detail": {**text, "description": "The source's own words."},
+        "steps": number,
+        "seconds": number,
+        "tokens": number,
+        "cost": {**number, "description": "US dollars; null is not recorded, never 0."},
+        "seed": text,
+        "transcript": {**text, "description": "Where the conversation is."},
+        "suite": text,
+        "judge": text,
+        "decoding": {**text, "description": "Decoding settings as a JSON object in a string."},
+        "ordered": {"type": "boolean", "description": "Whether attempts are in their order."},
+        "source": {**text, "description": "The file the run was read from."},
+        "source_id": {**text, "description": "The source's own id of the attempt."},
+        "schema": {"const": OUTCOMES_SCHEMA},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": OUTCOMES_SCHEMA,
+        "description": "One attempt of an agent at a task: one line of a JSON lines file.",
+        "type": "object",
+        "properties": described,
+        "patternProperties": {"^slice:": text},
+        "additionalProperties": False,
+        "required": ["run", "agent", "task", "attempt", "passed", "schema"],
+        "allOf": [
+            {
+                "if": {"properties": {"passed": {"const": True}}},
+                "then": {"properties": {"category": {"type": "null"}, "reason": {"type": "null"}}},
+            },
+            {
+                "if": {"properties": {"passed": {"const": None}}},
+                "then": {
+                    "properties": {"category": {"type": "null"}, "reason": {"type": "string"}},
+                    "required": ["reason"],
+                },
+            },
+        ],
+    }
+
+
+def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
+    """What in a file is not passhat.outcomes/1: where, and what is wrong."""
+    from jsonschema import Draft202012Validator
+
+    check = Draft202012Validator(outcomes_json_schema())
+    log = LogBuilder(source, "outcomes", ReadOptions())
+    seen: dict[tuple[str, str, object], str] = {}
+    rows = 0
+    for where, record in _records(source, log):
+        rows += 1
+        number = record.get("attempt")
+        if isinstance(number, float) and number.is_integer():  # Parquet keeps it as a double
+            record = {**record, "attempt": int(number)}
+        for error in check.iter_errors(record):
+            place = ".".join(map(str, error.absolute_path))
+            message = error.message[:160]
+            yield where, f"{place}: {message}" if place else message
+        key = (str(record.get("run")), str(record.get("task")), record.get("attempt"))
+        if key in seen:
+            yield where, f"attempt {key[2]} of task {shorten(key[1])} is also on {seen[key]}"
+        seen.setdefault(key, where)
+    for loss in log.tally().losses:
+        yield loss.where, loss.what
+    if not rows:
+        yield "the file", "has no rows"
 
 
 def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
@@ -117,6 +205,7 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         cost=_measure(record.get("cost")),
         seed=record.get("seed") or None,
         transcript=str(record.get("transcript") or ""),
+        source_id=record.get("source_id") or None,
         labels=[record.get(_SLICE + name) for name in slices],
     )
 

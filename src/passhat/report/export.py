@@ -11,7 +11,7 @@ from pathlib import Path
 
 from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, shorten
-from passhat.readers.export import EXPORT_COLUMNS
+from passhat.readers.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
 
 __all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
@@ -32,6 +32,7 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
             "decoding": _compact(dict(run.protocol.decoding)) if run.protocol.decoding else None,
             "ordered": run.outcomes.order is not None,
             "source": run.source,
+            "schema": OUTCOMES_SCHEMA,
         }
         names = list(run.outcomes.labels)
         labels = dict(
@@ -66,9 +67,12 @@ def as_csv_rows(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
-    """A results file as tau2-bench writes it, without conversations.
+    """A results file as tau2-bench writes it.
 
-    Fields that tau2 requires and that were not recorded (commit, policy, times) are empty.
+    A run that was read from such a file is written with its conversations, criteria and endings,
+    so that ``tau2 evaluate-trajs`` gives the same rewards. Any other run has none to write; it is
+    marked so that it cannot be regraded, since tau2 grades a conversation without criteria as
+    perfect. Fields that tau2 requires and that were not recorded are empty.
     """
     if len(runs) != 1:
         raise InvalidValue(
@@ -76,7 +80,11 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
             hint="Choose one with --run: " + ", ".join(run.name for run in runs[:20]),
         )
     run = runs[0]
-    simulations = [_simulation(attempt) for attempt in _attempts(run)]
+    original = _original(run)
+    if original is not None:
+        yield original
+        return
+    simulations = [_simulation(attempt, run.name) for attempt in _attempts(run)]
     told = run.protocol
     yield (
         json.dumps(
@@ -99,7 +107,7 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
                     {
                         "id": task,
                         "user_scenario": {"instructions": ""},
-                        "evaluation_criteria": {"actions": []},
+                        "evaluation_criteria": _NOT_TO_BE_REGRADED,
                     }
                     for task in run.outcomes.tasks
                 ],
@@ -156,14 +164,57 @@ def _domain(suite: str) -> str:
     return suite.removeprefix("tau2-bench/").removeprefix("tau2:").partition("@")[0]
 
 
-def _simulation(attempt: Attempt) -> dict[str, object]:
+_NOT_TO_BE_REGRADED: dict[str, object] = {
+    "actions": None,
+    "env_assertions": [
+        {
+            "env_type": "assistant",
+            # No environment has it, so that regrading stops with this name.
+            "func_name": "exported_by_passhat_without_conversations",
+            "arguments": {},
+            "assert_value": True,
+            "message": "exported by passhat without conversations: cannot be graded again",
+        }
+    ],
+    "communicate_info": None,
+    "nl_assertions": None,
+    "reward_basis": ["ENV_ASSERTION"],
+}
+
+_ENDINGS = {
+    "timeout": "max_steps",
+    "agent_error": "agent_error",
+    "user_error": "user_error",
+}
+"""How tau2 calls the end of an attempt with this failure category or missing reason."""
+
+
+def _original(run: Run) -> str | None:
+    """The tau2-bench file a run was read from, with the simulations that are in the run."""
+    path = Path(run.source)
+    if not path.is_file() or run.attempts is None:
+        return None
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    simulations = data.get("simulations") if isinstance(data, dict) else None
+    if not isinstance(simulations, list) or "info" not in data or "tasks" not in data:
+        return None
+    ids = {attempt.extras.get("source_id") for attempt in run.attempts} - {None}
+    kept = [s for s in simulations if isinstance(s, dict) and str(s.get("id")) in ids]
+    if len(kept) != len(run.attempts):
+        return None
+    text = json.dumps({**data, "simulations": kept}, indent=2, ensure_ascii=False)
+    return text + "\n"
+
+
+def _simulation(attempt: Attempt, run: str) -> dict[str, object]:
     missing = attempt.verdict is Verdict.MISSING
-    ended = "infrastructure_error" if missing else "agent_stop"
-    if attempt.why == FailureCategory.TIMEOUT:
-        ended = "max_steps"
+    ended = _ENDINGS.get(str(attempt.why), "infrastructure_error" if missing else "agent_stop")
     seed = attempt.extras.get("seed")
     return {
-        "id": attempt.id,
+        "id": attempt.extras.get("source_id") or f"{run} {attempt.id}",
         "task_id": attempt.task,
         "trial": attempt.number - 1,
         "seed": int(seed) if seed is not None and seed.isdecimal() else None,

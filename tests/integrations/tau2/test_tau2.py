@@ -178,3 +178,27 @@ def test_without_a_checkout_it_is_said_how_to_get_one(
     monkeypatch.setenv("PASSHAT_TAU2_PYTHON", sys.executable)
     monkeypatch.setenv("PASSHAT_TAU2", str(Path(__file__).parent / "checkout"))
     assert _run(passhat, "Good", "--task", "add_tea").code == 0
+
+
+def test_a_check_that_raises_is_the_agents_failure() -> None:
+    """An agent that did nothing leaves nothing to look at, and the task's check raises."""
+    from passhat.integrations.tau2.worker import raised_by_check
+
+    def assert_order_is_shipped() -> bool:
+        orders: dict[str, str] = {}
+        return orders["o1"] == "shipped"
+
+    def judge_with_a_model() -> bool:
+        raise RuntimeError("Missing credentials")
+
+    def plain() -> None:
+        assert not "nothing was said"
+
+    for function, expected in (
+        (assert_order_is_shipped, True),
+        (judge_with_a_model, False),
+        (plain, True),
+    ):
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - any of three
+            function()
+        assert raised_by_check(caught.value) is expected

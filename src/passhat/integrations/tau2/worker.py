@@ -308,12 +308,35 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
             domain=job["domain"],
         )
     except Exception as error:
-        return {"ended": ended, "fault": "judge", "detail": f"{type(error).__name__}: {error}"}
+        detail = f"{type(error).__name__}: {error}"
+        if raised_by_check(error):
+            # The world is not as the task demands, and the check says so by raising.
+            checks = {"ENV_ASSERTION": 0.0}
+            return {"ended": ended, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
+        return {"ended": ended, "fault": "judge", "detail": detail}
     checks = {
         str(getattr(name, "value", name)): value
         for name, value in (found.reward_breakdown or {}).items()
     }
     return {"ended": ended, "fault": "", "reward": found.reward, "checks": checks}
+
+
+def raised_by_check(error: BaseException) -> bool:
+    """Whether a check of the task raised, rather than the judge: an agent that did nothing fails.
+
+    tau2's checks assert things about the world (``assert_...`` functions of an environment, run by
+    ``run_env_assertion``). Where the agent left nothing to look at, they raise instead of
+    returning false.
+    """
+    if isinstance(error, AssertionError):
+        return True
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_name
+        if name == "run_env_assertion" or name.startswith("assert_"):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def serve(registry: Any, connection: socket.socket) -> None:
