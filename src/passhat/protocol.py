@@ -1,7 +1,7 @@
 """What was promised before any attempt ran.
 
 Two runs are comparable when everything that could move the number, other than the agent, was the
-same. A :class:`Protocol` holds those things; ``None`` means nobody recorded it.
+same. A :class:`Protocol` holds those things; ``None`` means not recorded.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Protocol:
             if entry.name == "question":
                 continue
             if entry.name == "decoding":
-                # Temperature is listed even when nobody recorded it: it moves every pass@k.
+                # Temperature is listed even when it was not recorded: it moves every pass@k.
                 settings = {"temperature": None, **self.decoding}
                 # Agents at two addresses can be compared; one run never has two.
                 settings.pop("base_url", None)

@@ -61,3 +61,22 @@ def test_short_tasks_left_out_are_left_out_of_the_python_too() -> None:
 def test_a_long_list_of_rows_is_not_printed() -> None:
     run = Run("r", "r", Outcomes.from_matrix([[1, 0]] * 1000))
     assert "rows = ..." in explain("first@2", run).python
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "word", "about"),
+    [
+        (Outcomes.from_counts(8, [8, 8, 7, 3, 0, 1, 8, 8, 5]), "pass@4", "these tasks"),
+        (Outcomes.from_counts(1, [1] * 12 + [0] * 8), "pass^1", "new tasks"),
+    ],
+)
+def test_a_general_solver_gives_the_same_interval(
+    outcomes: Outcomes, word: str, about: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explanation = explain(word, Run("a", "a", outcomes), about=about)
+    exec(f"{explanation.python}\n{explanation.interval_python}", {})
+    _, low, high = map(float, capsys.readouterr().out.split())
+    assert explanation.estimate is not None
+    assert (low, high) == pytest.approx(
+        (explanation.estimate.low, explanation.estimate.high), abs=0.003
+    )

@@ -9,8 +9,9 @@ from typing import Unpack
 
 from passhat._display import counted
 from passhat.stats.estimate import Estimate, estimate, metric
+from passhat.stats.estimate.intervals.frontier import Calibration
 from passhat.stats.estimate.metrics import CountMetric, Metric, OrderedMetric
-from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.outcomes import Completion, Histogram, MissingPolicy, Outcomes, Run
 from passhat.stats.terms import Population, TermOptions, Terms
 
 __all__ = ["Explanation", "explain"]
@@ -53,7 +54,7 @@ class Explanation:
         yield from (f"    {line}" for line in self.python.splitlines())
         if self.interval_python:
             yield ""
-            yield "Its interval by simulation, with missing attempts as failed (to about 0.002):"
+            yield "Its interval, with missing attempts as failed (to about 0.005):"
             yield ""
             yield from (f"    {line}" for line in self.interval_python.splitlines())
 
@@ -88,7 +89,9 @@ def explain(
         kept = kept.take(n >= chosen.k)
     inputs = f"{run.name}: {kept}; {_ways(terms.missing)}"
     python = _python(chosen, kept, completion)
-    return Explanation(chosen, found, inputs, python, _interval_python(chosen, terms))
+    return Explanation(
+        chosen, found, inputs, python, _interval_python(chosen, kept.histogram(completion), terms)
+    )
 
 
 def _python(
@@ -104,23 +107,75 @@ def _python(
     return f"{data}\n{chosen.python()}\nprint(value)"
 
 
-def _interval_python(chosen: Metric, terms: Terms) -> str:
-    """Gaffke's bound drawn rather than computed, continuing the lines that give the value."""
-    if not isinstance(chosen, CountMetric) or terms.about() is not Population.NEW_TASKS:
+def _interval_python(chosen: Metric, cells: Histogram, terms: Terms) -> str:
+    """Lines that give the interval, continuing those that give the value; none where too long."""
+    if not isinstance(chosen, CountMetric):
         return ""
-    tail = (1 - terms.level) / 2
-    return (
-        "import numpy as np\n"
-        "h = np.array([h for n, c, h in cells])\n"
-        f"u = np.array([{chosen.cell_python} for n, c, h in cells])\n"
-        "rng = np.random.default_rng(0)\n"
-        "seen = rng.gamma(h, size=(200_000, len(h)))   # a weight for every cell\n"
-        "unseen = rng.gamma(1, size=200_000)           # and one for a task nobody has seen\n"
-        "total = seen.sum(axis=1) + unseen\n"
-        f"low = np.quantile(seen @ u / total, {tail:.6g})\n"
-        f"high = np.quantile((seen @ u + unseen) / total, {1 - tail:.6g})\n"
-        "print(low, high)"
+    if int(cells.n.max()) == 1:
+        return _BLAKER.format(alpha=f"{1 - terms.level:.6g}")
+    if terms.about() is Population.NEW_TASKS:
+        tail = (1 - terms.level) / 2
+        return _GAFFKE.format(cell=chosen.cell_python, tail=f"{tail:.6g}", rest=f"{1 - tail:.6g}")
+    if cells.size == 1 or int(cells.n.min()) < int(cells.n.max()):
+        return ""
+    constants = Calibration.at(terms.level)
+    return _FRONTIER.format(
+        cell=chosen.cell_python,
+        b=f"{constants.surprise:.6g}",
+        kappa=f"{constants.fit:.6g}",
+        d=f"{constants.step:g}",
     )
+
+
+_BLAKER = """\
+import numpy as np
+from scipy.stats import binom
+x = sum(h * c for n, c, h in cells)                  # passes; Blaker's interval of x in `tasks`
+y, p = np.arange(tasks + 1), np.linspace(0, 1, 4001)[:, None]
+tail = np.minimum(binom.cdf(y, tasks, p), binom.sf(y - 1, tasks, p))
+as_extreme = tail <= tail[:, [x]] * (1 + 1e-9)
+accepted = (binom.pmf(y, tasks, p) * as_extreme).sum(axis=1) > {alpha}
+print(p[accepted].min(), p[accepted].max())"""
+
+_GAFFKE = """\
+import numpy as np
+h = np.array([h for n, c, h in cells])
+u = np.array([{cell} for n, c, h in cells])
+rng = np.random.default_rng(0)
+seen = rng.gamma(h, size=(200_000, len(h)))   # a weight for every cell
+unseen = rng.gamma(1, size=200_000)           # and one for a task that was not seen
+total = seen.sum(axis=1) + unseen
+low = np.quantile(seen @ u / total, {tail})
+high = np.quantile((seen @ u + unseen) / total, {rest})
+print(low, high)"""
+
+# The truth at a rate p is the mean of u over n attempts: u is unbiased.
+_FRONTIER = """\
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import binom
+n = cells[0][0]
+u = np.array([{cell} for c in range(n + 1)])
+seen, h = np.array([c for n, c, h in cells]), np.array([h for n, c, h in cells])
+p = np.sin(np.linspace(0, np.pi / 2, 41)) ** 2       # rates at which G may have mass
+chance = binom.pmf(np.arange(n + 1)[:, None], n, p)
+fit = lambda g: h @ np.log(np.maximum(chance[seen] @ g, 1e-300))
+g = np.full(len(p), 1 / len(p))
+for _ in range(20_000):                               # the most likely G, by EM
+    g *= (h / (chance[seen] @ g)) @ chance[seen] / tasks
+best = fit(g)
+s = np.geomspace(0.7 * np.sqrt(8 * {b} / tasks), 25, 20)
+s = np.concatenate([-s, s])
+moments = np.log(np.exp(np.outer(s, u)) @ chance)
+d = {d} * np.abs(np.diff(u)).max() / tasks
+limit = {b} / tasks - s * value + np.abs(s) * d
+rules = [dict(type="eq", fun=lambda g: g.sum() - 1),
+         dict(type="ineq", fun=lambda g: limit + moments @ g),
+         dict(type="ineq", fun=lambda g: fit(g) - best + {kappa})]
+for sign in (1, -1):
+    end = minimize(lambda g: sign * (u @ chance @ g), g, bounds=[(0, 1)] * len(p),
+                   constraints=rules, method="SLSQP", options=dict(maxiter=500))
+    print(sign * end.fun)"""
 
 
 def _rows(outcomes: Outcomes, completion: Completion) -> str:

@@ -33,7 +33,7 @@ class PackedNames(Sequence[str]):
         self.extend(names)
 
     def extend(self, names: Iterable[str]) -> None:
-        """Take more of them; nobody may look at them yet."""
+        """Add more names; call before any is read."""
         rest = iter(names)
         # An agent's log may hold half a character; it comes back as it was.
         while block := [name.encode("utf-8", "surrogatepass") for name in islice(rest, _BLOCK)]:

@@ -104,7 +104,7 @@ class Run:
     outcomes : Outcomes
         The only thing statistics accept.
     protocol : Protocol
-        What was promised; fields nobody recorded are ``None``.
+        What was promised; fields that were not recorded are ``None``.
     attempts : Attempts, optional
         Attempt by attempt, where the source has them (a table of counts has not).
     source : str
@@ -114,7 +114,7 @@ class Run:
     source_counts : tuple of str
         How the source is known to count, where that differs from passhat's way.
     notes : tuple of str
-        What whoever made the attempts found out about them, such as a leak between attempts.
+        Findings of the runner about the attempts, such as a leak between them.
     warnings : tuple of str
         What should be read before any number, such as answers that were cut at the token limit.
     reading : tuple of str

@@ -103,7 +103,7 @@ class Outcomes:
         if lost is not None:
             lost = _counted_missing(_one_per_task(lost, len(passes), "missing"))
         cells = _checked_cells(scored, passes, lost)
-        # Whoever packed names took them from where each stands once.
+        # Packed names come from a source that lists each task once.
         packed = tasks if isinstance(tasks, PackedNames) else None
         names = packed or (TaskNumbers(len(passes)) if tasks is None else tuple(map(str, tasks)))
         _check_names(names, len(passes), unique=tasks is not None and packed is None)

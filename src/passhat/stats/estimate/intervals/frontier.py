@@ -48,7 +48,7 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
-__all__ = ["Attempted", "Calibration", "Statistic", "frontier"]
+__all__ = ["Attempted", "Calibration", "Statistic", "frontier", "holds"]
 
 _MOST_ITERATIONS = 50
 _STARTS = (0.3, 0.03, 0.003, 0.8)
@@ -168,6 +168,20 @@ def frontier(statistics: Sequence[Statistic], calibration: Calibration) -> tuple
     a difference: the log-moments of B at s and of A at -s are added, and each side keeps its own
     likelihood region. All statistics have the same number of tasks.
     """
+    problem = _problem(statistics, calibration)
+    return problem.smallest(1.0), -problem.smallest(-1.0)
+
+
+def holds(statistic: Statistic, calibration: Calibration, value: float) -> bool:
+    """Whether the interval of one statistic holds a value; costs one end instead of two."""
+    problem, point = _problem([statistic], calibration), statistic.point()
+    if value <= point:
+        return min(problem.smallest(1.0), point) <= value
+    return max(-problem.smallest(-1.0), point) >= value
+
+
+def _problem(statistics: Sequence[Statistic], calibration: Calibration) -> _Problem:
+    """The statistics on their grids, with the limits of all tilts."""
     tasks = statistics[0].attempted.cells.size
     # The grid of tilts is made for statistics that span 1 or less.
     unit = max(1.0, *(statistic.spread() for statistic in statistics), 1.0)
@@ -179,8 +193,7 @@ def frontier(statistics: Sequence[Statistic], calibration: Calibration) -> tuple
         + np.abs(tilts) * calibration.step * step / tasks
     )
     sides = [_Side.of(statistic, tilts, calibration.fit) for statistic in statistics]
-    problem = _Problem.of(sides, limits, _LET_IN * calibration.surprise / tasks)
-    return problem.smallest(1.0), -problem.smallest(-1.0)
+    return _Problem.of(sides, limits, _LET_IN * calibration.surprise / tasks)
 
 
 def _tilts(tasks: int, surprise: float) -> FloatArray:

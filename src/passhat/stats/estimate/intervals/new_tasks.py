@@ -1,9 +1,9 @@
 """Intervals that speak about new tasks: Gaffke's bound on the histogram of per-task values.
 
 "Would it hold on tasks like these?" The tasks are a sample, and what may hurt is a kind of task
-nobody has seen yet. Gaffke's bound puts one unseen task at the worst end of the range and weighs it
-together with the seen ones. On binary values it *is* the Clopper-Pearson interval; on all-passed
-and all-failed suites it keeps its width, which the t interval and the bootstrap do not.
+that has not been seen. Gaffke's bound puts one unseen task at the worst end of the range and
+weighs it together with the seen ones. On binary values it *is* the Clopper-Pearson interval; on
+all-passed and all-failed suites it keeps its width, which the t interval and the bootstrap do not.
 
 References
 ----------
