@@ -167,7 +167,7 @@ def test_what_is_loaded_is_checked() -> None:
     with pytest.raises(InvalidValue, match="takes_refrence"):
         load_suite("python:plugs_here:Late")
     assert load_agent("python:plugs_here:Own").name == "mine"
-    with pytest.raises(InvalidValue, match="cannot be loaded"):
+    with pytest.raises(InvalidValue, match="has no 'nothing'"):
         load_agent("python:plugs_here:nothing")
 
 

@@ -17,6 +17,12 @@ def chat(body: dict[str, Any]) -> dict[str, Any]:
         call = {"name": body["tools"][0]["function"]["name"], "arguments": ARGUMENTS}
         calls = [{"id": "c1", "type": "function", "function": call}]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
+    if "Action Input:" in str(body["messages"][0].get("content")):
+        # CrewAI asks for calls in text, and appends what they gave back to the assistant's words.
+        said = [str(m.get("content")) for m in body["messages"] if m.get("role") == "assistant"]
+        over = any("Observation" in text for text in said)
+        call_text = f"Thought: I multiply.\nAction: multiply\nAction Input: {ARGUMENTS}"
+        message["content"] = "Thought: done\nFinal Answer: 42" if over else call_text
     finish = "tool_calls" if "tool_calls" in message else "stop"
     return {
         "id": "x",

@@ -263,7 +263,8 @@ class ChatSession(Session):
             self._entries.append(Returned(done, turn.text if turn.result is None else turn.result))
         else:
             text = turn.text if turn.said is None else turn.said
-            self._entries.append(Heard(text, turn.images))
+            if text or turn.images or not turn.messages:  # else the last message is the question
+                self._entries.append(Heard(text, turn.images))
         if not self._open_calls:
             reply = await self._asked()
             self._open_calls = list(reply.calls)

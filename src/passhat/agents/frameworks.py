@@ -13,6 +13,7 @@ import json
 import uuid
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from copy import copy
 from importlib import import_module
 from typing import Any
 
@@ -179,29 +180,39 @@ class CrewAiSession(FrameworkSession):
     """A ``Crew`` (with ``{prompt}`` in its tasks) or an ``Agent`` of CrewAI."""
 
     async def _run(self, text: str) -> str:
-        # Crews and their agents keep results and memories in themselves: each turn has a copy.
+        # Crews and their agents keep results, memories and counts: each turn has a copy.
         thing = self._thing.copy()
-        tools: list[tuple[str, Any, Any]] = []
         is_crew = any(kind.__name__ == "Crew" for kind in type(thing).__mro__)
-        agents = thing.agents if is_crew else [thing]
-        for agent in agents:
-            agent.tools = [_watched(tool, tools) for tool in agent.tools or ()]
-        if is_crew:
-            output = await asyncio.to_thread(thing.kickoff, inputs={"prompt": text})
-            used = output.token_usage
-        else:
-            output = await asyncio.to_thread(thing.kickoff, text)
-            used = output.usage_metrics
-        model = str(getattr(agents[0].llm, "model", "") or "")
-        self._note_model(model, count_tokens(used), StopReason.STOP, output.raw)
+        tasks = thing.tasks if is_crew else []
+        agents = {id(agent): agent for agent in (thing.agents if is_crew else [thing])}
+        agents |= {id(task.agent): task.agent for task in tasks if task.agent is not None}
+        tools: list[tuple[str, Any, Any]] = []
+        for agent in agents.values():
+            agent.llm = _own_counter(agent.llm)
+        for owner in (*agents.values(), *tasks):
+            owner.tools = [_watched(tool, tools) for tool in owner.tools or ()]
+        given = {"inputs": {"prompt": text}} if is_crew else {"messages": text}
+        output = await asyncio.to_thread(thing.kickoff, **given)
+        models = {id(agent.llm): agent.llm for agent in agents.values()}
+        for llm in models.values():
+            tokens = count_tokens(llm.get_token_usage_summary())
+            if tokens is not None and tokens.all:
+                self._note_model(str(llm.model), tokens, StopReason.STOP, output.raw)
         for call in tools:
             self._note_tool(*call)
         return str(output.raw)
 
 
+def _own_counter(llm: Any) -> Any:
+    """A copy of CrewAI's model that counts from zero: the original counts for all attempts."""
+    own = copy(llm)
+    own._token_usage = dict.fromkeys(llm._token_usage, 0)
+    return own
+
+
 def _watched(tool: Any, calls: list[tuple[str, Any, Any]]) -> Any:
     """A copy of a CrewAI tool that notes its calls."""
-    copy = tool.model_copy()
+    own = tool.model_copy()
     run = tool._run
 
     def noted(*given: Any, **named: Any) -> Any:
@@ -209,10 +220,8 @@ def _watched(tool: Any, calls: list[tuple[str, Any, Any]]) -> Any:
         calls.append((tool.name, named or list(given), output))
         return output
 
-    object.__setattr__(copy, "_run", noted)
-    if getattr(copy, "func", None) is not None:
-        object.__setattr__(copy, "func", noted)
-    return copy
+    object.__setattr__(own, "_run", noted)
+    return own
 
 
 _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {

@@ -27,6 +27,7 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
     """Warnings, and what the run will need; on standard error."""
     from passhat.runner.run_spec import left_to_make
+    from passhat.suites.jsonl import QuestionSuite
 
     runs = store.runs()
     left = left_to_make(plan, store)
@@ -34,13 +35,20 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
         return
     if plan.temperature == 0 and plan.attempts > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
+    if isinstance(plan.suite, QuestionSuite) and plan.suite.judge_words:
+        click.echo(
+            f"note: the judge is a model ({', '.join(plan.suite.judge_words)}), and its verdicts "
+            "have errors of their own; check a sample with passhat audit",
+            err=True,
+        )
     for line in _changes(plan, store, runs, baseline):
         click.echo(f"note: {line}", err=True)
     from passhat.runner.preview import foresee
 
     pilot = store.measures(plan.agent.name, plan.suite.name)
     price = _price_per_call(plan.agent)
-    needs = foresee(left, plan.jobs, plan.limits.max_steps, pilot, price)
+    steps = 1 if plan.suite.single_turn else plan.limits.max_steps
+    needs = foresee(left, plan.jobs, steps, pilot, price)
     line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs))
     click.echo(f"up to {line}" if plan.stop_when else line, err=True)
 

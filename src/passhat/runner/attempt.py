@@ -282,7 +282,7 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     for left in reversed(range(_JUDGE_TRIES)):
         try:
             return await settled(episode.judge())
-        except RunStopped:
+        except (RunStopped, WorldFault):
             raise
         except _ANY as error:
             if left == 0:

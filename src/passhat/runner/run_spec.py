@@ -23,6 +23,7 @@ from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import Protocol, Scalar
 from passhat.runner.redaction import Redactor
+from passhat.runner.rubrics import RubricAgent
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.time_limits import AttemptLimits
@@ -30,6 +31,7 @@ from passhat.runner.users import with_user
 from passhat.store import DEFAULT_PATH, LEASE_SECONDS, RunRecord, Store, StoredRun, open_store
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings, Task, fingerprint
+from passhat.suites.jsonl import QuestionSuite
 
 __all__ = ["Loaded", "RunResult", "RunSpec", "Shard", "arun", "run"]
 
@@ -211,6 +213,10 @@ class RunSpec:
         if self.user is not None and self.user != "scripted" and not suite.takes_user:
             models.append(load_agent(self.user))
             suite = with_user(suite, models[-1])
+        if isinstance(suite, QuestionSuite) and suite.judge_words:
+            judges = {word: RubricAgent(load_agent(word)) for word in suite.judge_words}
+            models += [judge.agent for judge in judges.values()]
+            suite.judges = judges
         prepare(models, self.spending, self.prices or read_prices(None))
         if self.tools == "mcp":
             from passhat.runner.mcp import McpSuite

@@ -254,6 +254,8 @@ class Suite(Contract):
         The name of the simulated user, for suites that have one; part of the protocol.
     has_tools : bool, optional
         Whether first turns offer tools; ``None`` is not known before the first turn.
+    single_turn : bool
+        Whether the agent is asked once per attempt, so that calls can be counted beforehand.
     judges_programs : bool
         Whether ``judge_with`` applies.
     slow_reason : MissingReason
@@ -268,6 +270,7 @@ class Suite(Contract):
     takes_user: bool = False
     user_simulator: str | None = None
     has_tools: bool | None = None
+    single_turn: bool = False
     judges_programs: bool = False
     slow_reason: MissingReason = MissingReason.INFRASTRUCTURE
     harness: str = ""

@@ -9,21 +9,32 @@ import math
 import operator
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import cast
 
 from passhat._display import some
 from passhat.errors import InvalidValue
-from passhat.stats.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.suites.base import Judgement
 
-__all__ = ["GRADERS", "Grader", "check_expected", "grader", "load_function", "load_object"]
+__all__ = [
+    "GRADERS",
+    "LETTERS",
+    "Grader",
+    "check_expected",
+    "choice_grader",
+    "grader",
+    "load_function",
+    "load_object",
+    "weighted_grader",
+]
 
 Grader = Callable[[str, object], Judgement]
 """(the agent's answer, what was expected) to a judgement."""
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -46,12 +57,67 @@ def _regex(answer: str, expected: object) -> Judgement:
 
 def _numeric(answer: str, expected: object) -> Judgement:
     """The last number in the answer, to one part in a million."""
-    found = _NUMBER.findall(answer)
-    if not found:
+    numbers = _NUMBER.findall(answer)
+    if not numbers:
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "no number in the answer")
-    value = float(found[-1].replace(",", ""))
+    value = float(numbers[-1].replace(",", ""))
     close = math.isclose(value, float(str(expected)), rel_tol=1e-6, abs_tol=1e-9)
-    return Judgement.passed() if close else _wrong(answer)
+    taken = f"last number: {numbers[-1]}"
+    if close:
+        return Judgement(Verdict.PASSED, "", taken)
+    return Judgement.failed(FailureCategory.WRONG_ANSWER, taken)
+
+
+def choice_grader(choices: Sequence[str], expected: object) -> Grader:
+    """A grader that takes the last letter of a choice, or the choice's own text."""
+    texts = [text.strip().casefold() for text in choices]
+    word = str(expected).strip()
+    if isinstance(expected, str) and word.casefold() in texts:
+        right = LETTERS[texts.index(word.casefold())]
+    elif len(word) == 1 and word.upper() in LETTERS[: len(choices)]:
+        right = word.upper()
+    else:
+        raise InvalidValue(
+            f"the answer {expected!r} is none of the choices.",
+            hint=f"Give a letter up to {LETTERS[len(choices) - 1]}, or the text of a choice.",
+        )
+
+    def grade(answer: str, _expected: object) -> Judgement:
+        text = answer.strip()
+        if text.casefold() in texts:
+            taken = LETTERS[texts.index(text.casefold())]
+        else:
+            letters = re.findall(rf"(?<![A-Za-z])([A-{LETTERS[len(choices) - 1]}])(?![a-z])", text)
+            if not letters:
+                return Judgement.failed(FailureCategory.FORMAT_ERROR, "no choice in the answer")
+            taken = letters[-1]
+        if taken == right:
+            return Judgement(Verdict.PASSED, "", f"choice: {taken}")
+        return Judgement.failed(FailureCategory.WRONG_ANSWER, f"choice: {taken}")
+
+    return grade
+
+
+def weighted_grader(
+    parts: Sequence[tuple[str, Grader, object, float]], pass_at: float = 1.0
+) -> Grader:
+    """Several graders with weights: passed when their share reaches ``pass_at``."""
+    total = sum(weight for *_, weight in parts)
+
+    def grade(answer: str, _expected: object) -> Judgement:
+        share, details, first = 0.0, [], ""
+        for name, one, expected, weight in parts:
+            judgement = one(answer, expected)
+            passed = judgement.verdict is Verdict.PASSED
+            share += weight / total if passed else 0.0
+            first = first or ("" if passed else judgement.why)
+            details.append(f"{name} {'passed' if passed else 'failed'}")
+        detail = f"{share:.2f} of {pass_at:g} needed: {', '.join(details)}"
+        if share >= pass_at - 1e-9:
+            return Judgement(Verdict.PASSED, "", detail)
+        return Judgement.failed(FailureCategory(first), detail)
+
+    return grade
 
 
 def _json_equal(answer: str, expected: object) -> Judgement:

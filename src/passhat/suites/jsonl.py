@@ -1,13 +1,16 @@
 """Questions as a suite: a file with a task per line, or a list of dicts in Python.
 
-A task has the keys ``id``, ``prompt``, ``answer``, ``grader`` and ``slices``.
+A task has the keys ``id``, ``prompt``, ``answer``, ``grader`` and ``slices``; it may also have
+``system``, ``messages``, ``tools``, ``choices``, ``images``, ``response_format``, several
+``graders`` with weights, or a ``rubric`` that a model judges by.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,18 +18,59 @@ import msgspec
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, fingerprint
-from passhat.suites.graders import Grader, check_expected, grader
+from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn, fingerprint
+from passhat.suites.graders import (
+    LETTERS,
+    Grader,
+    check_expected,
+    choice_grader,
+    grader,
+    load_function,
+    weighted_grader,
+)
+from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = ["JsonLinesSuite", "QuestionSuite", "code_digest", "suite_from_tasks"]
 
 
+class _Graded(msgspec.Struct, forbid_unknown_fields=True):
+    """One of several graders of a task."""
+
+    grader: str
+    answer: object = None
+    weight: float = 1.0
+
+
+class _Tool(msgspec.Struct, forbid_unknown_fields=True):
+    """A tool of a task: what it gives back is fixed, or computed by ``function``."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, object] = {}
+    result: object = None
+    function: str | None = None
+
+
 class _Line(msgspec.Struct):
     id: str | int
-    prompt: str
+    prompt: str = ""
     answer: object = None
     grader: str = "exact"
     slices: dict[str, str | int | float | bool] | None = None
+    system: str | None = None
+    messages: list[dict[str, object]] = []
+    tools: list[_Tool] = []
+    choices: list[str] = []
+    images: list[str] = []
+    response_format: dict[str, object] | None = None
+    graders: list[_Graded] = []
+    pass_at: float = 1.0
+    rubric: str | None = None
+    judge: str | None = None
+    repeats: int = 3
+
+
+_KEYS = _Line.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +78,140 @@ class _Question:
     task: Task
     expected: object
     judge: Grader
+    line: _Line | None = None
 
 
 class _OneAnswer(Episode):
-    """Asks once, takes the answer, grades it."""
+    """Asks once, lets tools be called, takes the answer, grades it."""
 
-    def __init__(self, question: _Question) -> None:
+    def __init__(self, question: _Question, judges: Mapping[str, RubricJudge]) -> None:
         self._question = question
+        self._line = question.line
+        self._judges = judges
+        self._attempt: object = None
         self._answer: str | None = None
 
+    def join(self, attempt: object) -> None:
+        self._attempt = attempt
+
     def open(self) -> Turn:
-        prompt = self._question.task.prompt
-        return Turn(prompt, said=prompt)
+        prompt, line = self._question.task.prompt, self._line
+        if line is None:
+            return Turn(prompt, said=prompt)
+        earlier = [
+            f"{entry.get('role', 'user')}: {entry.get('content')}" for entry in line.messages
+        ]
+        tools = tuple(
+            ToolSpec(tool.name, tool.description, tool.parameters or _NO_PARAMETERS)
+            for tool in line.tools
+        )
+        parts = [line.system or "", _listed(tools), *earlier, prompt]
+        return Turn(
+            "\n\n".join(part for part in parts if part),
+            system=line.system,
+            said=prompt,
+            tools=tools,
+            messages=tuple(line.messages),
+            images=tuple(line.images),
+            response_format=line.response_format,
+        )
 
     def reply(self, answer: str) -> Turn | None:
         self._answer = answer
-        return None
+        if self._line is None or not self._line.tools:
+            return None
+        try:
+            call = read_call(answer)
+        except Unreadable:
+            return None  # plain words are the answer
+        if call.name == RESPOND:
+            self._answer = str(call.arguments.get("content", ""))
+            return None
+        tool = next((tool for tool in self._line.tools if tool.name == call.name), None)
+        if tool is None:
+            text = f"Tool error: there is no tool {call.name!r}"
+            return Turn(text, result=text)
+        result = tool.result
+        if tool.function is not None:
+            try:
+                result = load_function(tool.function.removeprefix("python:"))(**call.arguments)
+            except Exception as error:
+                text = f"Tool error: {type(error).__name__}: {error}"
+                return Turn(text, result=text)
+        text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
+        return Turn(f"Tool result: {text}", result=text)
 
-    def judge(self) -> Judgement:
+    async def judge(self) -> Judgement:
         if self._answer is None:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "judged before it was answered")
+        line = self._line
+        if line is not None and line.rubric is not None:
+            judge = self._judges.get(line.judge or "")
+            if judge is None:
+                return Judgement.missing(MissingReason.JUDGE_ERROR, f"no judge {line.judge!r}")
+            question = self._question.task.prompt
+            return await judge(self._attempt, question, self._answer, line.rubric, line.repeats)
         return self._question.judge(self._answer, self._question.expected)
+
+
+RubricJudge = Callable[[object, str, str, str, int], Awaitable[Judgement]]
+"""(attempt, question, answer, rubric, repeats) to a judgement by a model."""
+
+_NO_PARAMETERS: Mapping[str, object] = MappingProxyType({"type": "object", "properties": {}})
+
+
+def _listed(tools: Sequence[ToolSpec]) -> str:
+    """The tools in text, for agents without tool calling."""
+    if not tools:
+        return ""
+    lines = [
+        f"- {tool.name}: {tool.description} parameters: "
+        f"{msgspec.json.encode(dict(tool.parameters)).decode()}"
+        for tool in tools
+    ]
+    form = write_call("tool_name", {"parameter": "value"})
+    return "\n".join(
+        ["Tools:", *lines, f"Call a tool by answering {form}; any other answer is final."]
+    )
 
 
 class QuestionSuite(Suite):
     """Questions with an expected answer and a grader each."""
 
-    has_tools = False
-
     def __init__(self, name: str, questions: Sequence[tuple[_Question, object]]) -> None:
         self.name = name
+        lines = [question.line for question, _ in questions if question.line is not None]
+        self.has_tools = any(line.tools for line in lines)
+        self.single_turn = not self.has_tools
+        words = dict.fromkeys(line.judge or "" for line in lines if line.rubric is not None)
+        self.judge_words: tuple[str, ...] = tuple(words)
+        self.judges: Mapping[str, RubricJudge] = {}
+        if self.judge_words:
+            self.judge = f"{name}, rubric by {', '.join(self.judge_words)}"
         self._questions = {question.task.id: question for question, _ in questions}
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
-        self.fingerprint = fingerprint([[task.id, task.prompt] for task in self.tasks])
+        asked = [_asked(question) for question, _ in questions]
+        self.fingerprint = fingerprint(asked)
         self.judge_fingerprint = fingerprint([graded for _, graded in questions])
 
     def episode(self, task: Task, seed: int) -> _OneAnswer:  # noqa: ARG002 - nothing is random here
-        return _OneAnswer(self._questions[task.id])
+        return _OneAnswer(self._questions[task.id], self.judges)
+
+
+def _asked(question: _Question) -> list[object]:
+    """All that the agent sees of a question; only the prompt where there is nothing else."""
+    task, line = question.task, question.line
+    asked: list[object] = [task.id, task.prompt]
+    if line is not None:
+        more = {
+            "system": line.system,
+            "messages": line.messages,
+            "tools": msgspec.to_builtins(line.tools),
+            "images": line.images,
+            "response_format": line.response_format,
+        }
+        asked += [more] if any(more.values()) else []
+    return asked
 
 
 class JsonLinesSuite(QuestionSuite):
@@ -166,7 +307,37 @@ def _encoded(record: Mapping[str, object], source: str, position: int) -> bytes:
 
 def _task(line: _Line) -> Task:
     labels = {key: str(value) for key, value in (line.slices or {}).items()}
-    return Task(str(line.id), line.prompt, MappingProxyType(labels))
+    prompt = line.prompt
+    if line.choices:
+        options = [f"{letter}) {text}" for letter, text in zip(LETTERS, line.choices, strict=False)]
+        asked = "Answer with the letter of one choice."
+        prompt = "\n".join([prompt, *options, asked])
+    return Task(str(line.id), prompt, MappingProxyType(labels))
+
+
+def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
+    """The grader of a line, or several with weights; checks what they expect."""
+    if line.rubric is not None:
+        if not line.judge:
+            raise InvalidValue(
+                "a rubric needs the agent that judges.", hint='As in "judge": "openai:gpt-5-mini".'
+            )
+        if line.repeats < 1:
+            raise InvalidValue(f"repeats must be at least 1, not {line.repeats}.")
+        return graders.setdefault("exact", grader("exact"))
+    if line.choices:
+        return choice_grader(line.choices, line.answer)
+    if not line.graders:
+        check_expected(line.grader, line.answer)
+        return graders.setdefault(line.grader, grader(line.grader))
+    parts = []
+    for part in line.graders:
+        check_expected(part.grader, part.answer)
+        if not part.weight > 0:
+            raise InvalidValue(f"the weight of {part.grader} must be more than 0.")
+        one = graders.setdefault(part.grader, grader(part.grader))
+        parts.append((part.grader, one, part.answer, part.weight))
+    return weighted_grader(parts, line.pass_at)
 
 
 def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Question, object]]:
@@ -179,19 +350,28 @@ def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Q
         if task.id in questions:
             raise ReadError(f"task {shorten(task.id)} is listed twice.", source=source, line=number)
         try:
-            judge = graders.setdefault(line.grader, grader(line.grader))
-            check_expected(line.grader, line.answer)
+            judge = _grader_of(line, graders)
         except PasshatError as error:
             raise ReadError(error.message, source=source, line=number, hint=error.hint) from None
-        questions[task.id] = (_Question(task, line.answer, judge), [line.answer, line.grader])
+        questions[task.id] = (_Question(task, line.answer, judge, line), _graded_as(line))
     if not questions:
         raise ReadError("holds no task.", source=source)
     return list(questions.values())
 
 
+def _graded_as(line: _Line) -> list[object]:
+    """All that decides about an answer."""
+    graded: list[object] = [line.answer, line.grader]
+    if line.graders or line.choices or line.rubric is not None:
+        parts = msgspec.to_builtins(line.graders)
+        graded.append([parts, line.pass_at, line.choices, line.rubric, line.judge, line.repeats])
+    return graded
+
+
 def _decoded(raw: bytes, path: str, number: int) -> _Line:
     try:
-        return msgspec.json.decode(raw, type=_Line)
+        data = msgspec.json.decode(raw)
+        line = msgspec.convert(data, _Line)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise ReadError(
             f"is not a task ({error}).",
@@ -199,3 +379,17 @@ def _decoded(raw: bytes, path: str, number: int) -> _Line:
             line=number,
             hint='A task reads {"id": "a", "prompt": "2 + 2?", "answer": 4, "grader": "numeric"}.',
         ) from None
+    for key in data:
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, 1, 0.5)
+            raise ReadError(
+                f"has the unknown key {key!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
+                source=path,
+                line=number,
+                hint=f"Keys of a task: {', '.join(_KEYS)}.",
+            )
+    if not line.prompt and not line.messages:
+        raise ReadError(
+            "is not a task (it has neither a prompt nor messages).", source=path, line=number
+        )
+    return line
