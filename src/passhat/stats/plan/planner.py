@@ -205,8 +205,9 @@ def _power_range(goal: Goal, known: _Pilot, row: PlanRow) -> tuple[float, float]
 
 # -- these tasks -------------------------------------------------------------------------------
 
-_LIMITS_COST = 1.2
-"""The interval on these tasks is 1.1 to 1.25 times as wide as normal theory has it."""
+_LIMITS_COST = 1.3
+"""The interval on these tasks is 1.22 times as wide as normal theory has it, measured through the
+gate (docs/benchmarks/gate.md); the rest is for the luck of a pilot of 30 tasks."""
 
 
 def _on_these_tasks(
