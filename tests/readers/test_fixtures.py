@@ -80,3 +80,20 @@ def test_the_fixtures_are_what_the_script_writes(tmp_path: Path) -> None:
             assert (tmp_path / file).read_bytes() == (maker.FOLDER / file).read_bytes(), file
     kept = {str(p.relative_to(maker.FOLDER)) for p in maker.FOLDER.rglob("*") if p.is_file()}
     assert kept == set(maker.FILES.values())
+
+
+def test_the_page_on_logs_lists_every_format_with_its_numbers() -> None:
+    """docs/logs.md names n, c and missing of each fixture's first run."""
+    page = (maker.FOLDER.parent.parent.parent / "docs" / "logs.md").read_text(encoding="utf-8")
+    lines = [line.split("|") for line in page.splitlines() if line.count("|") == 8]
+    listed = sorted(
+        (cells[2].split("`")[1], *(int(cell) for cell in cells[3:7]))
+        for cells in lines
+        if "`" in cells[2]
+    )
+    expected = sorted(
+        (reader, tasks, attempts - missing, passed, missing)
+        for reader, ((_, tasks, attempts, passed, missing), *_) in EXPECTED.values()
+    )
+    assert listed == expected
+    assert len(listed) >= 28
