@@ -30,7 +30,7 @@ from measuring import machine, publish, study_parser
 from passhat.examples import smollm2, transformer
 from passhat.stats.estimate import pass_at_k
 from passhat.stats.temperature import KnownRates, TaskSet, best_temperatures, family
-from passhat.stats.temperature.generator import log_normaliser
+from passhat.stats.temperature.generator import log_normalizer
 from passhat.stats.temperature.peak import peaks
 from passhat.stats.temperature.redraws import redraw_tasks
 
@@ -82,7 +82,7 @@ def naive(tasks: Floats, k: int, *, grid: bool) -> float:
 
     def minus_value(log_t: float) -> float:
         t = np.exp(log_t)
-        p = np.exp(-(tasks**2) / (2 * t) - log_normaliser(np.asarray(t)))
+        p = np.exp(-(tasks**2) / (2 * t) - log_normalizer(np.asarray(t)))
         return -float(np.mean(1 - (1 - p) ** k))
 
     low, high = np.log(0.02), 2 * np.log(max(np.abs(tasks).max(), 1)) + 0.5

@@ -45,12 +45,12 @@ def command(
 
     text = _text(claim)
     runs = how.read(sources) if sources else []
-    found = review(text, runs, missing=terms.missing, level=terms.level)
+    result = review(text, runs, missing=terms.missing, level=terms.level)
     if as_json_text:
-        click.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
     else:
-        _print(found)
-    return ExitCode.REFUTED if found.findings else ExitCode.OK
+        _print(result)
+    return ExitCode.REFUTED if result.findings else ExitCode.OK
 
 
 def _text(claim: str) -> str:
@@ -73,27 +73,29 @@ def _text(claim: str) -> str:
     return claim
 
 
-def _print(found: Review) -> None:
+def _print(result: Review) -> None:
     from rich.console import Console
 
     from passhat.report.tables import captured, facts, plain
 
     def parts() -> list[object]:
         shown: list[object] = []
-        for claim in found.claims:
+        for claim in result.claims:
             shown.append(plain(f"line {claim.line}: {claim.text}", "italic"))
-            entries = [(one.rule, f"{one.message}. {one.fix}") for one in claim.findings]
+            entries = [
+                (finding.rule, f"{finding.message}. {finding.fix}") for finding in claim.findings
+            ]
             entries += [
-                ("supported" if one.supported else "not supported", one.sentence)
-                for one in claim.offers
+                ("supported" if offer.supported else "not supported", offer.sentence)
+                for offer in claim.offers
             ]
             shown += [facts(entries or [("clean", "nothing found")]), plain("")]
         return shown
 
-    if not found.claims:
+    if not result.claims:
         click.echo("no claim about pass rates was found: no metric, share or comparison.")
         return
     click.echo(captured(Console(), parts), nl=False)  # type: ignore[arg-type]
-    claims = f"{len(found.claims)} claim{'s' if len(found.claims) != 1 else ''}"
-    what = f"{found.findings} finding{'s' if found.findings != 1 else ''}"
+    claims = f"{len(result.claims)} claim{'s' if len(result.claims) != 1 else ''}"
+    what = f"{result.findings} finding{'s' if result.findings != 1 else ''}"
     click.echo(f"{claims}, {what}")

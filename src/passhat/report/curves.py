@@ -37,11 +37,11 @@ class Curves:
 
     def to_dict(self) -> dict[str, object]:
         return {
-            "pass^k": [_point(found) for found in self.pass_hat],
-            "pass@k": [_point(found) for found in self.pass_at],
-            "delta^k": [_point(found) for found in self.delta],
-            "forecast pass@k": [_band(found) for found in self.forecast_at],
-            "forecast pass^k": [_band(found) for found in self.forecast_hat],
+            "pass^k": [_point(point) for point in self.pass_hat],
+            "pass@k": [_point(point) for point in self.pass_at],
+            "delta^k": [_point(point) for point in self.delta],
+            "forecast pass@k": [_band(point) for point in self.forecast_at],
+            "forecast pass^k": [_band(point) for point in self.forecast_hat],
         }
 
 
@@ -80,9 +80,9 @@ def build_curves(
     )
 
 
-def k_of(found: Estimate | Forecast) -> int:
+def k_of(point: Estimate | Forecast) -> int:
     """The k of an estimate's metric."""
-    return metric(found.metric).k
+    return metric(point.metric).k
 
 
 def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ...]:
@@ -94,22 +94,22 @@ def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ..
         return ()
 
 
-def _point(found: Estimate) -> dict[str, object]:
+def _point(point: Estimate) -> dict[str, object]:
     data: dict[str, object] = {
-        "k": k_of(found),
-        "value": found.value,
-        "value_if_passed": found.value_if_passed,
-        "low": found.low,
-        "high": found.high,
+        "k": k_of(point),
+        "value": point.value,
+        "value_if_passed": point.value_if_passed,
+        "low": point.low,
+        "high": point.high,
     }
-    return data if found.bounds is None else data | {"bounds": list(found.bounds)}
+    return data if point.bounds is None else data | {"bounds": list(point.bounds)}
 
 
-def _band(found: Forecast) -> Mapping[str, object]:
+def _band(point: Forecast) -> Mapping[str, object]:
     return {
-        "k": k_of(found),
-        "low": found.low,
-        "high": found.high,
-        "observed": found.observed,
-        "lines": dict(found.lines),
+        "k": k_of(point),
+        "low": point.low,
+        "high": point.high,
+        "observed": point.observed,
+        "lines": dict(point.lines),
     }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import InvalidValue
 from passhat.stats.temperature import TaskSet, best_temperatures, expected_pass_at_k, family, shape
-from passhat.stats.temperature.generator import log_chances, log_normaliser, variance
+from passhat.stats.temperature.generator import log_chances, log_normalizer, variance
 from passhat.stats.temperature.optimum import log_failure_at_k
 
 
@@ -18,14 +18,14 @@ def test_the_generator_agrees_with_a_long_sum(temperature: float) -> None:
     c = np.arange(-200, 201)
     weight = np.exp(-(c**2) / (2 * temperature))
     t = np.array(temperature)
-    assert log_normaliser(t) == pytest.approx(np.log(weight.sum()), rel=1e-13, abs=1e-13)
+    assert log_normalizer(t) == pytest.approx(np.log(weight.sum()), rel=1e-13, abs=1e-13)
     assert variance(t) == pytest.approx(weight @ c**2 / weight.sum(), rel=1e-10)
 
 
 def test_both_sums_meet_where_they_are_switched() -> None:
     edge = 1 / (2 * np.pi)
     below, above = np.array([edge * (1 - 1e-12), edge * (1 + 1e-12)])
-    assert log_normaliser(below) == pytest.approx(log_normaliser(above), rel=1e-10)
+    assert log_normalizer(below) == pytest.approx(log_normalizer(above), rel=1e-10)
     assert variance(below) == pytest.approx(variance(above), rel=1e-10)
 
 

@@ -22,7 +22,7 @@ _MOST_ROWS = 40
 
 def headline_words(runs: Sequence[RunReport]) -> list[str]:
     """pass^1, and the largest k at which every run has both pass^k and pass@k."""
-    first = list(dict.fromkeys(found.metric for found in runs[0].estimates))
+    first = list(dict.fromkeys(estimate.metric for estimate in runs[0].estimates))
     shared = [word for word in first if all(run.find(word) for run in runs)]
     ends = [
         max(same, key=lambda word: metric(word).k)
@@ -37,31 +37,35 @@ def headline_words(runs: Sequence[RunReport]) -> list[str]:
 def forest(runs: Sequence[RunReport]) -> Figure | None:
     """Every agent's headline metrics with their intervals, one below the other."""
     words, labels = headline_words(runs), labels_of(runs)
-    found = {word: [run.find(word) for run in runs] for word in words}
+    by_word = {word: [run.find(word) for run in runs] for word in words}
     panels = [
         _forest_panel(word, labels, estimates, last=word == words[-1])
-        for word, estimates in found.items()
+        for word, estimates in by_word.items()
     ]
     if not panels:
         return None
     lead = words[0]
-    best = max(range(len(runs)), key=lambda i: _value(found[lead][i]))
-    level = next((one.level for one in runs[0].estimates if one.level is not None), None)
-    said = "" if level is None else f" The lines are {level:.0%} intervals for new tasks, each run "
+    best = max(range(len(runs)), key=lambda i: _value(by_word[lead][i]))
+    level = next(
+        (estimate.level for estimate in runs[0].estimates if estimate.level is not None), None
+    )
+    intervals = (
+        "" if level is None else f" The lines are {level:.0%} intervals for new tasks, each run "
+    )
     tail = "by itself; whether one run beats another is a question for passhat compare."
     return Figure(
         "forest",
         "The runs side by side",
-        f"{labels[best]} has the highest {lead}, {number(_value(found[lead][best]))}."
-        + (f"{said}{tail}" if said else ""),
+        f"{labels[best]} has the highest {lead}, {number(_value(by_word[lead][best]))}."
+        + (f"{intervals}{tail}" if intervals else ""),
         "Points with intervals for every run, one panel for each of "
         + ", ".join(words)
         + ". "
         + "; ".join(
-            f"{label}: {one.metric} = {number(one.value)} {one.interval_text()}"
+            f"{label}: {estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
             for word in words
-            for label, one in zip(labels, found[word], strict=True)
-            if one is not None
+            for label, estimate in zip(labels, by_word[word], strict=True)
+            if estimate is not None
         )
         + ".",
         stacked(panels),
@@ -72,10 +76,10 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
                 *(
                     cell
                     for word in words
-                    for one in (found[word][i],)
+                    for estimate in (by_word[word][i],)
                     for cell in (
-                        number(one.value if one else None),
-                        one.interval_text() if one else "–",
+                        number(estimate.value if estimate else None),
+                        estimate.interval_text() if estimate else "–",
                     )
                 ),
             )
@@ -84,23 +88,24 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
     )
 
 
-def _value(found: Estimate | None) -> float:
-    return -1.0 if found is None else found.value
+def _value(estimate: Estimate | None) -> float:
+    return -1.0 if estimate is None else estimate.value
 
 
 def _forest_panel(
-    word: str, labels: Sequence[str], found: Sequence[Estimate | None], *, last: bool
+    word: str, labels: Sequence[str], estimates: Sequence[Estimate | None], *, last: bool
 ) -> Spec:
     rows: list[Row] = [
         {
             "run": label,
-            "value": one.value,
-            "low": one.low if one.low is not None else one.value,
-            "high": one.high if one.high is not None else one.value,
-            "tip": f"{label}: {one.metric} = {number(one.value)} {one.interval_text()}",
+            "value": estimate.value,
+            "low": estimate.low if estimate.low is not None else estimate.value,
+            "high": estimate.high if estimate.high is not None else estimate.value,
+            "tip": f"{label}: {estimate.metric} = {number(estimate.value)} "
+            f"{estimate.interval_text()}",
         }
-        for label, one in zip(labels, found, strict=True)
-        if one is not None
+        for label, estimate in zip(labels, estimates, strict=True)
+        if estimate is not None
     ]
     ticks = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".0%", "grid": True, "labels": last}
     along: Spec = {"scale": {"domain": [0, 1], "nice": False}, "axis": ticks, "title": None}
@@ -125,17 +130,20 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
     rows: list[Row] = [
         {
             "rank": rank,
-            "change": 100 * one.change,
-            "side": "better" if one.change > 0 else "worse",
-            "flip": one.flip,
-            "beyond": 100 * one.change + (7 if one.change > 0 else -7),
-            "tip": f"{one.task}: {number(one.a)} to {number(one.b)} "
-            f"({points(one.change)} points)" + (f", {one.flip}" if one.flip else ""),
+            "change": 100 * change.change,
+            "side": "better" if change.change > 0 else "worse",
+            "flip": change.flip,
+            "beyond": 100 * change.change + (7 if change.change > 0 else -7),
+            "tip": f"{change.task}: {number(change.a)} to {number(change.b)} "
+            f"({points(change.change)} points)" + (f", {change.flip}" if change.flip else ""),
         }
-        for rank, one in enumerate(changes, 1)
+        for rank, change in enumerate(changes, 1)
     ]
-    won, lost = (sum(one.flip == way for one in changes) for way in ("won", "lost"))
-    up, down = sum(one.change > 0 for one in changes), sum(one.change < 0 for one in changes)
+    won, lost = (sum(change.flip == way for change in changes) for way in ("won", "lost"))
+    up, down = (
+        sum(change.change > 0 for change in changes),
+        sum(change.change < 0 for change in changes),
+    )
     return Figure(
         "flips",
         f"The change on every task, {word}",
@@ -147,8 +155,14 @@ def flips(changes: Sequence[TaskChange], word: str, names: tuple[str, str]) -> F
         layered(_flip_layers(rows), width=WIDTH + 60, height=230),
         ("task", names[0], names[1], "change in points", "flip"),
         tuple(
-            (one.task, number(one.a), number(one.b), points(one.change), one.flip or "")
-            for one in _extremes(changes)
+            (
+                change.task,
+                number(change.a),
+                number(change.b),
+                points(change.change),
+                change.flip or "",
+            )
+            for change in _extremes(changes)
         ),
     )
 

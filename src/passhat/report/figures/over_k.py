@@ -33,9 +33,9 @@ def _known(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
     ][:MOST_RUNS]
 
 
-def _said(found: Estimate) -> str:
+def _point_text(estimate: Estimate) -> str:
     """A point in words, with the digits that every form of the report uses."""
-    return f"{found.metric} = {number(found.value)} {found.interval_text()}"
+    return f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
 
 
 def curves(runs: Sequence[RunReport]) -> Figure | None:
@@ -47,13 +47,13 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
     several = len(known) > 1
     rows = {
         family: [
-            _point(found, label if several else family, label if several else "")
+            _point(estimate, label if several else family, label if several else "")
             for label, own in known
-            for found in pick(own)
+            for estimate in pick(own)
         ]
         for family, pick in families.items()
     }
-    scale = k_scale([k_of(found) for _, own in known for found in own.pass_hat])
+    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.pass_hat])
     if several:
         labels = [label for label, _ in known]
         chart = stacked(
@@ -74,7 +74,8 @@ def curves(runs: Sequence[RunReport]) -> Figure | None:
         "passes, rises with k; pass^k, the chance that all of them pass, falls. Shaded: the "
         "interval for new tasks. "
         + "; ".join(
-            f"{label}: {_said(own.pass_at[-1])}, {_said(own.pass_hat[-1])}" for label, own in known
+            f"{label}: {_point_text(own.pass_at[-1])}, {_point_text(own.pass_hat[-1])}"
+            for label, own in known
         )
         + ".",
         chart,
@@ -103,14 +104,14 @@ def _curve_sentence(label: str, own: Curves) -> str:
     )
 
 
-def _point(found: Estimate, series: str, label: str) -> Row:
+def _point(estimate: Estimate, series: str, label: str) -> Row:
     return {
-        "x": k_of(found),
+        "x": k_of(estimate),
         "series": series,
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "tip": f"{label}: {_said(found)}" if label else _said(found),
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "tip": f"{label}: {_point_text(estimate)}" if label else _point_text(estimate),
     }
 
 
@@ -121,55 +122,55 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
         return None
     several = len(known) > 1
     rows = [
-        _point(found, label if several else "delta^k", label if several else "")
+        _point(estimate, label if several else "delta^k", label if several else "")
         for label, own in known
-        for found in own.delta
+        for estimate in own.delta
     ]
     most: list[Row] = []
     if not several:
         most = [
             {
-                "x": k_of(found),
+                "x": k_of(estimate),
                 "series": "at most",
-                "value": found.bounds[1],
-                "tip": f"delta^{k_of(found)} is at most {number(found.bounds[1])}",
+                "value": estimate.bounds[1],
+                "tip": f"delta^{k_of(estimate)} is at most {number(estimate.bounds[1])}",
             }
-            for found in known[0][1].delta
-            if found.bounds
+            for estimate in known[0][1].delta
+            if estimate.bounds
         ]
     series = [label for label, _ in known] if several else ["delta^k", "at most"]
     lowest = min(0.0, *(float(str(row["low"])) for row in rows if row["low"] is not None))
     top = max(float(str(row["high"] or row["value"])) for row in rows)
     top = max([top, *(float(str(row["value"])) for row in most)])
     y = Scale("delta^k", lowest, top * 1.06 + 0.01, form=".2~f")
-    scale = k_scale([k_of(found) for _, own in known for found in own.delta])
+    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.delta])
     last = {label: own.delta[-1] for label, own in known}
     return Figure(
         "delta",
         "What uneven difficulty adds to pass^k",
         " ".join(
-            f"{f'{label}: a' if several else 'A'}ll {k_of(found)} attempts pass "
-            f"{points(abs(found.value), signed=False)} points "
-            f"{'more' if found.value >= 0 else 'less'} often than {k_of(found)} independent tries "
-            "at the average rate would."
-            for label, found in last.items()
+            f"{f'{label}: a' if several else 'A'}ll {k_of(estimate)} attempts pass "
+            f"{points(abs(estimate.value), signed=False)} points "
+            f"{'more' if estimate.value >= 0 else 'less'} often than {k_of(estimate)} independent "
+            "tries at the average rate would."
+            for label, estimate in last.items()
         ),
         "Lines of delta^k, pass^k minus the k-th power of pass^1, over k. It is 0 when all tasks "
         "are equally hard and at most mu - mu^k. "
-        + "; ".join(f"{label}: {_said(found)}" for label, found in last.items())
+        + "; ".join(f"{label}: {_point_text(estimate)}" for label, estimate in last.items())
         + ".",
         panel(Panel([*rows, *most], series, scale, y, height=_TALL)),
         ("run", "k", "delta^k", "interval", "at most"),
         tuple(
             (
                 label,
-                str(k_of(found)),
-                number(found.value),
-                found.interval_text(),
-                number(found.bounds[1] if found.bounds else None),
+                str(k_of(estimate)),
+                number(estimate.value),
+                estimate.interval_text(),
+                number(estimate.bounds[1] if estimate.bounds else None),
             )
             for label, own in known
-            for found in own.delta
+            for estimate in own.delta
         ),
     )
 
@@ -186,9 +187,9 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
     }
     rows = {
         family: [
-            _band(found, label if several else family, label if several else "")
+            _band(band, label if several else family, label if several else "")
             for label, own in known
-            for found in pick(own)
+            for band in pick(own)
         ]
         for family, pick in picks.items()
     }
@@ -198,7 +199,7 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
             Panel(own, labels, _scale_of(own), _SHARE, title=_ASKS[family], height=_LOW)
             for family, own in rows.items()
         ]
-        chart = stacked([panel(one) for one in panels])
+        chart = stacked([panel(each) for each in panels])
     else:
         both = [*rows["pass^k"], *rows["pass@k"]]
         chart = panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))
@@ -218,9 +219,9 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         chart,
         ("run", "metric", "band", "observed"),
         tuple(
-            (label, found.metric, found.band_text(), number(found.observed))
+            (label, band.metric, band.band_text(), number(band.observed))
             for label, own in known
-            for found in (*own.forecast_at, *own.forecast_hat)
+            for band in (*own.forecast_at, *own.forecast_hat)
         ),
     )
 
@@ -229,22 +230,22 @@ def _scale_of(rows: Sequence[Row]) -> Scale:
     return k_scale([int(str(row["x"])) for row in rows])
 
 
-def _band(found: Forecast, series: str, label: str) -> Row:
-    seen = "" if found.observed is None else f" = {number(found.observed)} observed,"
-    words = f"{found.metric}{seen} band {found.band_text()}"
+def _band(band: Forecast, series: str, label: str) -> Row:
+    seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
+    words = f"{band.metric}{seen} band {band.band_text()}"
     return {
-        "x": k_of(found),
+        "x": k_of(band),
         "series": series,
-        "value": found.observed,
-        "low": found.low,
-        "high": found.high,
+        "value": band.observed,
+        "low": band.low,
+        "high": band.high,
         "tip": f"{label}: {words}" if label else words,
     }
 
 
-def lift(found: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
+def lift(curves: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
     """The lift of B over A at every k, with a band that holds for all of them at once."""
-    if not found:
+    if not curves:
         return None
     rows: list[Row] = [
         {
@@ -256,21 +257,26 @@ def lift(found: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
             "tip": f"{curve.family} at k = {point.k}: {points(point.lift)} points, band "
             f"{points(point.low)} to {points(point.high)}",
         }
-        for curve in found
+        for curve in curves
         for point in curve.points
     ]
     ends = [float(str(row[end])) for row in rows for end in ("low", "high")]
     y = Scale("lift in points", min(0.0, *ends) - 2, max(0.0, *ends) + 2, form="+d")
-    flips = [str(flip) for curve in found for flip in curve.flips]
+    flips = [str(flip) for curve in curves for flip in curve.flips]
     return Figure(
         "lift",
         "The lift over k",
-        " ".join(flips) or "; ".join(map(str, found)).capitalize() + ": the same agent leads.",
+        " ".join(flips) or "; ".join(map(str, curves)).capitalize() + ": the same agent leads.",
         f"Lines of the lift of {names[1]} over {names[0]} over k with a band that holds for every "
-        "k at once. " + " ".join(map(str, found)) + ".",
+        "k at once. " + " ".join(map(str, curves)) + ".",
         panel(
             Panel(
-                rows, [curve.family for curve in found], _scale_of(rows), y, zero=True, height=_TALL
+                rows,
+                [curve.family for curve in curves],
+                _scale_of(rows),
+                y,
+                zero=True,
+                height=_TALL,
             )
         ),
         ("family", "k", "lift", "band"),
@@ -281,7 +287,7 @@ def lift(found: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
                 points(point.lift),
                 f"{points(point.low)} to {points(point.high)}",
             )
-            for curve in found
+            for curve in curves
             for point in curve.points
         ),
     )

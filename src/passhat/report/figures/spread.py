@@ -23,20 +23,20 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
         return None
     word, made = details.plan.metric, len(runs[0].run.outcomes)
     by_n: dict[int, list[Width]] = {}
-    for one in details.widths:
-        by_n.setdefault(one.attempts, []).append(one)
+    for point in details.widths:
+        by_n.setdefault(point.attempts, []).append(point)
     series = [f"n = {n:,}" for n in by_n][:MOST_RUNS]
     rows: list[Row] = [
         {
-            "x": one.tasks,
+            "x": point.tasks,
             "series": f"n = {n:,}",
-            "value": 100 * one.width,
-            "tip": f"{one.tasks:,} tasks x {n:,} attempts: {100 * one.width:.1f} points wide",
+            "value": 100 * point.width,
+            "tip": f"{point.tasks:,} tasks x {n:,} attempts: {100 * point.width:.1f} points wide",
         }
         for n, own in by_n.items()
-        for one in own
+        for point in own
     ]
-    ticks = tuple(float(one.tasks) for one in next(iter(by_n.values())))
+    ticks = tuple(float(point.tasks) for point in next(iter(by_n.values())))
     x = Scale("tasks", min(ticks) * 0.95, max(ticks) * 1.05, log=True, ticks=ticks, form=",d")
     top = max(float(str(row["value"])) for row in rows)
     y = Scale("width of the interval in points", 0, top * 1.08, form="d")
@@ -51,8 +51,8 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
         panel(Panel(rows, series, x, y, height=240)),
         ("tasks", "attempts per task", "width in points"),
         tuple(
-            (f"{one.tasks:,}", f"{one.attempts:,}", f"{100 * one.width:.1f}")
-            for one in details.widths
+            (f"{point.tasks:,}", f"{point.attempts:,}", f"{100 * point.width:.1f}")
+            for point in details.widths
         ),
     )
 
@@ -149,11 +149,13 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
     ][:MOST_RUNS]
     if not shown:
         return None
-    names = list(dict.fromkeys(one.name for _, own in shown for one in own))
+    names = list(dict.fromkeys(measure.name for _, own in shown for measure in own))
     panels, table = [], []
     for name in names:
-        found = [(label, one) for label, own in shown for one in own if one.name == name]
-        panels.append(_measure_panel(name, found, [label for label, _ in shown]))
+        measures = [
+            (label, measure) for label, own in shown for measure in own if measure.name == name
+        ]
+        panels.append(_measure_panel(name, measures, [label for label, _ in shown]))
         table += [
             (
                 label,
@@ -162,11 +164,11 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
                 f"{part.attempts:,}",
                 *map(figure_text, (part.p5, part.p25, part.median, part.p75, part.p95)),
             )
-            for label, one in found
-            for part in one.spread
+            for label, measure in measures
+            for part in measure.spread
         ]
     means = "; ".join(
-        f"{label}: {', '.join(f'{figure_text(one.mean)} {one.name}' for one in own)}"
+        f"{label}: {', '.join(f'{figure_text(measure.mean)} {measure.name}' for measure in own)}"
         for label, own in shown
     )
     return Figure(
@@ -182,7 +184,9 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
     )
 
 
-def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequence[str]) -> Spec:
+def _measure_panel(
+    name: str, measures: Sequence[tuple[str, Measure]], labels: Sequence[str]
+) -> Spec:
     several = len(labels) > 1
     rows: list[Row] = [
         {
@@ -193,12 +197,12 @@ def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequ
             f"half {figure_text(part.p25)} to {figure_text(part.p75)}, nine tenths "
             f"{figure_text(part.p5)} to {figure_text(part.p95)}",
         }
-        for label, one in found
-        for part in one.spread
+        for label, measure in measures
+        for part in measure.spread
     ]
     axis = {"labelLimit": 180, "labelColor": "var(--ink)"}
     y = field("row:N", sort=[str(row["row"]) for row in rows], title=None, axis=axis)
-    form = "~s" if _large(found) else "~g"
+    form = "~s" if _large(measures) else "~g"
 
     def x(column: str) -> Spec:
         axis = {"tickCount": 5, "grid": True, "format": form}
@@ -216,8 +220,8 @@ def _measure_panel(name: str, found: Sequence[tuple[str, Measure]], labels: Sequ
     return layered(layers, title=name, width=WIDTH - 40, height=_ROW_HEIGHT * len(rows))
 
 
-def _large(found: Sequence[tuple[str, Measure]]) -> bool:
-    parts: list[Quantiles] = [part for _, one in found for part in one.spread]
+def _large(measures: Sequence[tuple[str, Measure]]) -> bool:
+    parts: list[Quantiles] = [part for _, measure in measures for part in measure.spread]
     return max(part.p95 for part in parts) >= 10_000
 
 

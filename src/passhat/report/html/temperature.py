@@ -73,38 +73,39 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
     agents = fit.agents
     return template("temperature.html.j2").render(
         title="Which temperature for which k?",
-        sentences=[f"{one.agent}: {one.advice}" for one in agents],
+        sentences=[f"{agent.agent}: {agent.advice}" for agent in agents],
         facts=[
-            f"{one.agent}: {counted(one.tasks, 'task')}, T = {_listed(one.temperatures)}"
-            for one in agents
+            f"{agent.agent}: {counted(agent.tasks, 'task')}, T = {_listed(agent.temperatures)}"
+            for agent in agents
         ],
         figures=[(figure, page_svg(figure)) for figure in fit_figures(fit)],
-        numbers=[table for one in agents for table in _tables(one, fit.level)],
-        changes=[f"{one.agent}: {change}." for one in agents for change in one.changes],
+        numbers=[table for agent in agents for table in _tables(agent, fit.level)],
+        changes=[f"{agent.agent}: {change}." for agent in agents for change in agent.changes],
         cannot=fit.notes,
         formulas=_FORMULAS,
         method=f"{fit.method[0].upper()}{fit.method[1:]}. Level {fit.level:.0%}.",
         protocols=[
-            (one.agent, list(_protocol(one, runs, missing)), list(one.notes)) for one in agents
+            (agent.agent, list(_protocol(agent, runs, missing)), list(agent.notes))
+            for agent in agents
         ],
         command=command,
         data=script_json(fit.to_dict()),
     )
 
 
-def _listed(heats: Sequence[float]) -> str:
-    return ", ".join(f"{heat:g}" for heat in heats)
+def _listed(temperatures: Sequence[float]) -> str:
+    return ", ".join(f"{temperature:g}" for temperature in temperatures)
 
 
 def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
     rows = []
-    for heat in agent.temperatures:
-        cells = [cell for k in agent.ks if (cell := agent.find(k, heat)) is not None]
+    for temperature in agent.temperatures:
+        cells = [cell for k in agent.ks if (cell := agent.find(k, temperature)) is not None]
         shown = [
-            f"{number(one.estimate.value)} {one.estimate.interval_text()}, {one.share_best:.0%}"
-            for one in cells
+            f"{number(cell.estimate.value)} {cell.estimate.interval_text()}, {cell.share_best:.0%}"
+            for cell in cells
         ]
-        rows.append((f"{heat:g}", *shown))
+        rows.append((f"{temperature:g}", *shown))
     yield Table(
         f"{agent.agent}: pass@k by temperature, {level:.0%} intervals for new tasks, and the "
         "share of redraws in which this temperature is the best",
@@ -124,26 +125,29 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
 def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tuple[str, str]]:
     """What was the same at every temperature, and what of it was recorded."""
     own = [run for run in runs if run.agent == agent.agent]
-    promised = [run.protocol for run in own]
+    protocols = [run.protocol for run in own]
     decoding = {
         f"{key} {value}"
-        for one in promised
-        for key, value in one.decoding.items()
+        for protocol in protocols
+        for key, value in protocol.decoding.items()
         if key != "temperature"
     }
     yield "attempts per task (n)", _words(run.outcomes.attempts_text() for run in own)
     yield "k", ", ".join(map(str, agent.ks))
     yield "temperatures", _listed(agent.temperatures)
     yield "other decoding", _words(decoding)
-    yield "suite", _words(one.suite or "" for one in promised)
-    yield "tests", _words(one.tests_fingerprint or one.judge or "" for one in promised)
+    yield "suite", _words(protocol.suite or "" for protocol in protocols)
+    yield (
+        "tests",
+        _words(protocol.tests_fingerprint or protocol.judge or "" for protocol in protocols),
+    )
     yield "missing policy", missing
-    yield "passed means", _words(f"reward >= {one.pass_at:g}" for one in promised)
+    yield "passed means", _words(f"reward >= {protocol.pass_at:g}" for protocol in protocols)
     yield "source", _words(run.source for run in own)
 
 
 def _words(values: Iterable[str]) -> str:
-    return some(sorted({one for one in values if one})) or "not recorded"
+    return some(sorted({value for value in values if value})) or "not recorded"
 
 
 def toy_page(study: Study, *, command: str = "") -> str:

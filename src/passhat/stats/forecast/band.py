@@ -5,10 +5,10 @@ rates over tasks. So no shape is assumed: the band reaches from the smallest to 
 E_G[g_k(p)] over *all* distributions G on [0, 1] whose log-likelihood is within ``cutoff`` of the
 largest possible,
 
-    minimise or maximise  theta.g   subject to   sum_j h_j log (B g)_j >= maximum - cutoff,
+    minimize or maximize  theta.g   subject to   sum_j h_j log (B g)_j >= maximum - cutoff,
 
 with g the weights of G on a grid of rates, theta the metric at each rate, h_j the tasks at the
-j-th pair (n, c) and B their likelihoods. That is a convex programme with one price, 1/tau, for the
+j-th pair (n, c) and B their likelihoods. That is a convex program with one price, 1/tau, for the
 likelihood; tau is searched for, and every tau gives a certificate: for any prices v > 0 no
 admissible G has a smaller theta.g than
 
@@ -45,7 +45,7 @@ _FINER = 4
 _MOST_REFINEMENTS = 4
 _TINY = 1e-300  # a product of rounded factors may fall below zero
 _MOST_DIPS = 40
-_LOOKS = 17  # between three neighbours of the fine grid
+_LOOKS = 17  # between three neighbors of the fine grid
 
 
 def cutoff_for(level: float, rare: float = math.inf) -> float:

@@ -32,7 +32,9 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
     hundredth of its change, so that nothing is lost between the two; likewise before 1.
     """
     metrics = list(metrics)
-    reach = [max((one.k for one in metrics if _matters(one, side)), default=0) for side in "01"]
+    reach = [
+        max((metric.k for metric in metrics if _matters(metric, side)), default=0) for side in "01"
+    ]
     first, last = (max(0.02 / max(k, n) if k > n else 0.05 / n, _SMALLEST_TAIL) for k in reach)
     bulk_step = max(_BULK_STEP / math.sqrt(n), _FINEST_BULK)
     # Where both spacings are equally dense: sin(2 phi) = 4 bulk_step / tail_step.
@@ -42,7 +44,7 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
     joint = float(logit(math.sin(turn) ** 2))
     near_zero = expit(_steps(float(logit(first)), joint, _TAIL_STEP / finer))
     near_one = 1 - expit(_steps(float(logit(last)), joint, _TAIL_STEP / finer))
-    steep = [_around_step(one, finer) for one in metrics if isinstance(one, GPass)]
+    steep = [_around_step(metric, finer) for metric in metrics if isinstance(metric, GPass)]
     points = np.unique(np.concatenate([[0.0, 1.0], near_zero, near_one, bulk, *steep]))
     apart = np.diff(points, prepend=-1.0) > 1e-15
     return np.asarray(points[apart], np.float64)

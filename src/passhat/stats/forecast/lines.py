@@ -68,17 +68,17 @@ def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
     alike = passes in (0, int(cells.n @ cells.tasks))
     if alike or int(cells.n.max()) < 2:
         return [{} for _ in metrics]
-    found: list[Lines] = [{} for _ in metrics]
+    lines: list[Lines] = [{} for _ in metrics]
     for mirrored in (False, True):
-        chosen = [i for i, one in enumerate(metrics) if isinstance(one, PassHat) is mirrored]
+        chosen = [i for i, metric in enumerate(metrics) if isinstance(metric, PassHat) is mirrored]
         if chosen:
             asked = [PassAt(metrics[i].k) if mirrored else metrics[i] for i in chosen]
-            made = _fitted(_mirrored(cells) if mirrored else cells, asked, mirrored=mirrored)
-            for name, values in made:
+            fitted = _fitted(_mirrored(cells) if mirrored else cells, asked, mirrored=mirrored)
+            for name, values in fitted:
                 for i, value in zip(chosen, values, strict=True):
                     if value is not None:
-                        found[i][name] = 1 - value if mirrored else value
-    return found
+                        lines[i][name] = 1 - value if mirrored else value
+    return lines
 
 
 def _mirrored(cells: Histogram) -> Histogram:
@@ -92,7 +92,10 @@ def _fitted(
     cells: Histogram, metrics: Sequence[CountMetric], *, mirrored: bool
 ) -> Iterator[_Values]:
     law = _power_law(cells)
-    yield "power law", [law(one.k) if law and isinstance(one, PassAt) else None for one in metrics]
+    yield (
+        "power law",
+        [law(metric.k) if law and isinstance(metric, PassAt) else None for metric in metrics],
+    )
     mixture = _Mixture.of(cells, metrics)
     inflated = f"{'one' if mirrored else 'zero'}-inflated beta-binomial"
     start = mixture.fit(_beta, (_mean(cells), 0.0))
@@ -104,7 +107,10 @@ def _fitted(
     straight = None if mirrored else _log_logit(cells)
     yield (
         "log-logit",
-        [straight(one.k) if straight and isinstance(one, PassAt) else None for one in metrics],
+        [
+            straight(metric.k) if straight and isinstance(metric, PassAt) else None
+            for metric in metrics
+        ],
     )
 
 

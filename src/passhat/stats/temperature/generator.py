@@ -1,6 +1,6 @@
 """The toy's generator: integers, drawn with p(c | T) proportional to exp(-c^2 / 2T).
 
-The normaliser is a theta function. Two sums give it, and each is short where the other is long:
+The normalizer is a theta function. Two sums give it, and each is short where the other is long:
 
     Z(T) = 1 + 2 sum_{m>0} exp(-m^2 / 2T)                         for T <= 1/(2 pi)
          = sqrt(2 pi T) (1 + 2 sum_{m>0} exp(-2 pi^2 T m^2))      otherwise (Poisson summation)
@@ -16,13 +16,13 @@ import numpy as np
 
 from passhat.stats.arrays import FloatArray
 
-__all__ = ["log_chances", "log_normaliser", "variance"]
+__all__ = ["log_chances", "log_normalizer", "variance"]
 
 _SWITCH = 1 / (2 * np.pi)
 _TERMS = np.arange(1.0, 6.0)
 
 
-def log_normaliser(temperature: FloatArray) -> FloatArray:
+def log_normalizer(temperature: FloatArray) -> FloatArray:
     """ln Z(T) for an array of temperatures above zero."""
     excess, _ = _sums(temperature)
     smooth = np.where(temperature <= _SWITCH, 0.0, 0.5 * np.log(2 * np.pi * temperature))
@@ -35,13 +35,13 @@ def variance(temperature: FloatArray) -> FloatArray:
     excess, second = _sums(temperature)
     direct = second / (1 + excess)
     poisson = temperature - 4 * np.pi**2 * temperature**2 * direct
-    found: FloatArray = np.where(temperature <= _SWITCH, direct, poisson)
-    return found
+    values: FloatArray = np.where(temperature <= _SWITCH, direct, poisson)
+    return values
 
 
 def log_chances(task: FloatArray, temperature: FloatArray) -> tuple[FloatArray, FloatArray]:
     """ln p(c | T) and ln(1 - p(c | T)), for arrays that broadcast."""
-    log_pass: FloatArray = task**2 * (-0.5 / temperature) - log_normaliser(temperature)
+    log_pass: FloatArray = task**2 * (-0.5 / temperature) - log_normalizer(temperature)
     with np.errstate(divide="ignore"):
         log_fail: FloatArray = np.log1p(-np.exp(log_pass))
         cold = (task == 0) & (temperature <= _SWITCH)

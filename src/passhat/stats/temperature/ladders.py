@@ -88,8 +88,8 @@ def ladders_of(
 
 
 def _temperature(run: Run) -> float | None:
-    found = run.protocol.decoding.get("temperature")
-    return float(found) if isinstance(found, int | float) else None
+    value = run.protocol.decoding.get("temperature")
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _ladder(
@@ -101,8 +101,8 @@ def _ladder(
     drop_short: bool,
 ) -> Ladder:
     ordered = sorted(runs, key=lambda run: _temperature(run) or 0.0)
-    heats = [_temperature(run) or 0.0 for run in ordered]
-    _refuse_other_differences(agent, ordered, heats)
+    temperatures = [_temperature(run) or 0.0 for run in ordered]
+    _refuse_other_differences(agent, ordered, temperatures)
     shared = common_tasks([run.outcomes for run in ordered], [run.name for run in ordered])
     alone = sum(len(run.outcomes) for run in ordered) - len(shared) * len(ordered)
     if alone:
@@ -118,7 +118,7 @@ def _ladder(
         notes += (
             f"pass@{', '.join(beyond)} not answered: some task has {counted(fewest, 'attempt')}",
         )
-    return Ladder(agent, tuple(heats), tuple(rungs), supported, notes)
+    return Ladder(agent, tuple(temperatures), tuple(rungs), supported, notes)
 
 
 def default_ks_of(fewest: int) -> tuple[int, ...]:

@@ -236,7 +236,7 @@ class _Fit:
 
 
 def _least_squares(design: FloatArray, target: FloatArray) -> _Fit:
-    found = np.linalg.lstsq(design, target, rcond=None)[0]
-    left = target - design @ found
+    solution = np.linalg.lstsq(design, target, rcond=None)[0]
+    left = target - design @ solution
     around = target - target.mean()
-    return _Fit(tuple(found.tolist()), 1 - float(left @ left) / float(around @ around))
+    return _Fit(tuple(solution.tolist()), 1 - float(left @ left) / float(around @ around))

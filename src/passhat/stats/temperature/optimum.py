@@ -65,18 +65,16 @@ def expected_pass_at_k(
     >>> round(expected_pass_at_k(family("gaussian", 8), 32, 47.09), 4)
     0.6508
     """
-    found = -np.expm1(log_failure_at_k(tasks, k, temperature))
-    return float(found) if np.ndim(found) == 0 else found
+    values = -np.expm1(log_failure_at_k(tasks, k, temperature))
+    return float(values) if np.ndim(values) == 0 else values
 
 
 def log_failure_at_k(tasks: TaskSet, k: npt.ArrayLike, temperature: npt.ArrayLike) -> FloatArray:
     """ln of the chance that all k attempts fail, averaged over the tasks; never underflows."""
-    draws, heat = np.broadcast_arrays(
-        np.asarray(k, np.float64), np.asarray(temperature, np.float64)
-    )
-    if not bool((draws >= 1).all()) or not bool((heat > 0).all()):
+    draws, at = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(temperature, np.float64))
+    if not bool((draws >= 1).all()) or not bool((at > 0).all()):
         raise InvalidValue("k must be at least 1 and the temperature above 0.")
-    _, log_fail = log_chances(tasks.difficulty, heat[..., None])
+    _, log_fail = log_chances(tasks.difficulty, at[..., None])
     return _log_sum(draws[..., None] * log_fail + np.log(tasks.weight))
 
 
@@ -100,16 +98,16 @@ def best_temperatures(tasks: TaskSet, ks: Sequence[int]) -> tuple[Optimum, ...]:
     roots = solve(tasks, draws[which], bracket)
     failure = log_failure_at_k(tasks, draws[which], roots) if len(roots) else roots
     cold = _at_zero(tasks)
-    found = []
+    optima = []
     for j, k in enumerate(ks):
         own = np.flatnonzero(which == j)
         best = own[np.argmin(failure[own])] if len(own) else None
         # T = 0 is a local maximum of its own where the derivative starts below zero.
         if best is None or (slope[0, j] < 0 and cold < failure[best]):
-            found.append(Optimum(k, 0.0, float(-np.expm1(cold))))
+            optima.append(Optimum(k, 0.0, float(-np.expm1(cold))))
         else:
-            found.append(Optimum(k, float(roots[best]), float(-np.expm1(failure[best]))))
-    return tuple(found)
+            optima.append(Optimum(k, float(roots[best]), float(-np.expm1(failure[best]))))
+    return tuple(optima)
 
 
 def _at_zero(tasks: TaskSet) -> float:
@@ -130,8 +128,8 @@ def _grid(tasks: TaskSet) -> FloatArray:
     easiest, hardest = float(tasks.difficulty[0]), float(tasks.difficulty[-1])
     low = np.log(0.8 * easiest**2) if easiest > 0 else np.log(_LOWEST)
     high = np.log(1.2 * max(hardest, 1.0) ** 2)
-    found: FloatArray = np.exp(np.linspace(low, high, int(np.ceil((high - low) / _STEP)) + 1))
-    return found
+    grid: FloatArray = np.exp(np.linspace(low, high, int(np.ceil((high - low) / _STEP)) + 1))
+    return grid
 
 
 def _scan(tasks: TaskSet, k: FloatArray, grid: FloatArray) -> FloatArray:
@@ -142,7 +140,7 @@ def _scan(tasks: TaskSet, k: FloatArray, grid: FloatArray) -> FloatArray:
 
 
 def _thinned(tasks: TaskSet) -> TaskSet:
-    """A histogram good enough to scan with: a hard task stands for its neighbours too.
+    """A histogram good enough to scan with: a hard task stands for its neighbors too.
 
     Only large populations are thinned. They are smooth, so the sign can only be wrong right beside
     a root, and the brackets are widened for that.
@@ -167,8 +165,8 @@ def _slope(tasks: TaskSet, k: FloatArray, temperature: FloatArray) -> FloatArray
     weight = np.exp(exponent, out=exponent)
     square = weight @ tasks.difficulty**2 / weight.sum(axis=-1)
     own = variance(temperature)
-    found: FloatArray = (square - own) / (square + own)
-    return found
+    slope: FloatArray = (square - own) / (square + own)
+    return slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +202,8 @@ def _solve(tasks: TaskSet, k: FloatArray, bracket: _Bracket) -> FloatArray:
             break
         bracket = bracket.narrowed(middle, at_middle)
         bracket = bracket.narrowed(new, _slope(tasks, k, np.exp(new)))
-    found: FloatArray = np.exp(new)
-    return found
+    roots: FloatArray = np.exp(new)
+    return roots
 
 
 def _solve_one_by_one(tasks: TaskSet, k: FloatArray, scanned: _Bracket) -> FloatArray:
@@ -213,13 +211,13 @@ def _solve_one_by_one(tasks: TaskSet, k: FloatArray, scanned: _Bracket) -> Float
 
     The brackets come from the thinned set, so they are widened and their ends looked at again.
     """
-    found = [np.zeros(0)]
+    roots = [np.zeros(0)]
     for i in range(len(k)):
         low, high = scanned.low[i : i + 1] - _STEP / 2, scanned.high[i : i + 1] + _STEP / 2
         near, own = _in_reach(tasks, float(np.exp(high[0]))), k[i : i + 1]
         ends = (_slope(near, own, np.exp(end)) for end in (low, high))
-        found.append(_solve(near, own, _Bracket(low, high, *ends)))
-    return np.concatenate(found)
+        roots.append(_solve(near, own, _Bracket(low, high, *ends)))
+    return np.concatenate(roots)
 
 
 def _log_sum(exponent: FloatArray) -> FloatArray:
@@ -227,5 +225,5 @@ def _log_sum(exponent: FloatArray) -> FloatArray:
     top = exponent.max(axis=-1, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        found: FloatArray = np.log(np.exp(exponent - top).sum(axis=-1)) + top[..., 0]
-    return found
+        total: FloatArray = np.log(np.exp(exponent - top).sum(axis=-1)) + top[..., 0]
+    return total

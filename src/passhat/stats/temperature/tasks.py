@@ -131,8 +131,8 @@ def family(name: str, parameter: float) -> TaskSet:
 def _cut_laplace(x: FloatArray) -> FloatArray:
     """exp(-x / b) up to 3b, and nothing beyond; b makes the standard deviation 1."""
     scale = 1 / np.sqrt((2 - 17 * np.exp(-3.0)) / (1 - np.exp(-3.0)))
-    found: FloatArray = np.where(x <= 3 * scale, np.exp(-x / scale), 0.0)
-    return found
+    population: FloatArray = np.where(x <= 3 * scale, np.exp(-x / scale), 0.0)
+    return population
 
 
 SHAPES: MappingProxyType[str, tuple[Density, float]] = MappingProxyType(
