@@ -156,9 +156,11 @@ def test_a_store_of_a_newer_version_is_refused_and_an_older_one_brought_up(
         other.execute("UPDATE passhat_store SET version = %s", (VERSION + 1,))
         with pytest.raises(ReadError, match="newer passhat"):
             open_store(postgres_address)
-        other.execute("DROP TABLE leases")
+        other.execute("DROP TABLE leases, calls")
         other.execute("CREATE TABLE owners (owner TEXT PRIMARY KEY, seen DOUBLE PRECISION)")
-        other.execute("UPDATE passhat_store SET version = %s", (VERSION - 1,))
+        other.execute("UPDATE passhat_store SET version = 6")  # that of passhat 0.1.0
+        with pytest.raises(ReadError, match="has store version 6"):
+            open_store(postgres_address, read_only=True)
         open_store(postgres_address).close()
         row = other.execute("SELECT version FROM passhat_store").fetchone()
         assert row == (VERSION,)

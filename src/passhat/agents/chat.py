@@ -7,6 +7,7 @@ suite does not depend on the kind of agent.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
@@ -15,12 +16,13 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
+from urllib.request import getproxies
 
 from passhat.agents.base import Agent, AttemptInfo, Meter, Session, Usage
 from passhat.agents.prices import Price, TokenCount
 from passhat.agents.provider import ModelReply, Provider, ReplyError, ToolCall
-from passhat.errors import InvalidValue, MissingExtra
+from passhat.errors import InvalidValue, MissingExtra, RunStopped
 from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.orderdesk.calls import RESPOND, write_call
@@ -161,6 +163,15 @@ class ChatAgent(Agent, ABC):
             self.name = f"{self.kind}:{self.model}@{self.base_url or address}"
         self.decoding: Mapping[str, Scalar] = settings
         self.provider = Provider(self.kind, address or "its usual address", self.errors)
+
+    async def check(self) -> None:
+        """Refuse an address of its own at which nothing listens, before the first attempt.
+
+        A closed port would otherwise be met by every attempt, after all its retries.
+        """
+        address = str(self.decoding.get("base_url") or "")
+        if address and not _proxied(address):
+            await _refuse_closed(address, self.name)
 
     @property
     def errors(self) -> Any:
@@ -513,3 +524,33 @@ def _format_of(text: object) -> Mapping[str, Any] | None:
     if "type" in value and value["type"] in ("text", "json_object", "json_schema"):
         return value
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": value}}
+
+
+_KNOCKS = 3
+_KNOCK_SECONDS = 5.0
+
+
+async def _refuse_closed(address: str, name: str) -> None:
+    """Connect once, without sending anything; a server that is just starting gets a moment."""
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    for left in reversed(range(_KNOCKS)):
+        try:
+            async with asyncio.timeout(_KNOCK_SECONDS):
+                _, writer = await asyncio.open_connection(parts.hostname or "", port)
+            writer.close()
+        except OSError as error:  # a TimeoutError is one
+            if not left:
+                raise RunStopped(
+                    f"{name}: nothing answers at {parts.hostname}:{port} "
+                    f"({error.strerror or type(error).__name__}).",
+                    hint="Start the server, or fix the address.",
+                ) from None
+            await asyncio.sleep(0.5)
+        else:
+            return
+
+
+def _proxied(address: str) -> bool:
+    """Whether the SDK goes through a proxy, which a direct connection would not."""
+    return urlsplit(address).scheme in getproxies()

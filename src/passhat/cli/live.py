@@ -129,7 +129,8 @@ class Display:
         """What is only said where there is something to say."""
         parts = []
         if now.retries:
-            parts.append(counted(now.retries, "retry", "retries"))
+            last = f" (last: {now.last_retry})" if now.last_retry else ""
+            parts.append(f"{counted(now.retries, 'retry', 'retries')}{last}")
         if now.leaks:
             parts.append(f"{counted(now.leaks, 'leak')} between attempts")
         if now.tokens:

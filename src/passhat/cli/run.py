@@ -43,6 +43,14 @@ __all__ = ["command", "store_option"]
     "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
 )
 @click.option(
+    "--give-up-after",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Stop when N attempts in a row got no answer at all; 0 never stops.",
+)
+@click.option(
     "--canary/--no-canary",
     default=None,
     help="Tell each conversation a reference, and look for it in others.",
@@ -102,6 +110,7 @@ def command(
     step_timeout: float,
     timeout: float | None,
     stop_when: tuple[str, ...],
+    give_up_after: int,
     canary: bool | None,
     tools: str,
     isolate: bool,
@@ -150,6 +159,7 @@ def command(
         agent_memory=agent_memory,
         canary=canary,
         stop_when=stop_when,
+        give_up_after=give_up_after,
         timeouts_are=timeouts_are,
         only_missing=only_missing,
         spending=money.spending(),
@@ -296,9 +306,9 @@ def _until_stopped(
         if not planned:
             raise
         with open_store(store_path) as store:
+            if not len(store.made(planned[0].record.id)):
+                raise
             result = stored_result(planned[0], store)
-        if not result.stored.attempts:
-            raise
         click.echo(f"passhat: {error.message}", err=True)
         if error.hint:
             click.echo(f"  {error.hint}", err=True)

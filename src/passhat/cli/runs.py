@@ -21,9 +21,12 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     from passhat._display import percent
     from passhat._serialize import as_json, to_data
     from passhat.report.tables import captured, plain_table
-    from passhat.store import open_store
+    from passhat.store import damage_reported, open_store
 
-    with open_store(store_path, must_exist=True) as store:
+    with (
+        damage_reported(store_path),
+        open_store(store_path, must_exist=True, read_only=True) as store,
+    ):
         runs = store.runs()
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)

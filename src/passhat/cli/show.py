@@ -51,7 +51,7 @@ def command(
     from passhat.readers.store import run_from_store
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.terminal import render_report
-    from passhat.store import open_store
+    from passhat.store import damage_reported, open_store
 
     if bool(override) != bool(because and because.strip()) or (override and attempt is None):
         raise InvalidValue(
@@ -63,7 +63,7 @@ def command(
         raise InvalidValue(
             "--calls needs an attempt.", hint="As in: passhat show RUN retail/012#3 --calls"
         )
-    with open_store(store_path, must_exist=True) as store:
+    with damage_reported(store_path), open_store(store_path, must_exist=True) as store:
         stored = store.find(run)
         if attempt is None:
             report = build_report([run_from_store(store, stored)], ReportOptions(with_tasks=True))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("store", cls=SuggestingGroup)
 def command() -> None:
-    """Manage stores: copy, merge, check, vacuum."""
+    """Manage stores: copy, merge, back up, restore, check, vacuum."""
 
 
 class _Age(click.ParamType["timedelta"]):
@@ -59,7 +59,7 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     from passhat.store import open_store
     from passhat.store.copy import copy_runs
 
-    with open_store(source, must_exist=True) as there:
+    with open_store(source, must_exist=True, read_only=True) as there:
         chosen = [there.find(run).id for run in runs] or [run.id for run in there.runs()]
         with open_store(target) as here:
             for done in copy_runs(there, here, chosen, _progress()):
@@ -84,7 +84,10 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     from passhat.store.copy import merge_runs
 
     with ExitStack() as opened:
-        others = [opened.enter_context(open_store(one, must_exist=True)) for one in sources]
+        others = [
+            opened.enter_context(open_store(one, must_exist=True, read_only=True))
+            for one in sources
+        ]
         store = opened.enter_context(open_store(store_path))
         for done in merge_runs(others, store, _progress()):
             click.echo(_sentence(done))
@@ -93,6 +96,45 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
                 f"{run.id}: {run.attempts:,} of {run.planned * run.tasks:,} attempts, {run.status}",
                 err=True,
             )
+    return ExitCode.OK
+
+
+@command.command("backup")
+@click.argument("target", metavar="DEST")
+@store_option
+def backup(target: str, store_path: str) -> ExitCode:
+    """Write a consistent copy of the store to the file DEST, while runners go on.
+
+    Example: passhat store backup backups/monday.db. From PostgreSQL, too, the copy is one SQLite
+    file, taken at one moment. `passhat store restore` brings it back.
+    """
+    from passhat.store import open_store
+    from passhat.store.copy import back_up
+
+    with open_store(store_path, must_exist=True, read_only=True) as store:
+        done = back_up(store, target)
+        click.echo(f"{store.path}: {done.runs:,} runs, {done.attempts:,} attempts in {target}")
+    return ExitCode.OK
+
+
+@command.command("restore")
+@click.argument("source", metavar="BACKUP")
+@store_option
+def restore(source: str, store_path: str) -> ExitCode:
+    """Bring a backup into a store without runs; every row is compared afterwards.
+
+    Example: passhat store restore backups/monday.db --store new.db
+    """
+    from passhat.store import open_store
+    from passhat.store.copy import restore as bring_back
+
+    with (
+        open_store(source, must_exist=True, read_only=True) as there,
+        open_store(store_path) as here,
+    ):
+        done = list(bring_back(there, here, _progress()))
+        attempts = sum(one.attempts for one in done)
+        click.echo(f"{here.path}: {len(done):,} runs, {attempts:,} attempts restored")
     return ExitCode.OK
 
 
@@ -106,10 +148,13 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     """
     import json
 
-    from passhat.store import open_store
+    from passhat.store import damage_reported, open_store
     from passhat.store.check import check as checked
 
-    with open_store(store_path, must_exist=True) as store:
+    with (
+        damage_reported(store_path),
+        open_store(store_path, must_exist=True, read_only=True) as store,
+    ):
         looked_at = _now_and_then()
         health = checked(store, lambda what: looked_at(f"looking at: {what} ..."))
         where = store.path
@@ -120,7 +165,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
     click.echo(f"{where}: store version {health.version}, {health.size / 1e6:,.1f} MB")
     if not health.sound:
-        click.echo("the database IS DAMAGED; go back to a copy, or copy what can still be read")
+        click.echo("the database IS DAMAGED; restore a backup, or copy what can still be read")
         return ExitCode.INCOMPLETE
     click.echo(
         f"{health.runs:,} runs, {health.tasks:,} tasks, {health.attempts:,} finished attempts, "
@@ -130,6 +175,11 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     for count, what in (
         (health.attempts_without_task, "attempts BELONG TO NO TASK of their run"),
         (health.attempts_beyond_plan, "attempts are OUTSIDE THEIR PLAN"),
+        (health.judgements_without_attempt, "judgements BELONG TO NO ATTEMPT"),
+        (health.half_finished, "attempts are HALF WRITTEN: a verdict without an end, or an end"),
+        (health.unknown_verdicts, "attempts have an UNKNOWN VERDICT"),
+        (health.unreadable_transcripts, "transcripts CANNOT BE READ"),
+        (health.unreadable_runs, "runs have a protocol or labels that CANNOT BE READ"),
         (
             health.transcripts_without_attempt,
             "transcripts without an attempt (vacuum removes them)",

@@ -50,7 +50,7 @@ def command(
     from passhat.store import open_store, without_password
 
     # Opened once for writing: a store of an older version is brought up to date.
-    open_store(store_path, must_exist=True).close()
+    open_store(store_path, must_exist=True, read_only=True).close()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
     here = socket.gethostname()
     access = Access(host, token, (*names, here) if token else names)

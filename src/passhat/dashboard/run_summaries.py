@@ -43,7 +43,9 @@ class Summary:
 
     @property
     def status(self) -> str:
-        if self.counts.attempts >= self.head.planned * self.counts.tasks:
+        done = self.counts.attempts >= self.head.planned * self.counts.tasks
+        # A run of which every attempt is missing shows nothing, however many were made.
+        if done and not 0 < self.counts.attempts == self.counts.missing:
             return "complete"
         return "in progress" if self.head.open else "stopped"
 

@@ -15,7 +15,15 @@ from passhat.readers.sources import Source
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
-from passhat.store import AttemptRecord, CallCounts, RunRecord, Store, StoredRun, open_store
+from passhat.store import (
+    AttemptRecord,
+    CallCounts,
+    RunRecord,
+    Store,
+    StoredRun,
+    damage_reported,
+    open_store,
+)
 from passhat.store.queries import Reading
 from passhat.suites.base import Judgement, Task
 
@@ -39,7 +47,11 @@ class StoreReader(Reader):
         return bool(source.address) or source.head.startswith(_MAGIC)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        with open_store(source.address or str(source.path), must_exist=True) as store:
+        place = source.address or str(source.path)
+        with (
+            damage_reported(place),
+            open_store(place, must_exist=True, read_only=True) as store,
+        ):
             chosen = [store.find(source.part)] if source.part else store.runs()
             found = [run_from_store(store, run, options.needs) for run in chosen if run.attempts]
         if not found:

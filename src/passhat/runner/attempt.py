@@ -121,11 +121,19 @@ class Attempter:
             tokens=used.tokens,
             cost=used.cost,
             retries=made.retries + made.info.meter.retries,
+            retry_reason=self._retry_reason(made.info),
             answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
             leak=made.leak,
             transcript=made.transcript,
             calls=call_records(meter.calls, self.redact),
         )
+
+    def _retry_reason(self, info: AttemptInfo) -> str:
+        """Why the last call that was made again had failed."""
+        if not info.meter.retries:
+            return ""
+        causes = [cause for call in info.meter.calls for cause in call.retries]
+        return _encodable(self.redact.shortened(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """A conversation in a world of its own, and the word of its judge."""

@@ -56,6 +56,18 @@ _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
 _CANCEL_SECONDS = 1.0
+_SILENT = frozenset(
+    map(
+        str,
+        (
+            FailureCategory.COMMUNICATION_ERROR,
+            MissingReason.RATE_LIMIT,
+            MissingReason.ACCOUNT,
+            MissingReason.INFRASTRUCTURE,
+        ),
+    )
+)
+"""How attempts end when the other side cannot be reached."""
 
 
 def silent(_text: str) -> None:
@@ -70,6 +82,8 @@ class RunPlan:
     ----------
     stop_when : tuple of str
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    give_up_after : int
+        Stop when so many attempts in a row got no answer at all; 0 never stops.
     canary : bool
         Whether conversations carry a reference by which a leak is found out.
     tell : callable
@@ -89,6 +103,7 @@ class RunPlan:
     top_p: float | None = None
     budget: Budget | None = None
     stop_when: tuple[str, ...] = ()
+    give_up_after: int = 8
     canary: bool = False
     timeouts_are_missing: bool = False
     tell: Callable[[str], None] = silent
@@ -148,6 +163,7 @@ class Progress:
     failed: int = 0
     missing: int = 0
     retries: int = 0
+    last_retry: str = ""
     tokens: float = 0.0
     cost: float = 0.0
     costed: int = 0
@@ -160,6 +176,7 @@ class Progress:
     def count(self, record: AttemptRecord) -> None:
         self.done += 1
         self.retries += record.retries
+        self.last_retry = record.retry_reason or self.last_retry
         self.tokens += record.tokens or 0.0
         self.cost += record.cost or 0.0
         self.costed += record.cost is not None
@@ -182,6 +199,12 @@ class Stop:
         if self.asked and self._now is not None:
             self._now()
         self.asked = True
+
+    def give_up(self) -> None:
+        """Start nothing new, and give up what is in flight; the run says why."""
+        self.asked = True
+        if self._now is not None:
+            self._now()
 
     def enough(self) -> None:
         """Start nothing new: the question is settled. Not a sign of impatience."""
@@ -264,6 +287,8 @@ class _Execution:
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = Watched(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
+        self._silent = 0
+        self._fault: RunStopped | None = None
         self._progress = Progress(total=0)
 
     async def run(self, work: Work) -> Progress:
@@ -281,6 +306,8 @@ class _Execution:
                 await asyncio.wait({workers})
             self._outbox.close()
             await writer
+            if self._fault is not None:
+                raise self._fault
             if not workers.cancelled():
                 _raise_plainly(workers, plan.redact)
         finally:
@@ -338,6 +365,7 @@ class _Execution:
         for record in records:
             progress.count(record)
             self._seen(record, progress)
+            self._count_silent(record)
             self._rule.take(record.task, record.number, record.judgement.verdict)
         if self._rule.ask():
             self._stop.enough()
@@ -349,6 +377,22 @@ class _Execution:
                 "longer than its lease, and another runner took the attempts over."
             )
             await self._claims.check()
+
+    def _count_silent(self, record: AttemptRecord) -> None:
+        """Stop when attempts in a row got no answer at all: the rest would only cost time."""
+        answered = any(entry["role"] == "agent" for entry in record.transcript)
+        silent = not answered and record.judgement.why in _SILENT
+        self._silent = self._silent + 1 if silent else 0
+        if self._silent == self._plan.give_up_after and self._fault is None:
+            why = ": ".join(
+                part for part in (record.judgement.why, record.judgement.detail) if part
+            )
+            self._fault = RunStopped(
+                f"{self._silent} attempts in a row got no answer. The last one: {why}",
+                hint="Fix that, then run the same command with --only-missing. "
+                "--give-up-after N changes the limit.",
+            )
+            self._stop.give_up()
 
     async def _release(self) -> None:
         """Free claims without a result, after a second Ctrl-C.

@@ -22,6 +22,7 @@ from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import Protocol, Scalar
+from passhat.runner.attempt import awaited
 from passhat.runner.redaction import Redactor
 from passhat.runner.rubrics import RubricAgent
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
@@ -122,6 +123,8 @@ class RunSpec:
         suites made of conversations do, and prompts that are graded word for word do not.
     stop_when : tuple of str
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
+    give_up_after : int
+        Stop when so many attempts in a row got no answer at all; 0 never stops.
     only_missing : bool
         Make attempts without a verdict again.
     timeouts_are : {"missing", "failed"}, optional
@@ -163,6 +166,7 @@ class RunSpec:
     agent_memory: int | None = None
     canary: bool | None = None
     stop_when: tuple[str, ...] = ()
+    give_up_after: int = 8
     only_missing: bool = False
     timeouts_are: str | None = None
     spending: Spending = field(default_factory=Spending)
@@ -262,6 +266,7 @@ class RunSpec:
             top_p=self.top_p,
             redact=self.redact,
             stop_when=self.stop_when,
+            give_up_after=self.give_up_after,
             canary=suite.takes_reference if self.canary is None else self.canary,
             timeouts_are_missing=self.timeouts_are_missing(agent),
             tell=tell,
@@ -435,6 +440,9 @@ async def arun(
             before(plan, store, freed)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
         plan = replace(plan, budget=budget)
+        if left_to_make(plan, store):
+            for model in loaded.models[1:]:  # the runner itself asks the agent
+                await awaited(model.check())
         # Ray workers are not started when there is nothing to make.
         here = engine is None or not left_to_make(plan, store)
         work = stack.enter_context(nullcontext() if here or not engine else engine(plan, loaded))

@@ -14,6 +14,7 @@ from passhat.store.rows import (
     RunRecord,
     StoredJudgement,
     StoredRun,
+    damage_reported,
 )
 from passhat.store.sqlite import DEFAULT_PATH
 
@@ -30,6 +31,7 @@ __all__ = [
     "Store",
     "StoredJudgement",
     "StoredRun",
+    "damage_reported",
     "is_address",
     "open_reading",
     "open_store",

@@ -72,6 +72,7 @@ class Store(ABC):
     _db: Database
     _heart: Heartbeat
     _BEGIN: ClassVar[str] = "BEGIN"
+    _SNAPSHOT: ClassVar[str] = "BEGIN"
 
     def __init__(self) -> None:
         self._task_keys: dict[str, dict[str, int]] = {}
@@ -127,6 +128,15 @@ class Store(ABC):
     @abstractmethod
     def size(self) -> int:
         """Bytes that the store takes."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read one moment of the store while the block is open, whatever others write."""
+        self._db.execute(self._SNAPSHOT)
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
 
     @abstractmethod
     def _stream(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from passhat.errors import ReadError, StoreUnavailable
 from passhat.store.base import Store
 from passhat.store.database import Database
+from passhat.store.rows import protocol_from, unpacked
 from passhat.store.schema import VERSION
 
 __all__ = ["Health", "check", "forget_orphans", "forget_transcripts", "postgres_is_sound"]
@@ -29,9 +31,21 @@ _COUNTS = {
     "(SELECT 1 FROM tasks t WHERE t.key = a.task AND t.run = a.run)",
     "transcripts_without_attempt": "SELECT count(*) FROM transcripts x WHERE NOT EXISTS "
     "(SELECT 1 FROM attempts a WHERE a.run = x.run AND a.task = x.task AND a.number = x.number)",
+    "judgements_without_attempt": "SELECT count(*) FROM judgements j WHERE NOT EXISTS (SELECT 1 "
+    "FROM attempts a WHERE a.run = j.run AND a.task = j.task AND a.number = j.number "
+    "AND a.verdict IS NOT NULL)",
+    "half_finished": "SELECT count(*) FROM attempts WHERE (verdict IS NULL) <> (finished IS NULL)",
+    "unknown_verdicts": "SELECT count(*) FROM attempts WHERE verdict NOT IN (-1, 0, 1)",
     "attempts_beyond_plan": "SELECT count(*) FROM attempts a JOIN runs r ON r.key = a.run "
     "WHERE a.number > r.planned OR a.number < 1",
 }
+
+
+DAMAGES = (
+    *("attempts_without_task", "attempts_beyond_plan", "judgements_without_attempt"),
+    *("half_finished", "unknown_verdicts", "unreadable_transcripts", "unreadable_runs"),
+)
+"""Counts that must be 0 in a store that is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +64,19 @@ class Health:
     """Claims of runners that are gone; the same ``passhat run`` takes them up again."""
     attempts_without_task: int
     transcripts_without_attempt: int
+    judgements_without_attempt: int
+    half_finished: int
+    """Attempts with a verdict and no end, or an end and no verdict."""
+    unknown_verdicts: int
     attempts_beyond_plan: int
+    unreadable_transcripts: int = 0
+    unreadable_runs: int = 0
+    """Runs whose protocol or labels cannot be read."""
 
     @property
     def whole(self) -> bool:
         """Whether nothing is damaged, and no row points nowhere."""
-        return self.sound and not (self.attempts_without_task or self.attempts_beyond_plan)
+        return self.sound and not any(getattr(self, name) for name in DAMAGES)
 
     def to_dict(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -74,7 +95,37 @@ def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Hea
     abandoned = 0
     for (run,) in store._db.execute("SELECT id FROM runs").fetchall():
         abandoned += sum(held.claims for held in store.held(run) if held.expired)
+    tell("whether transcripts can be read")
+    counts["unreadable_transcripts"] = _unreadable_transcripts(store)
+    counts["unreadable_runs"] = _unreadable_runs(store)
     return Health(VERSION, True, store.size(), abandoned_claims=abandoned, **counts)
+
+
+def _unreadable_transcripts(store: Store) -> int:
+    count = 0
+    for block in store._stream("SELECT body FROM transcripts", (), 200):
+        for (body,) in block:
+            try:
+                unpacked(bytes(body))
+            except ReadError:
+                count += 1
+    return count
+
+
+def _unreadable_runs(store: Store) -> int:
+    """Runs with a protocol or labels that are not what was written."""
+    damaged = set()
+    for key, protocol in store._db.execute("SELECT key, protocol FROM runs").fetchall():
+        try:
+            protocol_from(json.loads(protocol))
+        except (ValueError, TypeError):
+            damaged.add(key)
+    for run, labels in store._db.execute("SELECT DISTINCT run, labels FROM tasks").fetchall():
+        try:
+            json.loads(labels)
+        except (ValueError, TypeError):
+            damaged.add(run)
+    return len(damaged)
 
 
 def forget_transcripts(

@@ -11,14 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from passhat.errors import ReadError, StoreConflict
+from passhat.errors import InvalidValue, ReadError, StoreConflict
 from passhat.store.base import Store
 from passhat.store.blocks import Block, Digest, Row, blocks, columns_of, digest_of, mark, tasks
+from passhat.store.database import is_address
 from passhat.store.schema import PER_ATTEMPT
+from passhat.store.sqlite import SqliteStore
 
-__all__ = ["Copied", "Digest", "Tell", "copy_runs", "digest_of", "merge_runs"]
+__all__ = [
+    "BackedUp",
+    "Copied",
+    "Digest",
+    "Tell",
+    "back_up",
+    "copy_runs",
+    "digest_of",
+    "merge_runs",
+    "restore",
+]
 
 _OF_THE_RUN = ("agent", "suite", "name", "protocol")
 _RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started")
@@ -29,7 +42,7 @@ Tell = Callable[[str, str, int], None]
 """Hears what is being done, with which run, and how many of its attempts that was done with."""
 
 
-def _to_nobody(_doing: str, _run: str, _attempts: int) -> None:
+def _no_progress(_doing: str, _run: str, _attempts: int) -> None:
     pass
 
 
@@ -53,15 +66,66 @@ class Copied:
 
 
 def copy_runs(
-    source: Store, target: Store, runs: Sequence[str], tell: Tell = _to_nobody
+    source: Store, target: Store, runs: Sequence[str], tell: Tell = _no_progress
 ) -> Iterator[Copied]:
     """Copy runs, each block in a transaction of its own, and verify what was written."""
     for run in runs:
         yield _verified(source, target, run, _copy(source, target, run, tell), tell)
 
 
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """How much a backup holds."""
+
+    runs: int
+    attempts: int
+
+
+def back_up(source: Store, target: str) -> BackedUp:
+    """Write everything that is in a store at one moment to a new SQLite file.
+
+    Runners go on meanwhile. The file appears under its name when it is whole.
+
+    Raises
+    ------
+    InvalidValue
+        The target exists, or is an address.
+    """
+    if is_address(target) or Path(target).exists():
+        raise InvalidValue(
+            f"{target} is no new file.",
+            hint="Name a file that does not exist yet; `passhat store copy` copies into a store.",
+        )
+    part = Path(f"{target}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with source.snapshot(), SqliteStore(str(part)) as backup:
+            for run in source.runs():
+                _copy(source, backup, run.id, _no_progress)
+                _verified(source, backup, run.id, 0, _no_progress)
+            runs = backup.runs()
+            if not backup.is_sound():
+                raise ReadError("the backup cannot be read back.", source=target)
+            backup.vacuum()  # and nothing is left in a write-ahead log
+        part.rename(target)
+    finally:
+        for end in ("", "-wal", "-shm"):
+            Path(f"{part}{end}").unlink(missing_ok=True)
+    return BackedUp(len(runs), sum(run.attempts for run in runs))
+
+
+def restore(backup: Store, target: Store, tell: Tell = _no_progress) -> Iterator[Copied]:
+    """Bring everything of a backup into a store that has no runs, and compare every row."""
+    if target.runs():
+        raise InvalidValue(
+            f"{target.path} has runs already.",
+            hint="Restore into a new store; `passhat store merge` joins two.",
+        )
+    yield from copy_runs(backup, target, [run.id for run in backup.runs()], tell)
+
+
 def merge_runs(
-    sources: Sequence[Store], target: Store, tell: Tell = _to_nobody
+    sources: Sequence[Store], target: Store, tell: Tell = _no_progress
 ) -> Iterator[Copied]:
     """Join the runs of several stores; a conflict anywhere leaves the target as it was.
 

@@ -55,6 +55,8 @@ def _stored(
 ) -> StoredRun:
     _, run, agent, suite, planned, started, name, tasks, open_ = head
     status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
+    if status == "complete" and made and missing == made:
+        status = "stopped"  # every attempt is missing: there is nothing to show yet
     return StoredRun(
         run, agent, suite, tasks, planned, made, missing, passed, started, status, name
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from passhat.errors import PasshatError
 from passhat.store.base import FINISHED_COLUMNS, Row, Store
@@ -81,6 +81,7 @@ class PostgresStore(Store):
     """
 
     _db: PostgresConnection
+    _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def __init__(
         self,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
 
-from passhat.errors import ReadError
+from passhat.errors import PasshatError, ReadError
 from passhat.protocol import Protocol, Question
 from passhat.stats.outcomes import Verdict
+from passhat.store.database import without_password
 from passhat.suites.base import Judgement, Task, fingerprint
 
 __all__ = [
@@ -32,10 +34,26 @@ __all__ = [
     "TaskCounts",
     "Wanted",
     "Word",
+    "damage_reported",
     "packed",
     "protocol_from",
     "unpacked",
 ]
+
+
+@contextmanager
+def damage_reported(place: str) -> Iterator[None]:
+    """Turn what a damaged value leads to (bad JSON, an unknown verdict) into an error of ours."""
+    try:
+        yield
+    except PasshatError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, zlib.error) as error:
+        raise ReadError(
+            f"holds a value that cannot be read ({type(error).__name__}: {error}).",
+            source=without_password(place),
+            hint="The store is damaged. passhat store check says more; restore a backup of it.",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,8 @@ class AttemptRecord:
     cost: float | None = None
     retries: int = 0
     answer_hash: str = ""
+    retry_reason: str = ""
+    """Why a call was made again last; shown while the run goes on, not stored."""
     leak: str = ""
     """The id of another attempt whose reference the agent said; empty when there was none."""
     transcript: Sequence[Mapping[str, str]] = ()

@@ -115,7 +115,7 @@ _MIGRATIONS = (
 )
 
 VERSION = len(_MIGRATIONS)
-_LEAK_VERSION, _JUDGED_VERSION, _CALLS_VERSION = 2, 3, 8
+_LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
@@ -160,9 +160,9 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         raise ReadError("is an empty file, not a store.", source=path)
     if version < _LEAK_VERSION:
         connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")
-    for needed in (_JUDGED_VERSION, _CALLS_VERSION):
+    for needed in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION):
         for statement in _statements(_MIGRATIONS[needed - 1]) if version < needed else ():
-            if "CREATE INDEX" not in statement:
+            if "CREATE INDEX" not in statement and "DROP" not in statement:
                 temporary = re.sub(r"CREATE (TABLE|VIEW)", r"CREATE TEMP \1", statement)
                 connection.execute(
                     re.sub(r"REFERENCES \w+\(\w+\) ON DELETE CASCADE", "", temporary)
@@ -197,8 +197,16 @@ def migrate_postgres(
     """The same in PostgreSQL, where a table of our own holds the version."""
     if must_exist or read_only:
         refuse_unless_there(database, name)
-    if read_only or postgres_version(database, name) == VERSION:
+    version = postgres_version(database, name)
+    if version == VERSION:
         return
+    if read_only:
+        raise ReadError(
+            f"has store version {version}, and this passhat reads version {VERSION}.",
+            source=name,
+            hint="Reading changes nothing. Update it, when no older runner is at work, with: "
+            "passhat store vacuum --store URL",
+        )
     # Locked before the transaction begins, which then sees what another process has just made.
     database.execute(f"SELECT pg_advisory_lock({_LOCK})")
     database.execute("BEGIN")
