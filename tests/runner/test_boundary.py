@@ -156,6 +156,30 @@ def test_an_agent_that_ignores_its_cancellation_is_left_behind_and_named(
     assert any("t#1" in line and "--isolate" in line for line in told)
 
 
+def test_cancellations_of_its_own_are_left_to_the_agent(tmp_path: Path) -> None:
+    """asyncio.timeout cancels its task again and again; that is no end of the attempt."""
+
+    async def agent(_prompt: str) -> str:
+        for _ in range(3):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await asyncio.sleep(60)
+        return "yes"
+
+    assert [one.judgement.why for one in made(agent, tmp_path)] == ["", ""]
+
+
+def test_an_agent_that_cancels_its_own_task_fails_alone(tmp_path: Path) -> None:
+    async def agent(_prompt: str) -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+        return "yes"
+
+    assert [one.judgement.why for one in made(agent, tmp_path)] == ["exception"] * 2
+
+
 def test_a_thread_that_never_returns_is_named(tmp_path: Path) -> None:
     over = threading.Event()
 

@@ -60,13 +60,17 @@ def seed_of(base: int, task: str, number: int) -> int:
     return int.from_bytes(digest[:4], "big")
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Attempter:
     """Makes attempts of one agent at the tasks of one suite.
 
     ``canary`` is ``None`` where conversations carry no reference. ``guard`` puts back what an
-    agent in this process changes for all. ``timeouts_are_missing`` counts a late answer as the
-    server's fault, not the agent's.
+    agent in this process changes for all. ``stopping`` is whether the run itself is canceled.
+    ``timeouts_are_missing`` counts a late answer as the server's fault, not the agent's.
     """
 
     suite: Suite
@@ -75,6 +79,7 @@ class Attempter:
     redact: Redactor
     canary: Canary | None = None
     guard: ProcessGuard | None = None
+    stopping: Callable[[], bool] = _always
     timeouts_are_missing: bool = False
 
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
@@ -87,14 +92,9 @@ class Attempter:
             clock.verdict()  # an agent that answered all the same when its time was over
         except asyncio.CancelledError:
             reason = clock.verdict()
-            if reason is None:
+            if reason is None and self.stopping():
                 raise
-            if clock.whose is not None:
-                judgement = Judgement.missing(clock.whose, f"{reason}, and not from the agent")
-            elif self.timeouts_are_missing:
-                judgement = Judgement.missing(MissingReason.TIMEOUT, reason)
-            else:
-                judgement = Judgement.failed(FailureCategory.TIMEOUT, reason)
+            judgement = self._canceled(clock, reason)
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
         except WorldFault as fault:
@@ -102,6 +102,16 @@ class Attempter:
         finally:
             clock.stop()
         return self._record(task, made, judgement)
+
+    def _canceled(self, clock: Clock, reason: str | None) -> Judgement:
+        if reason is None:  # neither a limit nor the end of the run: the agent canceled its task
+            clock.forget_cancellations()
+            return Judgement.failed(FailureCategory.EXCEPTION, "CancelledError")
+        if clock.whose is not None:
+            return Judgement.missing(clock.whose, f"{reason}, and not from the agent")
+        if self.timeouts_are_missing:
+            return Judgement.missing(MissingReason.TIMEOUT, reason)
+        return Judgement.failed(FailureCategory.TIMEOUT, reason)
 
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
         meter = made.info.meter
@@ -166,7 +176,7 @@ class Attempter:
         try:
             if session.usage is not None:
                 made.info.meter.settle(session.usage)
-            await call_agent(session.close, made.info)
+            await call_agent(session.close, made.info, made.clock.is_over)
         except (AgentFault, RunStopped):
             raise
         except Exception as error:
@@ -191,7 +201,7 @@ class Attempter:
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
         try:
-            answer = await call_agent(partial(session.answer, turn), made.info)
+            answer = await call_agent(partial(session.answer, turn), made.info, made.clock.is_over)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -258,7 +268,9 @@ async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await call_agent(partial(agent.session, made.info), made.info)
+            session = await call_agent(
+                partial(agent.session, made.info), made.info, made.clock.is_over
+            )
         except OSError as error:
             if left == 0:
                 detail = described(error)

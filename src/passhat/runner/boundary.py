@@ -29,11 +29,13 @@ _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
 """Attempt, loop and coroutine. Kept, so that Python does not throw an exception into it."""
 
 
-async def call_agent(work: Callable[[], Awaitable[T]], info: AttemptInfo) -> T:
+async def call_agent(
+    work: Callable[[], Awaitable[T]], info: AttemptInfo, is_over: Callable[[], bool]
+) -> T:
     """Call code of an agent; every exception it raises is its own, and fails its attempt.
 
     ``SystemExit`` and ``KeyboardInterrupt`` must not leave the task, since asyncio ends the whole
-    loop for them.
+    loop for them. ``is_over`` is whether the attempt was canceled at its limit, and again since.
     """
     call = None
     try:
@@ -45,7 +47,7 @@ async def call_agent(work: Callable[[], Awaitable[T]], info: AttemptInfo) -> T:
             waiting = steps.send(None)
         except StopIteration as stop:  # it never had to wait
             return cast("T", stop.value)
-        call = _Call(info, steps)
+        call = _Call(info, steps, is_over)
         return cast("T", await call.rest(waiting))
     except (StopIteration, StopAsyncIteration) as error:
         raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
@@ -61,21 +63,23 @@ class _Call:
     """A call of an agent's coroutine that has to wait, and can be left behind.
 
     A coroutine that swallows its cancellation would hold up the run for ever. So it is driven here,
-    as ``await`` would do it, up to its second cancellation: then it is never resumed again. A task
-    for every call would do the same, at three times the processor time of a whole short attempt.
+    as ``await`` would do it, until it ignored the end of its time: then it is never resumed again.
+    A task for every call would do the same, at three times the processor time of a whole short
+    attempt. Cancellations of its own (``asyncio.timeout`` cancels, too) are handed on to it.
     """
 
-    __slots__ = ("_info", "_steps", "is_canceled")
+    __slots__ = ("_info", "_is_over", "_steps", "is_canceled")
 
-    def __init__(self, info: AttemptInfo, steps: Any) -> None:
+    def __init__(self, info: AttemptInfo, steps: Any, is_over: Callable[[], bool]) -> None:
         self._info = info
         self._steps = steps
+        self._is_over = is_over
         self.is_canceled = False
         """Whether the cancellation came from outside; an agent may raise the same by itself."""
 
     @types.coroutine
     def rest(self, waiting: Any) -> Generator[Any, Any, Any]:
-        steps, swallowed = self._steps, False
+        steps = self._steps
         try:
             while True:
                 try:
@@ -86,12 +90,12 @@ class _Call:
                     raise
                 except asyncio.CancelledError as error:
                     self.is_canceled = True
-                    if swallowed:
+                    if self._is_over():
                         attempt = f"{self._info.task}#{self._info.number}"
                         _LEFT_BEHIND.append((attempt, asyncio.get_running_loop(), steps))
                         raise
                     waiting = steps.throw(error)
-                    swallowed, self.is_canceled = True, False
+                    self.is_canceled = False
                 except BaseException as error:
                     waiting = steps.throw(error)
                 else:

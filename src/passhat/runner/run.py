@@ -56,7 +56,7 @@ _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
 _CANCEL_SECONDS = 1.0
-_SILENT = frozenset(
+_UNREACHED = frozenset(
     map(
         str,
         (
@@ -138,7 +138,9 @@ class RunPlan:
         """The planned attempts that are not in a set, in the order in which to make them."""
         return (attempt for attempt in self.wanted(order_seed) if attempt not in made)
 
-    def attempter(self, guard: ProcessGuard | None = None) -> Attempter:
+    def attempter(
+        self, guard: ProcessGuard | None = None, stopping: Callable[[], bool] | None = None
+    ) -> Attempter:
         """The object that makes the attempts."""
         tasks = [task.id for task in self.record.tasks]
         canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
@@ -149,6 +151,7 @@ class RunPlan:
             self.redact,
             canary if self.canary else None,
             guard,
+            stopping or (lambda: True),
             timeouts_are_missing=self.timeouts_are_missing,
         )
 
@@ -381,7 +384,7 @@ class _Execution:
     def _count_silent(self, record: AttemptRecord) -> None:
         """Stop when attempts in a row got no answer at all: the rest would only cost time."""
         answered = any(entry["role"] == "agent" for entry in record.transcript)
-        silent = not answered and record.judgement.why in _SILENT
+        silent = not answered and record.judgement.why in _UNREACHED
         self._silent = self._silent + 1 if silent else 0
         if self._silent == self._plan.give_up_after and self._fault is None:
             why = ": ".join(
@@ -460,7 +463,8 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     watch = Watch(plan.limits)
     guard = ProcessGuard(always=isinstance(plan.agent, FunctionAgent))
     earlier = set(threading.enumerate())
-    attempter = plan.attempter(guard)
+    whole = asyncio.current_task()
+    attempter = plan.attempter(guard, lambda: whole is None or whole.cancelling() > 0)
 
     async def worker() -> None:
         clock = watch.clock()

@@ -117,6 +117,15 @@ class Clock:
         self._cancels += 1
         self._task.cancel()
 
+    def is_over(self) -> bool:
+        """Whether the attempt went on although it was canceled at its limit."""
+        return bool(self._reason) and self._cancels > 1
+
+    def forget_cancellations(self) -> None:
+        """Take back every cancellation of the task: they were the agent's."""
+        while self._task.cancelling():
+            self._task.uncancel()
+
     def verdict(self) -> str | None:
         """Why the attempt was cancelled; ``None`` when it was not, or the whole run is."""
         if not self._reason:
