@@ -72,3 +72,21 @@ def test_a_wrong_table_is_refused(text: str, said: str) -> None:
 def test_a_table_that_is_named_must_be_there() -> None:
     with pytest.raises(ReadError, match=r"nowhere\.toml"):
         read_prices("nowhere.toml")
+
+
+def test_models_that_are_in_no_table_have_the_published_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = read_prices()
+    price = table.price("gemini", "gemini-2.5-pro")
+    assert price is not None
+    assert (price.input, price.output) == (1.25, 10.0)
+    assert price.source.startswith("genai-prices ")
+    assert table.price("openai", "no-such-model-at-all") is None
+    (tmp_path / "passhat-prices.toml").write_text(
+        '[gemini]\n"gemini-2.5-pro" = { input = 1, output = 2 }'
+    )
+    own = read_prices().price("gemini", "gemini-2.5-pro")
+    assert own is not None
+    assert (own.input, own.source) == (1.0, "passhat-prices.toml")

@@ -1,13 +1,16 @@
-"""What a model's tokens cost: a small table that ships, and the user's own, which wins."""
+"""What a model's tokens cost: the user's table, a small one that ships, then genai-prices."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from passhat.errors import ReadError
 
@@ -48,6 +51,8 @@ class Price:
     output: float
     cached_input: float | None = None
     written_input: float | None = None
+    source: str = ""
+    """Where the price comes from, with the date or version of that data."""
 
     def of(self, count: TokenCount) -> float:
         """What a call cost.
@@ -75,11 +80,14 @@ class PriceTable:
 
     prices: Mapping[tuple[str, str], Price]
     as_of: str = ""
+    with_published: bool = False
+    """Whether models that are not in the table are looked up in ``genai-prices``."""
 
     def price(self, provider: str, model: str) -> Price | None:
         """The price of a model; a date at the end of its name makes no difference."""
-        found = self.prices.get((provider, model))
-        return found or self.prices.get((provider, _DATED.sub("", model)))
+        own = self.prices.get((provider, model))
+        own = own or self.prices.get((provider, _DATED.sub("", model)))
+        return own or (_published_price(provider, model) if self.with_published else None)
 
     def price_of_model(self, model: str) -> Price | None:
         """The price of a model whose provider is not known: ``gpt-4o`` or ``openai/gpt-4o``."""
@@ -96,6 +104,44 @@ def _providers(table: PriceTable) -> list[str]:
     return list(dict.fromkeys(provider for provider, _ in table.prices))
 
 
+_PUBLISHERS = {
+    "openai-responses": "openai",
+    "gemini": "google",
+    "azure": "azure",
+    "openrouter": "openrouter",
+}
+"""Our kinds of agents by the names that genai-prices uses, where they differ."""
+
+
+@cache
+def _published_price(provider: str, model: str) -> Price | None:
+    """The price that ``genai-prices`` has for a model; of prices by size, the usual one."""
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    publisher = _PUBLISHERS.get(provider, provider)
+    try:
+        prices = calc_price(Usage(input_tokens=1), model_ref=model, provider_id=publisher)
+    except (LookupError, ValueError):
+        return None
+    found = prices.model_price
+
+    def dollars(price: Any) -> float | None:
+        return None if price is None else float(getattr(price, "base", price))
+
+    inputs, outputs = dollars(found.input_mtok), dollars(found.output_mtok)
+    if inputs is None or outputs is None:
+        return None
+    return Price(
+        inputs,
+        outputs,
+        dollars(found.cache_read_mtok),
+        dollars(found.cache_write_mtok),
+        f"genai-prices {version('genai-prices')}",
+    )
+
+
 def read_prices(own: str | None = None) -> PriceTable:
     """The table that ships, with the user's entries over it.
 
@@ -108,12 +154,13 @@ def read_prices(own: str | None = None) -> PriceTable:
     table = _read(shipped, "prices.toml")
     path = Path(own or OWN_FILE)
     if own is None and not path.is_file():
-        return table
+        return PriceTable(table.prices, table.as_of, with_published=True)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ReadError(f"cannot be read as a price table ({error}).", source=str(path)) from None
-    return PriceTable({**table.prices, **_read(text, str(path)).prices}, table.as_of)
+    prices = {**table.prices, **_read(text, str(path)).prices}
+    return PriceTable(prices, table.as_of, with_published=True)
 
 
 def _read(text: str, source: str) -> PriceTable:
@@ -127,7 +174,8 @@ def _read(text: str, source: str) -> PriceTable:
         if not isinstance(models, dict):
             raise _wrong(source, f"[{provider}] should be a table of models")
         for model, entry in models.items():
-            prices[provider, model] = _price(entry, source, f'{provider} "{model}"')
+            price = _price(entry, source, f'{provider} "{model}"')
+            prices[provider, model] = replace(price, source=f"{source} {as_of}".rstrip())
     return PriceTable(prices, as_of)
 
 
@@ -143,7 +191,13 @@ def _price(entry: object, source: str, where: str) -> Price:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not 0 <= value < _MILLION:
             raise _wrong(source, f"{where}: {name} should be dollars per million, not {value!r}")
-    return Price(**{name: float(value) for name, value in entry.items()})
+    numbers = {name: float(value) for name, value in entry.items()}
+    return Price(
+        numbers["input"],
+        numbers["output"],
+        numbers.get("cached_input"),
+        numbers.get("written_input"),
+    )
 
 
 def _wrong(source: str, what: str) -> ReadError:

@@ -49,7 +49,8 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
     price = _price_per_call(plan.agent)
     steps = 1 if plan.suite.single_turn else plan.limits.max_steps
     needs = foresee(left, plan.jobs, steps, pilot, price)
-    line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs))
+    source = plan.agent.price.source if plan.agent.price is not None else ""
+    line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs), source)
     click.echo(f"up to {line}" if plan.stop_when else line, err=True)
 
 
@@ -101,7 +102,7 @@ def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:
     return next((run for run in reversed(runs) if (run.agent, run.suite) == like), None)
 
 
-def _needs_line(needs: Foresight, at_most: float) -> str:
+def _needs_line(needs: Foresight, at_most: float, source: str = "") -> str:
     from passhat._display import counted, duration, duration_range, money_range
 
     what = f"{counted(needs.attempts, 'attempt')} to make"
@@ -113,6 +114,7 @@ def _needs_line(needs: Foresight, at_most: float) -> str:
     parts.append(f"{low:,} to {high:,} calls" if low != high else f"{low:,} calls")
     if needs.cost is not None:
         assumed = f" at {_FEW[0]:,} to {_MANY[0]:,} tokens a call" if needs.by_price else ""
+        assumed += f" (prices of {source})" if assumed and source else ""
         parts.append(f"{money_range(needs.cost.low, needs.cost.high)}{assumed}")
     if needs.pilot:
         parts.append(f"judging by {counted(needs.pilot, 'earlier attempt')}")
