@@ -16,7 +16,7 @@ def test_the_demo_compares_two_agents_and_says_where_the_rest_is(
     store = tmp_path / "demo.db"
     ended = passhat("demo", "--store", store)
     assert ended.code == 0
-    assert "24 paired tasks" in ended.out
+    assert "careful beats hasty: pass^4 72% against 33%" in ended.out
     assert "improvement" in ended.out
     assert "192 made now" in ended.err
     report = (tmp_path / "demo.md").read_text(encoding="utf-8")

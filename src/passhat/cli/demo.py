@@ -43,7 +43,8 @@ def command(attempts: int, store_path: str) -> ExitCode:
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report.terminal import render_comparison
+    from passhat.report.brief import brief_comparison
+    from passhat.report.comparison_view import task_changes
     from passhat.runner.run_spec import RunSpec
     from passhat.stats.compare import compare
     from passhat.store import open_store
@@ -57,7 +58,8 @@ def command(attempts: int, store_path: str) -> ExitCode:
             asyncio.run(_made(plan, store))
             runs.append(run_from_store(store, store.find(plan.record.id)))
     found = compare(runs[0], runs[1], _METRICS)
-    click.echo(render_comparison(found, Console()), nl=False)
+    changes = task_changes(runs[0], runs[1], _METRICS[0])
+    click.echo(brief_comparison(found, runs, changes, Console()), nl=False)
     click.echo()
     _report(runs, found, store_path)
     return ExitCode.OK

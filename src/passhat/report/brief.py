@@ -59,6 +59,7 @@ def brief_comparison(
 def _run(run: RunReport) -> Iterator[RenderableType]:
     yield plain(_limited(f"{run.name}: {run.run.outcomes}"), "bold")
     yield plain(run.headline)
+    yield from _warnings(run)
     yield from _estimates(run)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -68,6 +69,7 @@ def _run(run: RunReport) -> Iterator[RenderableType]:
 
 def _finished_run(run: RunReport, summary: Summary, run_id: str) -> Iterator[RenderableType]:
     yield plain(run.headline)
+    yield from _warnings(run)
     yield from _estimates(run, most=3)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -133,6 +135,13 @@ def _worst_tasks(outcomes: Outcomes) -> Iterator[RenderableType]:
         yield plain(_listed("Flaky tasks:", tasks))
     if never:
         yield plain(_listed("Never passed:", never))
+
+
+def _warnings(run: RunReport) -> Iterator[RenderableType]:
+    """The first warning, and how many more there are."""
+    if run.warnings:
+        more = f" (and {len(run.warnings) - 1} more)" if len(run.warnings) > 1 else ""
+        yield plain(_limited(f"Warning: {run.warnings[0]}", len(more)) + more, "bold")
 
 
 def _next_step(run: RunReport) -> str:
@@ -207,6 +216,8 @@ def _comparison(
     ]
     header = ("metric", _cut(a), _cut(b), "lift in points", "")
     yield plain_table(header, rows, left=(0, 4))
+    if comparison.differing:
+        yield plain(_limited(f"On exactly these tasks: {_these_tasks(comparison)}"))
     cells = view.paired_cells(runs[0].outcomes, runs[1].outcomes)
     if cells is not None:
         yield plain(cells.text(_cut(a), _cut(b)))
@@ -219,6 +230,17 @@ def _comparison(
     if differences:
         yield Text(f"The protocols differ in {counted(differences, 'field')}; --full lists them.")
     yield Text("More: --full, --html FILE, --json", style=_GREY)
+
+
+def _these_tasks(comparison: Comparison) -> str:
+    """What holds on these tasks where it is not what holds on new ones."""
+    result = comparison.differing[-1]
+    evidence = result.evidence
+    parts = [f"{result.metric} {view.lift_text(result)}, {result.claim}"]
+    for tasks, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved")):
+        if tasks:
+            parts.append(f"{len(tasks)} {verb}: {tasks[0]}{' ...' if len(tasks) > 1 else ''}")
+    return "; ".join(parts)
 
 
 def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[RenderableType]:
@@ -270,5 +292,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _NAME_COLUMNS else f"{text[: _NAME_COLUMNS - 1]}…"
 
 
-def _limited(text: str) -> str:
-    return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
+def _limited(text: str, taken: int = 0) -> str:
+    """The text on one line; ``taken`` columns are kept for what follows."""
+    room = _LONGEST_LINE - taken
+    return text if len(text) <= room else f"{text[: room - 1]}…"

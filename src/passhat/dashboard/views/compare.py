@@ -35,6 +35,8 @@ __all__ = ["comparison"]
 _MOST_RUNS = 6
 _MOST_TASKS = 200
 _OFFERED = 200
+_CONSIDERED = 20
+"""Runs among which the two that a page opens on are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
     """The claim, the table, and task by task what changed."""
     chosen = [state.summaries.one(word) for word in dict.fromkeys(request.texts("run"))]
     if "run" not in request.query and request.form == "html":
-        chosen = _newest_pair(state.summaries.all())
+        chosen = _newest_pair(state)
     words = request.texts("metric") or ["pass^1"]
     allow = request.text("allow") in ("1", "on", "true")
     show = request.choice("show", ("changed", "all"))
@@ -163,15 +165,30 @@ def _sentences(found: Comparison | Comparisons, runs: Sequence[Run]) -> list[str
     ]
 
 
-def _newest_pair(summaries: Sequence[Summary]) -> list[Summary]:
-    """The newest finished run and the newest one before it at the same suite, the older first."""
-    made = [one for one in summaries if one.counts.attempts and not one.is_all_missing]
+def _newest_pair(state: AppState) -> list[Summary]:
+    """The newest run and the newest one before it that it can be compared with, the older first.
+
+    Another agent is preferred to another run of the same one.
+    """
+    made = [one for one in state.summaries.all() if one.counts.attempts and not one.is_all_missing][
+        :_CONSIDERED
+    ]
+    suites = [_suite(state, one) for one in made]
     for place, newer in enumerate(made):
-        older = [one for one in made[place + 1 :] if one.head.suite == newer.head.suite]
+        older = [
+            one
+            for one, suite in zip(made[place + 1 :], suites[place + 1 :], strict=True)
+            if suite == suites[place] and one.head.planned == newer.head.planned
+        ]
         others = [one for one in older if one.head.agent != newer.head.agent]
         if older:
             return [(others or older)[0], newer]
     return []
+
+
+def _suite(state: AppState, summary: Summary) -> tuple[object, ...]:
+    protocol = state.reading.protocol(summary.head.key)
+    return summary.head.suite, protocol.suite_fingerprint, protocol.tests_fingerprint
 
 
 def _beside(

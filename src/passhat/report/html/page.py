@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted, percent, percent_interval
+from passhat.report.comparison_view import headline
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.figures.spread import figure_text
@@ -86,6 +87,7 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
                 filter(
                     None,
                     (
+                        headline(found, *labels),
                         first.claim_sentence,
                         " ".join(first.remarks),
                         *(result.sentence for result in (*found.results[1:], *found.differing)),
