@@ -22,12 +22,12 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "runs": ("passhat runs", "passhat runs --json"),
         "show": ("passhat show latest", "passhat show latest 'multiply#1'"),
-        "rm": ("passhat rm latest --yes", "passhat rm latest~1 --yes"),
+        "rm": ("passhat rm latest~1 --yes", "passhat rm latest --yes"),
         "regrade": ("passhat regrade latest --dry-run", "passhat regrade latest"),
         "store check": ("passhat store check", "passhat store check --store .passhat/passhat.db"),
         "store copy": (
             "passhat store copy .passhat/passhat.db backup.db",
-            "passhat store copy .passhat/passhat.db /tmp/passhat-copy.db",
+            "passhat store copy .passhat/passhat.db archive/runs.db",
         ),
         "store merge": (
             "passhat store merge .passhat/passhat.db --store all.db",
@@ -61,8 +61,8 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
             "passhat forecast latest --metric pass@100",
         ),
         "temperature fit": (
-            "passhat temperature fit example:transformer_multiplication -k 1,8",
-            "passhat temperature fit example:transformer_multiplication -k 1,8 --json",
+            "passhat temperature fit example:smollm2 -k 1,8",
+            "passhat temperature fit example:smollm2 -k 1,8 --json",
         ),
         "temperature toy": (
             "passhat temperature toy",

@@ -1,0 +1,172 @@
+"""Every command ends its help with two examples, and they run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from passhat.cli.examples import EXAMPLES
+from passhat.cli.main import COMMANDS, cli, main
+
+SERVERS = ("view", "serve")
+ELSEWHERE = {
+    "battle": "needs agents of a scenario; tests/integrations/agentbeats runs it",
+    "judge": "needs samples of programs; docs/judging-code.md runs it",
+    "sandbox check": "tests/judging runs it with what this machine has",
+}
+ENDS_WITH = {"gate": (0, 1, 3), "review": (1,), "doctor": (0, 1)}
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        members = getattr(command, "commands", None)
+        if members is None:
+            yield name, command
+        else:
+            yield from ((f"{name} {own}", member) for own, member in members.items())
+
+
+def test_every_command_has_two_examples_at_the_end_of_its_help() -> None:
+    for name, command in _commands():
+        text = command.get_help(click.Context(command, info_name=f"passhat {name}"))
+        tail = text.rpartition("Examples:\n")[2].splitlines()
+        assert [line.strip() for line in tail] == list(EXAMPLES[name]), name
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder after ``passhat init`` and two runs."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "80")
+        patch.delenv("PASSHAT_STORE", raising=False)
+        for line in ("init", "run", "run --seed 1 --name again"):
+            assert main(line.split()) == 0
+    return folder
+
+
+@pytest.fixture
+def here(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the prepared folder, with the process in it."""
+    folder = tmp_path / "a" / "folder"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("PASSHAT_STORE", raising=False)
+    monkeypatch.syspath_prepend("")
+    sys.modules.pop("agent", None)
+    return folder
+
+
+def _arguments(line: str) -> list[str]:
+    """The words after ``passhat``, without what the shell does with the output."""
+    inner = re.fullmatch(r'eval "\$\((.*)\)"', line)
+    words = shlex.split(inner[1] if inner else line)
+    ends = [words.index(sign) for sign in ("|", ">") if sign in words]
+    return words[1 : min(ends, default=len(words))]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", [n for n in EXAMPLES if n not in (*ELSEWHERE, *SERVERS)])
+def test_the_examples_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in EXAMPLES[name]:
+        code = main(_arguments(line))
+        printed = capsys.readouterr()
+        assert code in ENDS_WITH.get(name, (0,)), f"{line}\n{printed.out}{printed.err}"
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_the_servers_start(name: str, here: Path) -> None:
+    """A server says its address and ends when it is interrupted."""
+    words = [*_arguments(EXAMPLES[name][1].replace("8000", "0"))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "passhat", *words],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    seen = ""
+    for text in process.stdout:
+        seen += text
+        if re.search(r"http://127\.0\.0\.1:\d+", text):
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert "http://127.0.0.1:" in seen, seen
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("runns", "Did you mean runs"),
+        ("store chek", "Did you mean check"),
+        ("xyzzy", "There is no command 'xyzzy'. 'passhat -h' lists all."),
+        ("run -a python:agent.py:answer", "Write python:agent:answer"),
+        ("run -a python:agent:anser", "Did you mean python:agent:answer?"),
+        ("run -a python:agnt:answer", "Did you mean python:agent:...?"),
+        ("run -a python:agent:nothing_like_it", "It has: answer"),
+        ("run -a command:./tasks.jsonl", "is not executable"),
+        ("run -a command:./absent.sh", "there is no program './absent.sh'"),
+        ("run --random 9", "there are 5 tasks"),
+        ("report", "passhat run makes one"),
+    ],
+)
+def test_a_slip_gets_a_hint(
+    line: str,
+    words: str,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if line == "report":
+        monkeypatch.chdir(here.parent)
+    assert main(line.split()) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_of_this_folder_does_not_replace_an_installed_module(here: Path) -> None:
+    """The folder is looked at for python: agents only, and last."""
+    for name in ("rich", "numpy"):
+        (here / f"{name}.py").write_text("open('executed', 'w').close()\nraise SystemExit(9)\n")
+    program = Path(sys.executable).parent / "passhat"
+    done = subprocess.run(
+        [program, "run", "-n", "2", "--store", "other.db"], cwd=here, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (here / "executed").exists()
+
+
+def test_init_keeps_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("mine")
+    assert main(["init"]) == 0
+    printed = capsys.readouterr().out
+    assert "kept  agent.py" in printed
+    assert "wrote tasks.jsonl" in printed
+    assert (tmp_path / "agent.py").read_text() == "mine"
+    assert (tmp_path / ".github" / "workflows" / "passhat.yml").is_file()
+
+
+@pytest.mark.usefixtures("here")
+def test_runs_keeps_ids_whole_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(re.match(r"[0-9a-f]{10} ", line) for line in lines[2:]), lines
