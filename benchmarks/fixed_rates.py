@@ -144,7 +144,7 @@ def _holds(cells: Histogram, chosen: Metric, truth: float) -> bool:
     if isinstance(chosen, CountMetric) and int(cells.n[0]) > 1 and cells.size > 1:
         statistic = Statistic(
             Attempted.of(cells),
-            lambda n: chosen.values(np.full(n + 1, n), np.arange(n + 1)),
+            lambda n, c: chosen.values(np.full(len(c), n), c),
             chosen.known,
         )
         return holds(statistic, Calibration.at(0.95), truth)
@@ -257,8 +257,8 @@ def random_tables(count: int, seed: int = 0) -> str:
             if rng.random() < 0.3
             else np.full(tasks, rng.integers(1, 17))
         )
-        shape = rng.choice([0.01, 0.3, 1.0, 5.0], 2)
-        c = rng.binomial(n, rng.beta(*shape, tasks))
+        a, b = rng.choice([0.01, 0.3, 1.0, 5.0], 2).tolist()
+        c = rng.binomial(n, rng.beta(a, b, tasks))
         pairs, counts = np.unique(np.stack([n, c], axis=1), axis=0, return_counts=True)
         cells = Histogram(pairs[:, 0], pairs[:, 1], counts)
         k = int(rng.integers(1, int(n.min()) + 1))
@@ -335,7 +335,7 @@ def main() -> None:
         print(f"{len(found)} cells, mean {np.mean([cell.coverage for cell in found]):.3f}")
         print("\n".join(map(str, found[:25])))
         return
-    cells = []
+    cells: list[Cell] = []
     for index, (design, tasks) in enumerate((d, t) for d in DESIGNS for t in TASKS):
         for n, words in WORDS.items():
             rng = np.random.default_rng([323, index, n])

@@ -95,7 +95,7 @@ def test_the_certificate_is_close_to_what_a_distribution_attains(word: str) -> N
     u = chosen.values(np.full(n + 1, n), np.arange(n + 1))
     tried = Attempted.of(cells)
     low, high = frontier(
-        [Statistic(tried, lambda _n: u, chosen.known)],
+        [Statistic(tried, lambda _n, c: u[c], chosen.known)],
         calibration,
     )
     rates = np.array([0.0, 0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0])

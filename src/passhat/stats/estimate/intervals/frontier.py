@@ -44,7 +44,7 @@ import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
 from passhat.stats.outcomes import Histogram
 
@@ -64,6 +64,7 @@ _FINER = 3
 _LARGEST_DENSE = 400
 _LET_IN = 0.02  # of the largest surprise
 _BLOCK = 2_000_000
+_MOST_COUNTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,38 +120,47 @@ class Attempted:
 class Statistic:
     """A mean over tasks of a function of their passes.
 
-    ``values(n)`` is u at 0, 1, ..., n passes; ``target`` is the function f of the success rate that
-    u estimates without bias. A statistic of ``sign`` -1 is subtracted.
+    ``values(n, c)`` is u at c passes in n attempts, c an array; ``target`` is the function f of the
+    success rate that u estimates without bias. A statistic of ``sign`` -1 is subtracted.
     """
 
     attempted: Attempted
-    values: Callable[[int], FloatArray]
+    values: Callable[[int, IntArray], FloatArray]
     target: Callable[[FloatArray], FloatArray]
     sign: float = 1.0
 
     def largest_step(self) -> float:
         """The largest change of u from one number of passes to the next."""
         sizes = self.attempted.sizes
-        return max(float(np.abs(np.diff(self.values(n))).max(initial=0.0)) for n, _ in sizes)
+        return max(float(np.abs(np.diff(self._spaced(n))).max(initial=0.0)) for n, _ in sizes)
 
     def spread(self) -> float:
         """The largest u minus the smallest."""
-        return max(float(np.ptp(self.values(n))) for n, _ in self.attempted.sizes)
+        return max(float(np.ptp(self._spaced(n))) for n, _ in self.attempted.sizes)
+
+    def _spaced(self, n: int) -> FloatArray:
+        """u at all numbers of passes, or at evenly spaced ones where n is very large."""
+        return self.values(n, np.linspace(0, n, min(n, _MOST_COUNTED) + 1).round().astype(np.int64))
 
     def point(self) -> float:
         """The mean of u over the tasks, with its sign."""
         cells, total = self.attempted.cells, 0.0
         for n, _ in self.attempted.sizes:
             at = cells.n == n
-            total += float(self.values(n)[cells.c[at]] @ cells.tasks[at])
+            total += float(self.values(n, cells.c[at]) @ cells.tasks[at])
         return self.sign * total / cells.size
 
     def log_moments(self, rates: FloatArray, tilts: FloatArray) -> FloatArray:
-        """log E[e^{s u} | p] for every tilt and rate, averaged over the different n."""
+        """log E[e^{s u} | p] for every tilt and rate, averaged over the different n.
+
+        Beyond a few thousand attempts the moments are those of a binomial with fewer trials,
+        spread over the same values: a little more variance, so a little wider an interval.
+        """
         total = np.zeros((len(tilts), len(rates)))
-        for n, share in self.attempted.sizes:
+        for size, share in self.attempted.sizes:
             moments = np.zeros_like(total)
-            u = self.values(n)
+            u = self._spaced(size)
+            n = len(u) - 1
             block = max(1, _BLOCK // len(rates))
             for start in range(0, n + 1, block):
                 c = np.arange(start, min(n + 1, start + block))

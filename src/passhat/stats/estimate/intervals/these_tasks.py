@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.intervals.binomial import Ends, binomial_interval
 from passhat.stats.estimate.intervals.frontier import Attempted, Calibration, Statistic, frontier
 from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
@@ -61,8 +61,8 @@ class TheseTasks:
             return self._one_task(metric)
         if self._once:
             return self.one_attempt_each(metric)
-        sizes = np.unique(self.cells.n).tolist()
-        if all(np.allclose(_values(metric)(n), np.arange(n + 1) / n) for n in sizes):
+        seen = metric.values(self.cells.n, self.cells.c)
+        if metric.k == 1 and np.allclose(seen, self.cells.c / self.cells.n):
             # pass@1, gpass@1:t and rate are pass^1: one way to compute it, to the last digit.
             metric = PassHat(1)
         return self._frontier(_values(metric), metric.known)
@@ -97,7 +97,7 @@ class TheseTasks:
 
     def one_attempt_each(self, metric: CountMetric) -> Ends:
         """The binomial interval, put between the metric's values at no pass and at one."""
-        at_zero, at_one = _values(metric)(1).tolist()
+        at_zero, at_one = _values(metric)(1, np.arange(2)).tolist()
         passed = int(self.cells.c @ self.cells.tasks)
         low, high = binomial_interval(passed, self.cells.size, self.terms)
         ends = [at_zero + (at_one - at_zero) * rate for rate in (low, high)]
@@ -112,7 +112,7 @@ class TheseTasks:
         slope = k * mu ** (k - 1)
         powers, rates = _values(power), _values(mean)
         low, high = self._frontier(
-            lambda n: powers(n) - slope * rates(n),
+            lambda n, c: powers(n, c) - slope * rates(n, c),
             lambda p: power.known(p) - slope * p,
         )
         lowest, highest = self._frontier(rates, mean.known)
@@ -122,12 +122,12 @@ class TheseTasks:
         return max(low + shift - bend, 0.0), min(high + shift, top)
 
 
-_Values = Callable[[int], FloatArray]
+_Values = Callable[[int, IntArray], FloatArray]
 
 
 def _values(metric: CountMetric) -> _Values:
-    """The metric at 0, 1, ..., n passes; with fewer than k attempts it is not defined."""
-    return lambda n: metric.values(np.full(n + 1, n, np.int64), np.arange(n + 1))
+    """The metric at c passes in n attempts; with fewer than k attempts it is not defined."""
+    return lambda n, c: metric.values(np.full(len(c), n, np.int64), c)
 
 
 def frontier_difference(
