@@ -407,7 +407,9 @@ def compare(
 
 
 def compare_all(
-    runs: Iterable[Data], metric: str | Metric = "pass^1", **options: Any
+    runs: Iterable[Data],
+    metric: str | Metric | Sequence[str | Metric] = "pass^1",
+    **options: Any,
 ) -> Comparisons:
     """All pairs of several runs, corrected for their number; options as in :func:`compare`."""
     from passhat.stats.compare import compare_all as run_compare_all

@@ -215,8 +215,8 @@ def test_mistakes_are_refused() -> None:
     with pytest.raises(InvalidValue, match="level"):
         compare(*FORTY, level=95)
     with pytest.raises(InvalidValue, match="alternative"):
-        compare(*FORTY, alternative="better")  # type: ignore[arg-type]
+        compare(*FORTY, alternative="better")
     with pytest.raises(InvalidValue, match="at least one metric"):
         compare(*FORTY, [])
     with pytest.raises(InvalidValue, match="not list"):
-        compare([1, 0], FORTY[1])  # type: ignore[arg-type]
+        compare([1, 0], FORTY[1])
