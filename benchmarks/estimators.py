@@ -96,6 +96,7 @@ def _intervals() -> list[tuple[str, str, str, str]]:
     one = fastest(lambda: estimate_all(outcomes, ["pass^4"]), 15)
     many = fastest(lambda: estimate_all(outcomes, curve), 15)
     again = fastest(lambda: estimate_all(outcomes, ["pass^4"], about="these tasks"), 15)
+    eight = fastest(lambda: estimate_all(outcomes, curve[:8], about="these tasks"), 5)
 
     def peer(method: Literal["percentile", "BCa"]) -> float:
         return fastest(
@@ -106,7 +107,8 @@ def _intervals() -> list[tuple[str, str, str, str]]:
     return [
         (work, "**passhat**, new tasks", "1", _seconds(one)),
         (work, "**passhat**, new tasks, 16 metrics at once", _ratio(many, one), _seconds(many)),
-        (work, "**passhat**, re-runs", _ratio(again, one), _seconds(again)),
+        (work, "**passhat**, these tasks", _ratio(again, one), _seconds(again)),
+        (work, "**passhat**, these tasks, 8 k at once", _ratio(eight, one), _seconds(eight)),
         *(
             (work, f"scipy bootstrap, {name}, 10,000", _ratio(time, one), _seconds(time))
             for name, time in (("percentile", peer("percentile")), ("BCa", peer("BCa")))
