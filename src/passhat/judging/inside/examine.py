@@ -246,6 +246,8 @@ def _provide_modules(tests: _Tests) -> None:
 
 def absent_import(brief: dict[str, Any]) -> str:
     """What the tests import and this interpreter has not; asked before the program runs."""
+    if not brief["imports"]:
+        return ""
     from importlib.util import find_spec
 
     absent = [name for name in brief["imports"] if find_spec(name) is None]

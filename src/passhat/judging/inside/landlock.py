@@ -14,6 +14,7 @@ __all__ = ["SAFE_ABI", "Ruleset", "abi"]
 SAFE_ABI = 3
 """Older versions (before Linux 6.2) cannot forbid a program to truncate files."""
 
+_LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 """These numbers are the same on every machine."""
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
@@ -29,8 +30,7 @@ _SCOPES = 0b11
 
 
 def _call(number: int, *arguments: object) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    return int(libc.syscall(ctypes.c_long(number), *arguments))
+    return int(_LIBC.syscall(ctypes.c_long(number), *arguments))
 
 
 def abi() -> int:
@@ -81,9 +81,8 @@ class Ruleset:
 
     def enforce(self) -> None:
         """Restrict this process and its children, for good."""
-        libc = ctypes.CDLL(None, use_errno=True)
         zero = ctypes.c_ulong(0)
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
+        _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
         if _call(_RESTRICT, ctypes.c_int(self._rules), ctypes.c_uint32(0)) != 0:
             raise Unavailable("the kernel refused to enforce Landlock")
         os.close(self._rules)

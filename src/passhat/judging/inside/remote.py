@@ -11,8 +11,8 @@ from __future__ import annotations
 import builtins
 import enum
 import sys
-import threading
 import time
+from _thread import RLock  # threading itself has work to do after every fork
 from collections.abc import Callable, Coroutine, Iterator
 from types import (
     BuiltinFunctionType,
@@ -326,7 +326,7 @@ class Peer:
         self._trusted = trusted
         self._me, self._other = (1, 0) if trusted else (0, 1)
         self._phase = phase if phase is not None else [0]
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._codec = wire.Codec(self._me, self._export, self._adopt)
         self._exports: dict[int, Any] = {}
         self._export_numbers: dict[int, int] = {}
@@ -417,8 +417,9 @@ class Peer:
             for info in message.get("k", ()):
                 number, *rest = info
                 self._described[number] = rest
-            self._codec.forget(message.get("x", ()) if self._trusted else ())
             value = self._codec.read(message.get("d"), message.get("c", ()))
+            # Only now: what the other side changed last and then let go of is in the message too.
+            self._codec.forget(message.get("x", ()) if self._trusted else ())
             self.absorb(message)
         except wire.Closed:
             if self._trusted:
