@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
@@ -55,6 +56,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.delenv("PASSHAT_STORE", raising=False)
         for line in ("init", "run", "run --seed 1 --name again"):
             assert main(line.split()) == 0
+        with (folder / "attempts.jsonl").open("w") as out, redirect_stdout(out):
+            assert main(["export", "latest"]) == 0
     return folder
 
 

@@ -29,6 +29,14 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
             "passhat store copy .passhat/passhat.db backup.db",
             "passhat store copy .passhat/passhat.db archive/runs.db",
         ),
+        "store backup": (
+            "passhat store backup backups/monday.db",
+            "passhat store backup today.db --store .passhat/passhat.db",
+        ),
+        "store restore": (
+            "passhat store restore .passhat/passhat.db --store restored.db",
+            "passhat store restore .passhat/passhat.db --store copies/restored.db",
+        ),
         "store merge": (
             "passhat store merge .passhat/passhat.db --store all.db",
             "passhat store merge .passhat/passhat.db .passhat/passhat.db --store both.db",
@@ -83,6 +91,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "sandbox check": ("passhat sandbox check", "passhat sandbox check --json"),
         "read": ("passhat read example:helpdesk", "passhat read latest --json"),
+        "validate": (
+            "passhat validate attempts.jsonl",
+            "passhat validate attempts.jsonl --print-schema",
+        ),
         "import": (
             "passhat import example:helpdesk",
             "passhat import example:helpdesk --store imported.db",
