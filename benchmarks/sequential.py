@@ -138,7 +138,7 @@ def peeking_table(repetitions: int) -> Iterator[str]:
 
 BINARY = (
     (60, 0.9, 58), (60, 0.6, 45), (100, 0.5, 65), (100, 0.9, 80), (164, 0.8, 148),
-    (24, 0.5, 18), (60, 0.9, 60), (164, 0.6, 82), (300, 0.7, 240),
+    (24, 0.5, 18), (60, 0.9, 60),
 )  # fmt: skip
 """Finite suites of 0 and 1: tasks, threshold, tasks that pass."""
 

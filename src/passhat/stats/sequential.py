@@ -28,7 +28,7 @@ Where every value is 0 or 1 and the suite is fixed, the number of passes K in th
 everything, and the likelihood of what was seen is known exactly. Against each candidate K the
 capital is then a likelihood ratio: a mixture over all K' > K, weighted by a Beta-binomial prior,
 over the probability under K. It is a fair game under K, too (Robbins 1970; for drawing without
-replacement Waudby-Smith and Ramdas 2020, arXiv:2006.04347), and needs 11 to 25% fewer tasks than
+replacement Waudby-Smith and Ramdas 2020, arXiv:2006.04347), and needs 2 to 24% fewer tasks than
 the fixed stakes (docs/benchmarks/sequential.md).
 """
 
@@ -54,8 +54,7 @@ _FRACTIONS = np.array([0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.3, 0.42, 0.56, 0.72,
 large ones for a suite that passes or fails almost everywhere."""
 
 _PRIOR = 1.0
-"""Beta(1, 1): every number of passes above the candidate is as likely as any other. Beta(.5, .5)
-needs as many tasks on average, and more where the truth is in the middle."""
+"""Beta(1, 1): every number of passes above the candidate is as likely as any other."""
 
 _RICH = 1e200
 """Capital is cut off here. Cutting off only makes the player poorer, so the bounds stay right."""
