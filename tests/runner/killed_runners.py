@@ -54,7 +54,8 @@ def run(path: str, told: int | None = None) -> None:
         if told is not None:
             os.write(told, SIGN)
 
-    with open_store(path) as store:
+    # A short lease: the next runner waits for the claims of one that was killed.
+    with open_store(path, lease_seconds=1.0) as store:
         store.release(plan().record.id)
         asyncio.run(run_attempts(plan(), store, Stop(), seen))
 
