@@ -11,12 +11,13 @@ import numpy as np
 
 from passhat._display import counted
 from passhat.errors import PasshatError
+from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.estimated_value import Estimate
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import Delta, Metric
 from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
-from passhat.stats.terms import OptionName, TermOptions, Terms
+from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 if TYPE_CHECKING:
     from passhat.stats.estimate.intervals.interval_methods import Asked
@@ -189,6 +190,9 @@ def _as_estimate(
     if isinstance(metric, Delta) and view.outcomes.m is not None and if_passed is not None:
         notes.append("delta^k may lie outside both ends when only some missing attempts passed")
     notes += gap_notes(view.outcomes, metric)
+    clusters = task_clusters(view.outcomes, terms.cluster)
+    if clusters is not None and terms.about() is Population.NEW_TASKS:
+        notes += clusters.warnings()
     return Estimate(
         metric=metric.name,
         value=made.value,

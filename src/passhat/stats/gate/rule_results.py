@@ -79,7 +79,6 @@ def metric_result(
         verdict = verdict_of(rule, low, high)
         if verdict is GateVerdict.NOT_SETTLED:
             advice = advise(rule, absent, value.value, bounds.value_if_passed, (low, high))
-    clusters = task_clusters(run.outcomes, terms.cluster)
     return RuleResult(
         rule,
         verdict,
@@ -94,7 +93,6 @@ def metric_result(
         (
             *value.notes,
             *missing_notes(run.outcomes, terms.missing),
-            *(() if clusters is None else clusters.warnings()),
         ),
     )
 

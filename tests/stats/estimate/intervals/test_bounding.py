@@ -167,3 +167,16 @@ def test_large_and_ragged_suites_are_answered() -> None:
     big = Outcomes.from_counts(10**6, [3, 10**5, 10**6])
     for about in ("new tasks", "these tasks"):
         assert_sound(estimate(big, "pass^1000", about=about))
+
+
+def test_few_clusters_are_warned_about() -> None:
+    def notes(labels: list[str], about: str = "new tasks") -> tuple[str, ...]:
+        outcomes = Outcomes.from_counts(2, [1] * len(labels), labels={"repo": labels})
+        return estimate(outcomes, "pass^1", cluster="repo", about=about).notes
+
+    assert "only 3 clusters of repo" in notes(["a", "b", "c"] * 10)[0]
+    assert (
+        "repo r0 holds 57% of the tasks" in notes(["r0"] * 40 + [f"r{i}" for i in range(1, 31)])[0]
+    )
+    assert notes([f"r{i % 25}" for i in range(50)]) == ()
+    assert notes(["a", "b", "c"] * 10, "these tasks") == ()
