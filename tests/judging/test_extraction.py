@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from passhat.judging.extraction import asked, program_in
+from passhat.judging.samples import Sample
 from passhat.judging.tasks import Case, CodeTask
 
 PROMPT = 'from typing import List\n\ndef total(xs: List[int]) -> int:\n    """Add them."""\n'
@@ -46,3 +47,41 @@ def test_the_agent_is_told_the_task_and_never_the_tests() -> None:
     script = CodeTask("s", cases=(Case(b"1", b"7391"),), text="Print a number.")
     assert "standard input" in asked(script)
     assert "7391" not in asked(script)
+
+
+GOOD = "def total(xs):\n    return sum(xs)"
+WRONG = "def total(xs): return 0"
+CHATTY = {
+    "a fence that is never closed": f"Sure:\n```python\n{GOOD}\n",
+    "carriage returns": f"Sure:\n```python\n{GOOD}\n```\nDone".replace("\n", "\r\n"),
+    "a fence in a list": "1. It:\n\n   ```py\n   def total(xs):\n       return sum(xs)\n   ```\n",
+    "a fence in a quote": "> ```python\n> def total(xs):\n>     return sum(xs)\n> ```",
+    "a closing fence on the last line": f"```python\n{GOOD}```\nHope it helps",
+    "tildes": f"~~~python\n{GOOD}\n~~~",
+    "prose around code": f"Here is what you asked for.\n\n{GOOD}\n\nThis adds the numbers up.",
+    "thoughts with a fence": f"<think>\n```python\n{WRONG}\n```\n</think>\n```python\n{GOOD}\n```",
+    "thoughts without their beginning": f"```python\n{WRONG}\n```\n</think>\n\n{GOOD}",
+    "an example after it": f"```python\n{GOOD}\n```\n```python\nprint(total([1, 2]))\n```",
+    "its output after it": f"```python\n{GOOD}\n```\nOutput:\n```\n3\n```",
+}
+
+
+@pytest.mark.parametrize("form", CHATTY)
+def test_code_is_found_in_chatty_answers(form: str) -> None:
+    asserted = CodeTask("m", tests="assert total([1, 2]) == 3", text="Add them.")
+    for task in (TASK, asserted):
+        names: dict[str, object] = {}
+        exec(program_in(CHATTY[form], task), names)
+        total = names["total"]
+        assert callable(total)
+        assert total([1, 2]) == 3
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["x = 0x" + "f" * 4000, "x = '\ud800'", "#" * 10**6, "x = " + "(" * 5000 + ")" * 5000],
+    ids=["long number", "lone surrogate", "long line", "deep nesting"],
+)
+def test_no_program_stops_a_batch(program: str) -> None:
+    assert len(Sample(TASK, 0, program).fingerprint) == 16
+    assert program_in(program, TASK)

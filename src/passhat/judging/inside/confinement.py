@@ -70,6 +70,7 @@ class Confinement:
         self._kind = setup["kind"]
         self._bytes = setup["scratch_bytes"]
         self.confined = self._kind != "none"
+        self._allowed = False
         root = os.geteuid() == 0
         # A user id of its own, so that limits count nobody else's threads, and no file is its own.
         self._uid = 0x60000000 + os.getpid() if root and self.confined else 0
@@ -141,9 +142,10 @@ class Confinement:
         """Give the next program empty folders, with nothing in them or on them of the last one."""
         if self.mounted:
             # A mount takes longer than most programs; one that nothing was done to is still fresh.
-            if self._untouched == [_state(path) for path in _FRESH]:
+            fresh = self._untouched == [_state(path) for path in _FRESH]
+            if fresh and self._allowed:
                 return
-            if not self._mount_fresh():
+            if not fresh and not self._mount_fresh():
                 raise seccomp.Unavailable("no new scratch folder could be mounted")
         elif self._base:
             shutil.rmtree(self.scratch, ignore_errors=True) if self.scratch != self._base else None
@@ -151,6 +153,7 @@ class Confinement:
         if self._rules is not None:
             for path in _FRESH if self.mounted else [self.scratch] if self._base else []:
                 self._rules.allow_scratch(path)
+        self._allowed = True
 
     def _mount_fresh(self) -> bool:
         self._untouched: list[tuple[int, ...]] = []
