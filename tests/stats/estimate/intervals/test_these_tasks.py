@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from passhat import Outcomes, estimate
-from passhat.stats.estimate import estimate_all, metric
+from passhat import Outcomes
+from passhat.stats.estimate import estimate, estimate_all, metric
 from passhat.stats.estimate.intervals.binomial import blaker, clopper_pearson
 from passhat.stats.estimate.intervals.frontier import (
     Attempted,
