@@ -1,4 +1,4 @@
-"""Tasks of an A2A agent that nobody waits for any more: the agent is told so, beside the run.
+"""``a2a:URL``: an agent behind an A2A endpoint, of protocol version 1.0 or 0.3.
 
 An attempt that ends by its time limit, by Ctrl-C or under a cap leaves its task working on the
 other side. The agent is asked once to cancel it, within a short limit; what it makes of that

@@ -258,7 +258,7 @@ def reachable(named: str, given: str) -> str:
 
 
 async def patiently(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
-    """Try again while nobody answers: agents take a moment to start."""
+    """Retry while the connection is refused: agents take a moment to start."""
     import httpx
 
     for left in reversed(range(TRIES)):

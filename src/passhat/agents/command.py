@@ -136,7 +136,7 @@ class _CommandSession(Session):
         """Kill the program and everything it started; it has had its chance."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        # Nobody reads on: a program that floods us, or leaves somebody behind who keeps the pipe
+        # Nothing is read any more: a program that floods us, or leaves a child that keeps the pipe
         # open, would be waited for until the time is over.
         for number in (0, 1):
             pipe = self._pipes.get_pipe_transport(number)

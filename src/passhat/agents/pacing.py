@@ -100,7 +100,7 @@ class Pace:
         self._bucket = Bucket(per_second)
 
     def hold(self, seconds: float) -> None:
-        """Let nobody call for so long."""
+        """Hold all calls for so many seconds."""
         self._resume = max(self._resume, time.monotonic() + seconds)
         self._spread = _SPREAD * seconds
 

@@ -37,7 +37,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 class Listening:
     """Serve an ASGI application while the block is open.
 
-    Signals stay with whoever handles them: a server within a run must not swallow its Ctrl-C.
+    Signals stay with their handlers: a server within a run must not swallow its Ctrl-C.
     """
 
     def __init__(self, app: Any, sock: socket.socket | None = None) -> None:

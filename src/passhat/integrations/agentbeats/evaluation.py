@@ -26,7 +26,7 @@ Seen = Callable[[str], None]
 
 
 class Stopped(Exception):
-    """Somebody asked for the evaluation to end before its time."""
+    """The evaluation was asked to end early."""
 
     def __init__(self) -> None:
         super().__init__("the evaluation was stopped")
@@ -103,7 +103,7 @@ def _row(record: AttemptRecord) -> dict[str, object]:
 
 
 def told(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
-    """One attempt in a line, for whoever watches."""
+    """One attempt in a line, for progress messages."""
     ended = record.judgement
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     return (

@@ -83,7 +83,7 @@ def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
 
 
 def left_behind(folder: Path) -> Iterator[Batch]:
-    """Evaluations whose log nobody took in, because passhat was killed."""
+    """Evaluations whose log was not read, because passhat was killed."""
     for asked in sorted(folder.glob(f"eval-*/{_ASKED}")):
         data = json.loads(asked.read_text(encoding="utf-8"))
         if is_gone(data["owner"]):

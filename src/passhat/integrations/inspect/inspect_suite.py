@@ -80,7 +80,7 @@ class InspectProcess:
     def ask(self, what: str, job: Mapping[str, object]) -> None:
         """Send a question; the answers are then read one by one."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the next answer says that nobody is there
+        with suppress(BrokenPipeError):  # the next answer reports that the process ended
             self._process.stdin.write(json.dumps({what: job}).encode() + b"\n")
             self._process.stdin.flush()
 
