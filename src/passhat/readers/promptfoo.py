@@ -264,8 +264,10 @@ class _Tasks:
         probe = [str(about[key]) for key in ("pluginId", "strategyId") if about.get(key)]
         if probe:
             name = f"{name} [{'/'.join(probe)}]"
-        told_apart = msgspec.json.encode([case.description, case.checks], order="sorted")
-        digest = hashlib.sha256(told_apart).hexdigest()[:6]
+        digest = ""
+        if case.description is not None or case.checks is not None:
+            told_apart = msgspec.json.encode([case.description, case.checks], order="sorted")
+            digest = hashlib.sha256(told_apart).hexdigest()[:6]
         names = self._known.setdefault(name, {})
         return names.setdefault(digest, name if not names else f"{name} ({digest})")
 
