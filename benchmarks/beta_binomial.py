@@ -31,7 +31,12 @@ from scipy.special import betaincinv, betaln, expit, gammaincc, gammaln
 
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.estimate.intervals.shared import Intervals, Sides, containing, tail_probability
+from passhat.stats.estimate.intervals.new_tasks import (
+    Intervals,
+    Sides,
+    containing,
+    tail_probability,
+)
 from passhat.stats.outcomes import Histogram
 
 __all__ = ["AtLeast", "Gain", "rerun_intervals"]

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measuring import ROOT, in_throwaway_environment, machine, markdown
+from passhat.judging.bench import Work, judge_all
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.pool import Work, judge_all
 from passhat.judging.sandbox_check import SandboxKind, examine_machine
 from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, ProgramLimits
 from passhat.judging.tasks import CodeSuite

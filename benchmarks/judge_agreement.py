@@ -16,9 +16,9 @@ from pathlib import Path
 
 from judge_programs import SCRIPTS, TASKS, Programs
 from measuring import ROOT, in_throwaway_environment, machine, markdown
+from passhat.judging.bench import judge_all
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.interpreters import find_interpreter
-from passhat.judging.pool import judge_all
 from passhat.judging.sandbox_check import examine_machine
 from passhat.judging.sandbox_kinds import JUDGES, JudgeRules, SandboxKind
 from passhat.judging.tasks import Case, CodeTask

@@ -30,9 +30,9 @@ from measuring import machine, publish, study_parser
 from passhat.examples import smollm2, transformer
 from passhat.stats.estimate import pass_at_k
 from passhat.stats.temperature import KnownRates, TaskSet, best_temperatures, family
-from passhat.stats.temperature.generator import log_normalizer
+from passhat.stats.temperature.optimum import log_normalizer
 from passhat.stats.temperature.peak import peaks
-from passhat.stats.temperature.redraws import redraw_tasks
+from passhat.stats.temperature.rankings import redraw_tasks
 
 Floats = npt.NDArray[np.float64]
 

@@ -67,7 +67,8 @@ def searched(rng: np.random.Generator) -> Iterator[Cell]:
 
 def cells_of(rng: np.random.Generator, rates: Floats, n: int) -> tuple[Histogram, Floats]:
     passes = rng.binomial(n, rates)
-    return Outcomes.from_counts(n, passes).histogram(Completion.AS_FAILED), passes
+    cells = Outcomes.from_counts(n, passes).histogram(Completion.AS_FAILED)
+    return cells, passes.astype(np.float64)
 
 
 def study(cell: Cell, repetitions: int, seed: int) -> tuple[float, float, float, float]:

@@ -21,6 +21,8 @@ from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes, kind_of
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from passhat.agents import Agent
     from passhat.runner.run import Progress, Stop
     from passhat.runner.run_spec import RunResult, RunSpec
@@ -345,7 +347,13 @@ def open_store(place: str | PathLike[str]) -> Store:
     return open_place(str(place))
 
 
-def estimate(data: Data, metric: str | Metric, **options: Unpack[TermOptions]) -> Estimate:
+def estimate(
+    data: Data,
+    metric: str | Metric,
+    *,
+    rng: np.random.Generator | None = None,
+    **options: Unpack[TermOptions],
+) -> Estimate:
     """Estimate one metric over the tasks of a run.
 
     Parameters
@@ -359,15 +367,17 @@ def estimate(data: Data, metric: str | Metric, **options: Unpack[TermOptions]) -
     **options
         ``about`` ("new tasks" or "these tasks"), ``level``, ``missing`` ("bound", "fail" or
         "exclude"), ``drop_short``, ``cluster``.
+    rng : numpy.random.Generator, optional
+        For ``delta^k``, whose interval is drawn; a fixed seed is used, and named, by default.
 
     Examples
     --------
     >>> print(estimate([[1, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]], "pass^2"))
-    pass^2 = 0.500 [0.051, 0.949] (95%, new tasks; 3 tasks, 12 attempts)
+    pass^2 = 0.500 [0.067, 0.933] (95%, new tasks; 3 tasks, 12 attempts)
     """
     from passhat.stats.estimate import estimate as run_estimate
 
-    return run_estimate(as_outcomes(data), metric, **options)
+    return run_estimate(as_outcomes(data), metric, rng=rng, **options)
 
 
 def estimate_all(

@@ -186,7 +186,7 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
         url = f"http://127.0.0.1:{sock.getsockname()[1]}"
         agent = load_agent(f"a2a:{url}")
         async with Listening(hostile(message("yes", "c"))(url), sock):
-            await agent.check()  # type: ignore[attr-defined]
+            await agent.check()
         (tmp_path / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "?", "answer": "yes"}))
         plan = RunSpec(suite=f"jsonl:{tmp_path / 't.jsonl'}", agent=agent, attempts=2).plan()
         made: list[AttemptRecord] = []

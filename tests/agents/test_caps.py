@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 from passhat.runner import spending
 from passhat.store import AttemptRecord, open_store
 from passhat.suites.base import Judgement

@@ -78,7 +78,7 @@ class Priced(Agent, Session):
 def test_a_price_makes_an_estimate_of_the_cost(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from passhat.cli.before import say_before
+    from passhat.cli.shared.live import say_before
     from passhat.runner.run_spec import RunSpec
     from passhat.store import open_store
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from passhat.cli.gate import watch_source
 from passhat.cli.main import main
-from passhat.cli.watching import watch_source
 from passhat.errors import ReadError
 from passhat.stats.estimate import estimate
 from passhat.stats.gate.sequential_gate import Watcher
@@ -246,7 +246,7 @@ def grow(path: Path, parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[
             stream.write(left.pop(0) if left else "")
 
     path.write_text(left.pop(0), encoding="utf-8")
-    monkeypatch.setattr("passhat.cli.watching.watch_source.__defaults__", (sleep,))
+    monkeypatch.setattr("passhat.cli.gate.watch_source.__defaults__", (sleep,))
     return left
 
 
@@ -336,7 +336,7 @@ def test_control_c_ends_watching(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(time, "sleep", interrupt)
-    monkeypatch.setattr("passhat.cli.watching.watch_source.__defaults__", (interrupt,))
+    monkeypatch.setattr("passhat.cli.gate.watch_source.__defaults__", (interrupt,))
     plan = ["--watch", "--tasks", "30", "--attempts", "8"]
     assert main(["gate", path, "pass^4 >= 0.5", *plan]) == 130
     assert "stopped" in capsys.readouterr().err

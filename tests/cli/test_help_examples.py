@@ -15,8 +15,7 @@ from pathlib import Path
 import click
 import pytest
 
-from passhat.cli.examples import EXAMPLES
-from passhat.cli.main import COMMANDS, cli, main
+from passhat.cli.main import COMMANDS, EXAMPLES, cli, main
 
 SERVERS = ("view", "serve")
 ELSEWHERE = {

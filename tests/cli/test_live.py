@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.cli.live import Display, attempt_line
+from passhat.cli.shared.live import Display, attempt_line
 from passhat.runner import Progress
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.store import AttemptRecord

@@ -16,8 +16,8 @@ import click
 import pytest
 
 import passhat as package
-from passhat.cli.exits import ExitCode
 from passhat.cli.main import COMMANDS, cli
+from passhat.cli.shared.exits import ExitCode
 
 DOCS = Path(__file__).parents[2] / "docs"
 PASSHAT = [sys.executable, "-m", "passhat"]

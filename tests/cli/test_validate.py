@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.readers.export import EXPORT_COLUMNS, outcomes_json_schema
+from passhat.readers.formats.export import EXPORT_COLUMNS, outcomes_json_schema
 
 Passhat = Callable[..., Any]
 SCHEMA = Path(__file__).parent.parent.parent / "docs" / "passhat.outcomes-1.schema.json"

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.dashboard.conftest import Stored, write_run
 
-from passhat.dashboard import changes, event_stream
+from passhat.dashboard import app_state, event_stream
 from passhat.dashboard.app import make_app
 from passhat.dashboard.guard import Access
 from passhat.dashboard.run_summaries import Summary
@@ -43,7 +43,7 @@ def test_pages_are_woken_and_look_only_then(
     store_place: str, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_stream, "_SIGN_OF_LIFE", 1)
-    monkeypatch.setattr(changes, "_LOOK_ANYWAY_SECONDS", 3600.0)
+    monkeypatch.setattr(app_state, "_LOOK_ANYWAY_SECONDS", 3600.0)
     with open_store(store_place) as store:
         run = write_run(store, "a", 0.5)
         apps: list[Starlette] = []

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from tests.dashboard.conftest import ATTEMPTS, SECRET, TASKS, Stored
 
 from passhat._display import percent
-from passhat.cli.options import this_command
+from passhat.cli.shared.options import this_command
 from passhat.dashboard import run_snapshots
 from passhat.dashboard.app import make_app
 from passhat.dashboard.guard import Access

@@ -13,7 +13,7 @@ from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import PasshatError
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, open_reading, open_store
-from passhat.store.sqlite_reading import SqliteReading
+from passhat.store.opening import SqliteReading
 from passhat.suites.base import Judgement
 
 

@@ -10,7 +10,7 @@ from tests.dashboard.conftest import Stored
 
 PROGRAM = """
 import http.client, os, signal, sys, threading
-from passhat.dashboard import serving, summaries
+from passhat.dashboard import run_summaries, server
 from passhat.dashboard.guard import Access
 
 asked, ended = threading.Event(), threading.Event()
@@ -31,10 +31,10 @@ def ready():
     threading.Thread(target=request).start()
     threading.Thread(target=lambda: (asked.wait(60), os.kill(os.getpid(), signal.SIGINT))).start()
 
-summaries.Summaries.all, serving._GRACE_SECONDS = slow, 0.1
-sock = serving.listen("127.0.0.1", 0)
+run_summaries.Summaries.all, server._GRACE_SECONDS = slow, 0.1
+sock = server.listen("127.0.0.1", 0)
 try:
-    serving.serve(sys.argv[1], Access(), sock, allow_run=False, ready=ready)
+    server.serve(sys.argv[1], Access(), sock, allow_run=False, ready=ready)
 except KeyboardInterrupt:
     sys.exit(0 if asked.is_set() else "nobody asked")
 """

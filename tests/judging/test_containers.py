@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from passhat.errors import InvalidValue, SandboxUnavailable
-from passhat.judging.bench import JudgingChoice
+from passhat.judging.bench import JudgingChoice, judge_all
 from passhat.judging.commands import container_command, remove_container
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.pool import judge_all
 from passhat.judging.sandbox_check import choose_sandbox, examine_machine
 from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, read_sandbox
 from passhat.judging.tasks import Case, CodeSuite, CodeTask

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from passhat.judging.bench import judge_all
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.ordercode import ORDER_TASKS, demo_samples, ordercode
-from passhat.judging.ordercode.base import OrderTask
-from passhat.judging.pool import judge_all
+from passhat.judging.ordercode.programs import OrderTask
 from passhat.judging.sandbox import SandboxKind
 
 IDS = [one.task.entry_point for one in ORDER_TASKS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from passhat.judging.bench import JudgePool
 from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.pool import JudgePool
 from passhat.judging.sandbox import SandboxKind
 from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask

@@ -16,10 +16,10 @@ from typing import cast
 
 import pytest
 
+from passhat.judging.bench import judge_all
 from passhat.judging.examiner import Examiner
 from passhat.judging.inside import relay
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.pool import judge_all
 from passhat.judging.sandbox import Sandbox, SandboxKind
 from passhat.judging.sandbox_kinds import ProgramLimits
 from passhat.judging.tasks import CodeTask

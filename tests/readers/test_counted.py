@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from passhat.cli.options import needs_of_page
+from passhat.cli.shared.options import needs_of_page
 from passhat.errors import OrderUnknown, ReadError
 from passhat.protocol import Protocol
 from passhat.readers import Needs, base, read

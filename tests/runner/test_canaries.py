@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from passhat.runner.canaries import Canary
+from passhat.runner.attempt import Canary
 
 Passhat = Callable[..., Any]
 

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from passhat.runner.doctor import Finding, Level, examine
-from passhat.runner.doctor_postgres import examine_postgres
+from passhat.runner.doctor import Finding, Level, examine, examine_postgres
 from passhat.store import open_store
 from passhat.store.schema import VERSION
 from postgres_cluster import Cluster

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 from passhat.errors import ReadError
 from passhat.store import Store, open_store
 

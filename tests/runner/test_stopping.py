@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from passhat.cli.exits import ExitCode
-from passhat.runner.stopping import StopRule
+from passhat.cli.shared.exits import ExitCode
+from passhat.runner.queues import StopRule
 from passhat.stats.outcomes import Verdict
 
 Passhat = Callable[..., Any]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.integrations.agentbeats.assessments import Answered
@@ -144,7 +144,7 @@ def _keep(data: dict[str, object], source: str, output: str | None) -> None:
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from passhat.cli.options import write_text
+    from passhat.cli.shared.options import write_text
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     path = Path(output or f".passhat/battles/{Path(source).stem}-{now}.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 
 
 @click.command("completion")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.configuring import Configured, origins, same_options, strangers
-from passhat.cli.exits import ExitCode
 from passhat.cli.run import command as run
+from passhat.cli.shared.configuring import Configured, origins, same_options, strangers
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,7 +29,7 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
 
     from rich.console import Console
 
-    from passhat.cli.settings import Configuration
+    from passhat.cli.shared.settings import Configuration
     from passhat.report.tables import captured, plain, plain_table
     from passhat.runner.redaction import Redactor
 

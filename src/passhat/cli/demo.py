@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.runner import RunPlan
@@ -80,7 +80,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     """The sentence about each run, why its attempts failed, and where to read the rest."""
     from rich.console import Console
 
-    from passhat.cli.options import this_command, write_text
+    from passhat.cli.shared.options import this_command, write_text
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.comparison_view import task_changes
     from passhat.report.html import HtmlOptions, html_report

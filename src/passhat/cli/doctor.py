@@ -6,8 +6,8 @@ import os
 
 import click
 
-from passhat.cli.configuring import store_option
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
 
 _MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
 

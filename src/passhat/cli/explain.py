@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, exit_code, source_options, term_options
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import HowToRead, exit_code, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.stats.terms import Terms

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, exit_code, source_options
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import (
+    HowToRead,
+    exit_code,
+    source_options,
+    sources_argument,
+)
+
+_MOST = 20
+"""Problems that `passhat validate` lists."""
 
 
 @click.command("export")
@@ -47,3 +56,68 @@ def command(
     for text in forms[form](chosen):
         click.echo(text, nl=False)
     return exit_code(chosen)
+
+
+@click.command("import")
+@sources_argument
+@source_options
+@store_option
+def import_command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCode:
+    """Put the runs in SOURCE into the store, attempt by attempt; what is there already stays.
+
+    A table of counts has no attempts to put there and is left out, which is said.
+    """
+    from passhat._display import counted, visible
+    from passhat.readers.store import import_run
+    from passhat.store import open_store
+
+    runs = how.read(sources)
+    with open_store(store_path) as store:
+        for run in runs:
+            if run.attempts is None:
+                click.echo(
+                    visible(f"{run.name}: only counts are known, nothing to import"), err=True
+                )
+                continue
+            stored, added = import_run(store, run)
+            click.echo(visible(f"{stored} {run.name}: {counted(added, 'attempt')} added"), err=True)
+    return exit_code(runs)
+
+
+@click.command("validate")
+@sources_argument
+@click.option("--print-schema", is_flag=True, help="Print the JSON Schema of a row and end.")
+def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
+    """Check that files are passhat.outcomes/1, the format that passhat export writes.
+
+    JSON lines or Parquet, one attempt per row. Ends with 1 when a row is not as the schema says.
+    For example: passhat validate attempts.jsonl
+    """
+    import json
+
+    from passhat._display import counted, visible
+    from passhat.readers.formats.export import (
+        OUTCOMES_SCHEMA,
+        outcome_problems,
+        outcomes_json_schema,
+    )
+    from passhat.readers.sources import expand
+
+    if print_schema:
+        click.echo(json.dumps(outcomes_json_schema(), indent=2))
+        return ExitCode.OK
+    valid = True
+    for source in expand(sources):
+        count = 0
+        for where, problem in outcome_problems(source):
+            count += 1
+            if count <= _MOST:
+                click.echo(visible(f"{source.name}, {where}: {problem}"), err=True)
+        name = visible(source.name)
+        click.echo(
+            f"{name}: not {OUTCOMES_SCHEMA}, {counted(count, 'problem')}"
+            if count
+            else f"{name}: valid {OUTCOMES_SCHEMA}"
+        )
+        valid = valid and not count
+    return ExitCode.OK if valid else ExitCode.REFUTED

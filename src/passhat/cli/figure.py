@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, chosen_runs, exit_code, source_options, term_options
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import (
+    HowToRead,
+    chosen_runs,
+    exit_code,
+    source_options,
+    term_options,
+)
 
 if TYPE_CHECKING:
     from passhat.report.build import ReportOptions

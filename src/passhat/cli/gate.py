@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import (
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import (
     HowToRead,
     forget_standard_output,
     look_at_order,
@@ -20,11 +22,75 @@ from passhat.cli.options import (
     term_options,
     write_text,
 )
+from passhat.errors import NoRows, ReadError
 
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult, Rule
     from passhat.stats.gate.gate_result import Unsettled
+    from passhat.stats.gate.sequential_gate import Watcher
+    from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
+
+__all__ = ["state_of", "watch_source"]
+
+
+_PATIENCE = 3
+"""Looks in a row at which the source may stay as it is: unreadable, or without an end of its last
+line."""
+
+
+def state_of(source: str) -> object:
+    """Changes with every write to a file; ``None`` for what is no file, such as a stored run."""
+    path = Path(source)
+    try:
+        status = path.stat() if path.is_file() else None
+    except OSError:
+        return None
+    return status and (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def watch_source(
+    read: Callable[[bool], Run],
+    watcher: Watcher,
+    interval: float,
+    sleep: Callable[[float], None] = time.sleep,
+    *,
+    state: Callable[[], object] = lambda: None,
+) -> GateResult:
+    """Look until the rules are settled or all planned tasks are in, and return the verdicts.
+
+    ``read`` takes whether the source may be growing: then a row that is being written is left
+    for the next look. A file that has not changed for some looks is taken as it is.
+    """
+    before, unchanged, failures = state(), 0, 0
+    last_message = ""
+    while True:
+        now = state()
+        unchanged = unchanged + 1 if now == before else 0
+        failures = failures if now == before else 0
+        before = now
+        try:
+            look = watcher.look(read(now is not None))
+            if now is not None and unchanged > _PATIENCE and not (look.settled or look.complete):
+                with suppress(ReadError):  # half a row: its writer pauses
+                    look = watcher.look(read(False))
+            failures = 0
+        except NoRows as error:
+            message = f"nothing to be read yet ({error.message})"
+        except ReadError as error:
+            failures += 1
+            if failures > _PATIENCE:
+                raise
+            message = f"cannot be read yet ({error.message})"
+        else:
+            if look.settled or look.complete:
+                return look.result
+            message = str(look)
+        if message != last_message:
+            click.echo(message, err=True)
+            last_message = message
+        sleep(interval)
+
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -134,7 +200,6 @@ def command(
     labels = (terms.cluster,)
     base = None if against is None else how.one(against, base_run, "--base-run", needs, labels)
     if watch:
-        from passhat.cli.watching import state_of, watch_source
         from passhat.stats.gate.sequential_gate import Watcher
 
         if planned is None or attempts is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 
 _AGENT = '''"""A stand-in for your agent: it adds and multiplies, and slips now and then.
 

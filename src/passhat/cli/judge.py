@@ -3,18 +3,233 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.judge_options import Chooser, judging_options
-from passhat.cli.options import KList, write_text
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.judge_options import Chooser, judging_options
+from passhat.cli.shared.options import KList, write_text
+from passhat.errors import InvalidValue, ReadError
 
 if TYPE_CHECKING:
+    from passhat.judging.audit import Audited
     from passhat.judging.bench import Bench
     from passhat.judging.samples import Sample
     from passhat.stats.outcomes import Run
+    from passhat.store import Ended, Store, StoredJudgement
+
+__all__ = ["audit_run", "show_judged", "show_stored"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One judged attempt: verdict, what each judge found, the program and the raw answer."""
+
+    id: str
+    verdict: str
+    judges: tuple[tuple[str, str], ...]
+    program: str
+    raw: str = ""
+
+
+def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
+    """Judge the samples of a task now, and print what each judge found."""
+    chosen = [sample for sample in samples if _is(task, sample.task.id, sample.trial + 1)]
+    verdicts = dict(bench.verdicts((sample.task, sample.program) for sample in chosen))
+    return _print(
+        [
+            _Shown(
+                f"{sample.task.id}#{sample.trial + 1}",
+                verdicts[number].words,
+                verdicts[number].judges or ((bench.rules.judges, verdicts[number].words),),
+                sample.program,
+                sample.raw,
+            )
+            for number, sample in enumerate(chosen)
+        ],
+        task,
+    )
+
+
+def show_stored(word: str, store_path: str, task: str) -> ExitCode:
+    """Print what the judges found, from a file of results or a run of a store."""
+    shown = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
+    return _print([one for one in shown if _is(task, *one.id.rsplit("#", 1))], task)
+
+
+def _is(wanted: str, task: str, number: object) -> bool:
+    return wanted in (task, f"{task}#{number}")
+
+
+def _in_file(path: str) -> Iterator[_Shown]:
+    from passhat.judging.code_suites import json_lines
+
+    for _, row in json_lines(path):
+        success, judges = row.get("success"), row.get("judges")
+        word = "missing" if success is None else "passed" if success else "failed"
+        parts = (row.get("failure"), row.get("detail"))
+        yield _Shown(
+            f"{row.get('task')}#{int(str(row.get('trial', 0))) + 1}",
+            ", ".join(str(part) for part in (word, *parts) if part),
+            tuple(judges.items()) if isinstance(judges, dict) else (),
+            str(row.get("program") or ""),
+            str(row.get("raw") or ""),
+        )
+
+
+def _in_store(word: str, store_path: str) -> Iterator[_Shown]:
+    from passhat.stats.outcomes import Verdict
+    from passhat.store import open_store
+
+    with open_store(store_path, must_exist=True) as store:
+        run = store.find(word).id
+        for block in store.rows(run):
+            for name, number, *_ in block:
+                ended = store.attempt(run, str(name), int(str(number)))
+                assert ended is not None
+                texts = {turn["role"]: turn["text"] for turn in ended.transcript}
+                verdict = {Verdict.PASSED: "passed", Verdict.FAILED: "failed"}
+                words = (verdict.get(ended.verdict, "missing"), ended.why, ended.detail)
+                answer = texts.get("agent", "")
+                yield _Shown(
+                    f"{name}#{number}",
+                    ", ".join(part for part in words if part),
+                    tuple(
+                        (role.removesuffix(" judge"), text)
+                        for role, text in texts.items()
+                        if role in ("plain judge", "split judge")
+                    ),
+                    texts.get("program", answer),
+                    answer if "program" in texts else "",
+                )
+
+
+def _print(shown: list[_Shown], task: str) -> ExitCode:
+    from passhat.report.audit import shown_program
+
+    if not shown:
+        raise InvalidValue(
+            f"there is no attempt at {task!r}.", hint="Name a task, or an attempt as in TASK#2."
+        )
+    for one in shown:
+        click.echo(f"{one.id}: {one.verdict}")
+        for name, words in one.judges:
+            click.echo(f"  {name}: {words}")
+        if one.raw:
+            click.echo("  answer:")
+            click.echo(_indented(shown_program(one.raw)))
+        click.echo("  program:")
+        click.echo(_indented(shown_program(one.program)))
+        click.echo()
+    return ExitCode.OK
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def audit_run(
+    word: str, store_path: str, size: int, seed: int, as_json_text: bool, md: str | None
+) -> ExitCode:
+    """Print a sample of a stored run or of a file of results."""
+    from passhat.judging.audit import agreement, audit_sample
+    from passhat.report.audit import audit_as_json, audit_as_markdown
+    from passhat.store import open_store
+
+    if Path(word).is_file():
+        judged = audited_in_results(word)
+        answer = ""
+    else:
+        with open_store(store_path, must_exist=True) as store:
+            run = store.find(word).id
+            judged = audited_in_store(store, run)
+        answer = (
+            f"Say what you think: `passhat show {run} TASK#N --override passed|failed "
+            "--because TEXT`."
+        )
+    sample = audit_sample(judged, size, seed)
+    agreed = agreement((one.passed, one.human) for one in judged if one.human is not None)
+    if as_json_text:
+        click.echo(audit_as_json(sample, len(judged), seed, agreed), nl=False)
+        return ExitCode.OK
+    write_text(md or "-", audit_as_markdown(sample, len(judged), seed, agreed, answer))
+    return ExitCode.OK
+
+
+def audited_in_store(store: Store, run: str) -> list[Audited]:
+    """Every attempt of a run that has a verdict, with what the agent wrote."""
+    from passhat.judging.audit import Audited
+    from passhat.stats.outcomes import Verdict
+
+    found = []
+    for block in store.rows(run):
+        for task, number, *_ in block:
+            ended = store.attempt(run, str(task), int(str(number)))
+            assert ended is not None
+            judge, human = _words(ended)
+            if judge.verdict is Verdict.MISSING:
+                continue
+            texts = [turn["text"] for turn in ended.transcript if turn["role"] == "agent"]
+            found.append(
+                Audited(
+                    ended.task,
+                    ended.number,
+                    judge.verdict is Verdict.PASSED,
+                    judge.why,
+                    judge.detail,
+                    "\n".join(texts),
+                    human,
+                )
+            )
+    if not found:
+        raise InvalidValue(f"run {run} has no attempt with a verdict to audit.")
+    return found
+
+
+def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
+    """The judge's latest judgement of an attempt, and whether a person passed it."""
+    from passhat.stats.outcomes import Verdict
+    from passhat.store import JudgementSource
+
+    human = [entry for entry in ended.said if entry.source is JudgementSource.HUMAN]
+    judge = next(entry for entry in reversed(ended.said) if entry not in human)
+    return judge, (human[-1].verdict is Verdict.PASSED) if human else None
+
+
+def audited_in_results(path: str) -> list[Audited]:
+    """Every row with a verdict of a file that ``passhat judge --out`` wrote."""
+    from passhat.judging.audit import Audited
+    from passhat.judging.code_suites import json_lines
+
+    found = []
+    for line, row in json_lines(path):
+        if row.get("success") is None:
+            continue
+        if not isinstance(row.get("program"), str) or not isinstance(row.get("trial"), int):
+            raise ReadError(
+                "the row holds no program, so it cannot be looked at.",
+                source=path,
+                line=line,
+                hint="Results of passhat judge --out hold it; judge the samples again.",
+            )
+        found.append(
+            Audited(
+                str(row.get("task")),
+                int(str(row["trial"])) + 1,
+                bool(row["success"]),
+                str(row.get("failure") or ""),
+                str(row.get("detail") or ""),
+                str(row["program"]),
+            )
+        )
+    if not found:
+        raise ReadError("holds no judged attempt.", source=Path(path).name)
+    return found
+
 
 _DEFAULT_STORE = ".passhat/passhat.db"
 _OURS = ("sandbox_error", "judge_error")
@@ -77,14 +292,10 @@ def command(
     k-th attempt.
     """
     if audit is not None:
-        from passhat.cli.audit import audit_run
-
         if samples is None:
             raise click.UsageError("--audit needs a RUN of a store or a file of results.")
         return audit_run(samples, store_path or _DEFAULT_STORE, audit, seed, as_json_text, md)
     if show is not None and samples is not None and suite is None:
-        from passhat.cli.judge_show import show_stored
-
         return show_stored(samples, store_path or _DEFAULT_STORE, show)
     if suite is None:
         raise click.UsageError("-s SUITE is needed: code:PATH or code:ordercode.")
@@ -105,8 +316,6 @@ def command(
     programs = read_samples(samples, tasks)
     bench = choose(jobs).bench(tasks)
     if show is not None:
-        from passhat.cli.judge_show import show_judged
-
         return show_judged(bench, programs, show)
     run = _judged(bench, programs, samples, out, store_path, name)
     _report(run, ks, as_json_text, md)
@@ -138,7 +347,7 @@ def _judged(
         return judged.run
 
     from passhat.readers.store import run_from_store
-    from passhat.runner.samples import judge_into_store
+    from passhat.runner.regrade import judge_into_store
     from passhat.store import open_store
 
     with open_store(store_path) as store:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat._display import counted, visible
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, exit_code, source_options, sources_argument
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import HowToRead, exit_code, source_options, sources_argument
 
 if TYPE_CHECKING:
     from passhat.readers import Reading

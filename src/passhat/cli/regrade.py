@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.configuring import store_option
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.runner.regrade import Regraded

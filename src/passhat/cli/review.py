@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import HowToRead, source_options, term_options
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import HowToRead, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.report.review import Review

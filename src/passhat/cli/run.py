@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.configuring import Configured, store_option
-from passhat.cli.exits import ExitCode
-from passhat.cli.judge_options import Chooser, judging_options
-from passhat.cli.money import Money, money_options
-from passhat.cli.options import full_option, suite_options
+from passhat.cli.shared.configuring import Configured, store_option
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.judge_options import Chooser, judging_options
+from passhat.cli.shared.money import Money, money_options
+from passhat.cli.shared.options import full_option, suite_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -185,7 +185,7 @@ def command(
 def _say_missing(result: RunResult) -> ExitCode:
     """Say how many attempts are missing and which command makes them; 4 if there are any."""
     from passhat._display import counted
-    from passhat.cli.options import this_command
+    from passhat.cli.shared.options import this_command
 
     if not result.left and not result.unscored:
         return ExitCode.OK
@@ -244,8 +244,7 @@ def _run(
     from contextlib import ExitStack
     from functools import partial
 
-    from passhat.cli.before import say_before
-    from passhat.cli.live import Display
+    from passhat.cli.shared.live import Display, say_before
     from passhat.runner.run import Stop
     from passhat.runner.run_spec import arun
     from passhat.store import open_store

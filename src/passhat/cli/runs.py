@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.configuring import store_option
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
 
 _GAP = 2
 """Columns between two cells."""
@@ -60,3 +60,21 @@ def _cut_to(agent: str, suite: str, room: int) -> tuple[str, str]:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+@click.command("rm")
+@click.argument("run")
+@store_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def rm_command(run: str, store_path: str, yes: bool) -> ExitCode:
+    """Delete a stored RUN with all its attempts."""
+    from passhat.store import open_store
+
+    with open_store(store_path, must_exist=True) as store:
+        stored = store.find(run)
+        what = f"{stored.id}: {stored.agent} on {stored.suite}, {stored.attempts:,} attempts"
+        if not yes:
+            click.confirm(f"Delete {what}?", abort=True)
+        store.remove(stored.id)
+        click.echo(f"deleted {what}", err=True)
+    return ExitCode.OK

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import SuggestingGroup
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import SuggestingGroup
 
 
 @click.group("sandbox", cls=SuggestingGroup)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
 from passhat.cli.run import store_option
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings

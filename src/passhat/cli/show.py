@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.configuring import store_option
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

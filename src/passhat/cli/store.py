@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import SuggestingGroup
 from passhat.cli.run import store_option
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import SuggestingGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import (
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import (
     HowToRead,
     KList,
     SuggestingGroup,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.configuring import store_option
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.configuring import store_option
+from passhat.cli.shared.exits import ExitCode
 
 
 @click.command("view")
@@ -61,7 +61,7 @@ def command(
         click.echo(f"dashboard of {without_password(store_path)}: {address}")
         if token:
             click.echo(f"from other machines: {address_of(listening, access, here)}", err=True)
-            click.echo("everybody who has this address can read every conversation", err=True)
+            click.echo("anyone with this address can read every conversation", err=True)
         click.echo("Ctrl-C ends it", err=True)
         sys.stdout.flush()
         if open_browser:

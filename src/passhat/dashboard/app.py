@@ -29,8 +29,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from passhat.dashboard.app_state import Answer, AppState, Html, Json, PageRequest, answer
-from passhat.dashboard.changes import ChangeFeed
+from passhat.dashboard.app_state import (
+    Answer,
+    AppState,
+    ChangeFeed,
+    Html,
+    Json,
+    PageRequest,
+    answer,
+)
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.event_stream import Ending, live
 from passhat.dashboard.formatting import address
@@ -39,14 +46,12 @@ from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.views.attempts import attempt, attempts
 from passhat.dashboard.views.compare import comparison
-from passhat.dashboard.views.forecast import forecast
+from passhat.dashboard.views.forecast import forecast, planned
 from passhat.dashboard.views.grid import grid, override
 from passhat.dashboard.views.history import history
-from passhat.dashboard.views.plan import planned
 from passhat.dashboard.views.run import run
-from passhat.dashboard.views.runs import runs
-from passhat.dashboard.views.start import regrade_command, start_command, started
-from passhat.dashboard.views.task import task
+from passhat.dashboard.views.runs import regrade_command, runs, start_command, started
+from passhat.dashboard.views.task_table import task
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store import open_reading
 

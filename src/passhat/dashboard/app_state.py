@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +20,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from passhat._display import counted, csv_cell, number, percent
 from passhat._serialize import as_json
 from passhat._version import __version__
-from passhat.dashboard.changes import ChangeFeed
 from passhat.dashboard.commands import Commands
 from passhat.dashboard.formatting import (
     address,
@@ -30,14 +33,72 @@ from passhat.dashboard.guard import Access
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.dashboard.transcripts import visible
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import Reading
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Answer", "AppState", "Csv", "Html", "Json", "PageRequest", "answer"]
+__all__ = ["Answer", "AppState", "ChangeFeed", "Csv", "Html", "Json", "PageRequest", "answer"]
+
+
+_WAIT_SECONDS = 0.5
+"""How long closing may have to wait for the look-out."""
+_AWAY_SECONDS = 1.0
+_LOOK_ANYWAY_SECONDS = 15.0
+"""Some writers send no notification: an older passhat, or a person at the database."""
+
+
+class ChangeFeed:
+    """Waits in a thread of its own from the first page on; a store that is away is waited for."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._lock = threading.Lock()
+        self._pages: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def page(self) -> Iterator[asyncio.Event]:
+        """An event for one open page, set after every possible write, and at first."""
+        woken = asyncio.Event()
+        woken.set()
+        with self._lock:
+            self._pages[woken] = asyncio.get_running_loop()
+            if self._thread is None and not self._over.is_set():
+                self._thread = threading.Thread(target=self._keep, daemon=True, name="news")
+                self._thread.start()
+        try:
+            yield woken
+        finally:
+            with self._lock:
+                del self._pages[woken]
+
+    def close(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _keep(self) -> None:
+        looked = time.monotonic()
+        while not self._over.is_set():
+            try:
+                came = self._reading.wait(_WAIT_SECONDS)
+            except PasshatError:
+                # The first wait that succeeds again says that something may have come.
+                self._over.wait(_AWAY_SECONDS)
+                continue
+            if came or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
+                looked = time.monotonic()
+                self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            for woken, loop in self._pages.items():
+                with suppress(RuntimeError):  # its loop was closed a moment ago
+                    loop.call_soon_threadsafe(woken.set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from passhat.store import without_password
 __all__ = ["Commands", "Started"]
 
 # Where the store is comes by standard input: an address may hold a password, and the arguments of
-# a process can be read by everybody on the machine.
+# a process can be read by all users of the machine.
 _PROGRAM = (
     "import sys; from passhat.cli import main; command, *others = sys.argv[1:]; "
     "sys.exit(main([command, '--store=' + sys.stdin.readline().rstrip(chr(10)), *others]))"

@@ -75,9 +75,9 @@ def mark_of(state: AppState, summary: Summary) -> str:
 
 
 def _mark(state: AppState, run: str) -> tuple[str, bool]:
-    """The mark, and whether it stays as it is until somebody writes again."""
+    """The mark, and whether it stays as it is until the next write."""
     summary = state.summaries.one(run)
     if summary.counts.attempts:
-        state.snapshots.begin(summary)  # somebody is watching
+        state.snapshots.begin(summary)  # a page is open
     final = state.summaries.is_settled and state.snapshots.is_ready(summary)
     return mark_of(state, summary), final

@@ -36,7 +36,7 @@ _CURVE_POINTS = 16
 _PATIENCE = 0.15
 """Seconds a page waits for estimates before it is shown without them."""
 _REST = 3
-"""While a run goes on, its estimates rest for so many times as long as they took: whoever looks at
+"""While a run goes on, its estimates rest for so many times as long as they took: a reader of
 other pages meanwhile needs the processor, too."""
 
 T = TypeVar("T")

@@ -63,7 +63,7 @@ class Agreement:
     """How often a person agreed with the judge, with a 95% interval for each of its words.
 
     The intervals are Clopper and Pearson's. They speak about attempts that were drawn, as an audit
-    sample is; attempts that somebody picked because they looked wrong say less.
+    sample is; attempts picked because they looked wrong say less.
     """
 
     passed: tuple[int, int]

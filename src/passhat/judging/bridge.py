@@ -144,7 +144,7 @@ class Bridge:
                 self._end_stream()
 
     def _write(self, content: bytes) -> None:
-        """Hand on what the program says, unless nobody wants to hear it any more."""
+        """Hand on what the program says, unless no reader is left."""
         left = memoryview(content)
         waiting = select.poll()
         waiting.register(self._stream, select.POLLOUT)

@@ -45,7 +45,7 @@ def parts(found):
             continue
         top = os.path.join(root, words[0])
         whole = not os.path.isdir(top) or os.path.exists(os.path.join(top, "__init__.py"))
-        # A folder without __init__ may be shared with packages that nobody named.
+        # A folder without __init__ may be shared with packages that were not named.
         names.add(words[0] if whole or words[0].endswith("-info") else os.path.join(*words[:2]))
     return [[os.path.join(root, n), root, n] for n in sorted(names)
             if os.path.exists(os.path.join(root, n))]

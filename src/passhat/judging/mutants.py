@@ -188,7 +188,7 @@ def keep_strengths(folder: Path, tests_fingerprint: str, found: Iterable[TestStr
 
 
 def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStrength]:
-    """What was kept for these tests, by task; nothing when nobody has looked."""
+    """What was kept for these tests, by task; nothing when no audit was made."""
     path = folder / f"{tests_fingerprint}.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

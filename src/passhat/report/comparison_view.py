@@ -116,7 +116,7 @@ def curve_rows(curve: LiftCurve) -> Rows:
 
 
 def protocol_lines(comparison: Comparison) -> list[str]:
-    """What differs and was allowed, one by one; then what nobody recorded."""
+    """What differs and was allowed, one by one; then what was not recorded."""
     lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
     unverified = [entry.field for entry in comparison.agreement.unverified]
     if unverified:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, shorten
-from passhat.readers.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
+from passhat.readers.formats.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
 
 __all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]

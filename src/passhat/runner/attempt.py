@@ -4,27 +4,168 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from passhat._plugins import Contract, check_instance
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session, StopReason
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import ProcessGuard, call_agent, described, refuse_unusable
-from passhat.runner.call_records import call_records, explained
-from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.time_limits import AttemptLimits, Clock
-from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.store.rows import AttemptRecord
+from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
+from passhat.store.rows import AttemptRecord, CallRecords
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
 from passhat.suites.orderdesk.calls import write_call
 
-__all__ = ["AttemptLimits", "Attempter", "awaited", "seed_of", "settled"]
+__all__ = [
+    "AttemptLimits",
+    "Attempter",
+    "Canary",
+    "awaited",
+    "call_records",
+    "explained",
+    "seed_of",
+    "settled",
+]
+
+
+_TOKEN = re.compile(r"\bref-[0-9a-f]{12}\b")
+
+
+class Canary:
+    """The references of one run.
+
+    They follow from a key, so that a run that goes on tomorrow knows those of today; to an agent
+    they are random.
+
+    Parameters
+    ----------
+    key : str
+        What the run's references come from: its id and seed.
+    tasks : sequence of str
+        Ids of the tasks.
+    attempts : int
+        Attempts planned for every task.
+    """
+
+    def __init__(self, key: str, tasks: Sequence[str], attempts: int) -> None:
+        self._key = hashlib.sha256(key.encode()).digest()
+        self._tasks = tasks
+        self._attempts = attempts
+
+    def token(self, task: str, number: int) -> str:
+        """The reference of an attempt."""
+        text = f"{task}#{number}".encode()
+        return "ref-" + hashlib.blake2b(text, key=self._key, digest_size=6).hexdigest()
+
+    def stray(self, answer: str, task: str, number: int) -> str:
+        """The id of another attempt whose reference is in the answer; empty when there is none."""
+        if "ref-" not in answer:
+            return ""
+        found = set(_TOKEN.findall(answer)) - {self.token(task, number)}
+        if not found:
+            return ""
+        # Rare, so all references are made again rather than kept.
+        return next((name for token, name in self._all() if token in found), "")
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        for task in self._tasks:
+            for number in range(1, self._attempts + 1):
+                yield self.token(task, number), f"{task}#{number}"
+
+
+_LARGEST = 40_000
+"""Characters of a request or a reply that are kept: a long conversation is sent with every call."""
+_CATEGORIES = {
+    StopReason.LENGTH: FailureCategory.TRUNCATED,
+    StopReason.REFUSED: FailureCategory.REFUSED,
+    StopReason.FILTERED: FailureCategory.FILTERED,
+}
+_OWN_CAUSE = (
+    FailureCategory.TIMEOUT,
+    FailureCategory.COMMUNICATION_ERROR,
+    FailureCategory.AGENT_ERROR,
+    FailureCategory.EXCEPTION,
+    FailureCategory.SANDBOX_VIOLATION,
+    FailureCategory.FILTERED,
+)
+"""Categories that say more than why the last answer ended."""
+
+
+def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | None:
+    """The calls as the store keeps them; ``None`` where there were none."""
+    if not calls:
+        return None
+    answers = [call for call in calls if call.role == "agent" and call.stop]
+    cut = [call for call in answers if call.stop == StopReason.LENGTH]
+    # The limit that was sent; a server may cut earlier, so what it made counts where it is known.
+    limits = [int(call.output_tokens or call.limit or 0) for call in cut]
+    plain = [msgspec.to_builtins(_capped(call)) for call in calls]
+    return CallRecords(
+        answers=len(answers),
+        cut=len(cut),
+        cut_at=min(limits, default=0) or None,
+        refused=sum(call.stop == StopReason.REFUSED for call in answers),
+        filtered=sum(call.stop == StopReason.FILTERED for call in answers),
+        empty=sum(bool(call.empty) for call in answers),
+        body=redact(msgspec.json.encode(plain).decode()).encode(),
+    )
+
+
+def explained(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
+    """The judgement with the reason that the last model call gives for a failure.
+
+    An answer that was cut, refused or filtered is not simply wrong.
+    """
+    answers = [call for call in calls if call.role == "agent" and call.stop]
+    if judgement.verdict is not Verdict.FAILED or not answers:
+        return judgement
+    last = answers[-1]
+    if judgement.why in _OWN_CAUSE:
+        return judgement
+    notes = []
+    category = _CATEGORIES.get(StopReason(last.stop)) if last.stop in set(StopReason) else None
+    if category is FailureCategory.TRUNCATED:
+        tokens = last.output_tokens or last.limit
+        notes.append("cut at the token limit" + (f" ({tokens:g} tokens)" if tokens else ""))
+    elif category is not None:
+        notes.append(f"{category} by the model or its provider ({last.stop_raw or last.stop})")
+    if last.empty:
+        thought = f" ({last.reasoning_tokens:g} tokens)" if last.reasoning_tokens else ""
+        notes.append(
+            f"the answer is thinking only{thought}"
+            if last.empty == "thinking only"
+            else "the answer is empty"
+        )
+    if not notes:
+        return judgement
+    detail = "; ".join([*notes, judgement.detail] if judgement.detail else notes)
+    return replace(judgement, why=str(category or judgement.why), detail=detail)
+
+
+def _capped(call: ModelCall) -> ModelCall:
+    return msgspec.structs.replace(
+        call, request=_short(call.request), reply=_short(call.reply), retries=list(call.retries)
+    )
+
+
+def _short(data: Any) -> Any:
+    """Plain data, or the beginning of its JSON where that is too long."""
+    if data is None:
+        return None
+    text = msgspec.json.encode(data, enc_hook=str).decode("utf-8", "replace")
+    if len(text) <= _LARGEST:
+        return msgspec.json.decode(text)
+    return {"cut": text[:_LARGEST], "characters": len(text)}
+
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ At every moment: what was spent, plus what attempts in flight may still spend, i
   input for every byte of the request, and ``max_output_tokens`` of output. Otherwise the
   reservation grows, if the cap allows it, or waits for other attempts to end. When all of them
   wait, the call is not made and its attempt is missing (``budget``).
-- **A call that nobody knows the use of** (given up in the middle, or a server that does not count)
+- **A call whose use is unknown** (given up in the middle, or a server that does not count)
   has used the most that it could.
 
 The cap holds for the whole run: what the store already has of it counts, and so does what other
@@ -67,7 +67,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What finished attempts used, and of how many nobody knows that.
+    """What finished attempts used, and for how many that is unknown.
 
     ``made`` counts those that used anything, ``largest`` is the largest of them.
     """
@@ -210,7 +210,7 @@ class Budget:
         return _Capped(self, amount)
 
     async def _change(self) -> None:
-        """Wait until something was given back or somebody else began to wait."""
+        """Wait until something was given back or another caller began to wait."""
         if self._changed is None:
             self._changed = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._changed)
@@ -232,7 +232,7 @@ class Account(Meter):
         return False
 
     def abandon(self) -> bool:
-        """Whoever made the attempt is gone; says whether something was or may have been used."""
+        """The worker is gone; returns whether something was or may have been used."""
         return False
 
     def __enter__(self) -> Self:
@@ -261,7 +261,7 @@ class _Capped(Account):
 
     def abandon(self) -> bool:
         if self._pending != Sum():
-            self.settle(Usage())  # nobody knows
+            self.settle(Usage())  # unknown
         return self._spent != Sum()
 
     async def reserve(self, worst: Usage) -> None:

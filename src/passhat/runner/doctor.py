@@ -2,20 +2,181 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import shutil
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from passhat._display import counted
-from passhat.errors import PasshatError
-from passhat.runner.findings import Finding, Level
+from passhat.errors import PasshatError, StoreUnavailable
+from passhat.store.schema import PER_ATTEMPT, VERSION, postgres_version
 
-__all__ = ["Finding", "Level", "examine"]
+__all__ = ["Finding", "Level", "examine", "examine_postgres"]
+
+if TYPE_CHECKING:
+    from passhat.store.postgres_connection import PostgresConnection
+
+
+class Level(StrEnum):
+    """How a check ended: usable, usable with care, or not usable."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found; ``advice`` says what to do where something is wrong."""
+
+    what: str
+    level: Level
+    found: str
+    advice: str = ""
+
+    def to_dict(self) -> dict[str, str | None]:
+        return {
+            "what": self.what,
+            "level": str(self.level),
+            "found": self.found,
+            "advice": self.advice or None,
+        }
+
+
+_WHAT = "store"
+_OLDEST, _OLDEST_NUMBER = "13", 130_000
+_TABLES = ("runs", "tasks", "leases", *PER_ATTEMPT)
+_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+_HEAR_SECONDS = 5.0
+_ADVICE = (
+    (r"password", "Put the password into ~/.pgpass or PGPASSWORD, or fix the name of the user."),
+    (r"role .* does not exist", "Fix the name of the user, or make it: createuser NAME"),
+    (r"database .* does not exist", "Make it: createdb NAME"),
+    (r"pg_hba", "Have the server's pg_hba.conf let this machine and user in."),
+    (r"too many", "Close other programs that use the server, or raise its max_connections."),
+)
+_AWAY = "Start the server, or fix host and port; pg_isready -d ADDRESS says whether it answers."
+
+
+def examine_postgres(address: str) -> Iterator[Finding]:
+    """Reachable, of a version we know, writable, and whether news are heard."""
+    try:
+        from passhat.store.postgres_connection import PostgresConnection
+
+        connection = PostgresConnection(address)
+    except PasshatError as error:  # the extra is not installed, or it is no address
+        yield Finding(_WHAT, Level.PROBLEM, error.message, error.hint or "")
+        return
+    with closing(connection), closing(PostgresConnection(address)) as other:
+        try:
+            yield from _server(connection)
+            yield from _tables(connection)
+            yield _hearing(connection, other)
+        except PasshatError as error:
+            yield Finding(_WHAT, Level.PROBLEM, error.message, _advice(error))
+
+
+def _advice(error: PasshatError) -> str:
+    for words, advice in _ADVICE:
+        if re.search(words, error.message):
+            return advice
+    return _AWAY if isinstance(error, StoreUnavailable) else error.hint or ""
+
+
+def _server(connection: PostgresConnection) -> Iterator[Finding]:
+    shown, number = connection.execute(
+        "SELECT current_setting('server_version'), current_setting('server_version_num')::integer"
+    ).fetchone() or ("", 0)
+    new = number >= _OLDEST_NUMBER
+    yield Finding(
+        _WHAT,
+        Level.OK if new else Level.PROBLEM,
+        f"{connection.name} answers, PostgreSQL {shown}",
+        "" if new else f"passhat needs PostgreSQL {_OLDEST} or newer.",
+    )
+
+
+def _tables(connection: PostgresConnection) -> Iterator[Finding]:
+    version = postgres_version(connection, connection.name)
+    if version is None:
+        yield _room_for_tables(connection)
+        return
+    runs = int((connection.execute("SELECT count(*) FROM runs").fetchone() or (0,))[0])
+    if version < VERSION:
+        yield Finding(
+            _WHAT,
+            Level.WARNING,
+            f"tables of version {version}, {counted(runs, 'run')}; this passhat has {VERSION}",
+            "The next command that writes brings them up to date, and older passhats then refuse.",
+        )
+    else:
+        yield Finding(_WHAT, Level.OK, f"tables of version {version}, {counted(runs, 'run')}")
+        yield _writing(connection)
+
+
+def _room_for_tables(connection: PostgresConnection) -> Finding:
+    user, schema, may = connection.execute(
+        "SELECT current_user, current_schema(), "
+        "coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
+    ).fetchone() or ("", None, False)
+    if not may:
+        advice = f"As the owner of the database: GRANT CREATE ON SCHEMA {schema or 'public'} TO "
+        found = f"there are no tables yet, and {user} may not make any"
+        return Finding(_WHAT, Level.PROBLEM, found, f'{advice}"{user}"')
+    return Finding(_WHAT, Level.OK, "there are no tables yet; the first run makes them")
+
+
+def _writing(connection: PostgresConnection) -> Finding:
+    """Every right is asked for, and one row really written; then it is taken back."""
+    rights = " AND ".join(f"has_table_privilege(name, '{right}')" for right in _RIGHTS)
+    user, read_only, lacking = connection.execute(
+        "SELECT current_user, current_setting('transaction_read_only')::boolean, "
+        # A store of an older version has no leases yet; CASE keeps the order of evaluation.
+        "(SELECT string_agg(name, ', ') FROM unnest(?::text[]) AS name "
+        f"WHERE CASE WHEN to_regclass(name) IS NULL THEN false ELSE NOT ({rights}) END)",
+        (list(_TABLES),),
+    ).fetchone() or ("", True, None)
+    if read_only:
+        advice = "Name the main server, not a copy that follows it, or lift the read-only setting."
+        return Finding(_WHAT, Level.PROBLEM, "takes nothing: sessions are read-only", advice)
+    if lacking:
+        grant = f'GRANT {", ".join(_RIGHTS)} ON {lacking} TO "{user}"'
+        found = f"{user} may not write to {lacking}; reports and passhat view work"
+        return Finding(_WHAT, Level.PROBLEM, found, f"As the owner of the tables: {grant}")
+    connection.execute("BEGIN")
+    connection.execute(
+        "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
+        "VALUES (?, '', '', '', '{}', 0, '')",
+        (f"doctor/{secrets.token_hex(6)}",),
+    )
+    connection.execute("ROLLBACK")
+    return Finding(_WHAT, Level.OK, f"{user} may write")
+
+
+def _hearing(connection: PostgresConnection, other: PostgresConnection) -> Finding:
+    """Whether a notice of one connection arrives at another; a pooler may stand between."""
+    channel = f"passhat_doctor_{secrets.token_hex(6)}"
+    other.execute(f"LISTEN {channel}")
+    connection.execute("SELECT pg_notify(?, '')", (channel,))
+    if other.notifies(_HEAR_SECONDS):
+        return Finding(_WHAT, Level.OK, "news are heard at once (LISTEN)")
+    return Finding(
+        _WHAT,
+        Level.WARNING,
+        "news are not heard (LISTEN); a live page looks only now and then",
+        "Name the server itself, not a pooler in transaction mode.",
+    )
+
 
 _LEAST_PYTHON = (3, 11)
 _CORE = ("numpy", "scipy", "click", "rich", "msgspec", "starlette", "uvicorn")
@@ -111,8 +272,6 @@ def _store(path: str) -> Iterator[Finding]:
     from passhat.store.schema import VERSION
 
     if is_address(path):
-        from passhat.runner.doctor_postgres import examine_postgres
-
         yield from examine_postgres(path)
         return
     if "://" in path:
@@ -198,11 +357,13 @@ def _loaded(what: str, words: Sequence[str], load: Callable[[str], str]) -> Iter
             yield Finding(what, Level.PROBLEM, f"{word}: {error.message}", error.hint or "")
         except Exception as error:  # another person's module may raise anything
             found = f"{word}: {type(error).__name__}: {error}"
-            yield Finding(what, Level.PROBLEM, found, "Import it in Python and mend what it says.")
+            yield Finding(
+                what, Level.PROBLEM, found, "Import it in Python and fix what it reports."
+            )
 
 
 def _reached(word: str) -> Iterator[Finding]:
-    """Whether somebody listens where an agent's address points; nothing is sent."""
+    """Whether a server listens at an agent's address; nothing is sent."""
     import socket
 
     start = word.find("http")
@@ -214,6 +375,6 @@ def _reached(word: str) -> Iterator[Finding]:
         socket.create_connection((address.hostname, port), _REACH_SECONDS).close()
     except (OSError, ValueError) as error:
         found = f"{address.hostname} does not answer ({error})"
-        yield Finding("agent", Level.PROBLEM, found, "Start the agent, or mend its address.")
+        yield Finding("agent", Level.PROBLEM, found, "Start the agent, or fix its URL.")
     else:
         yield Finding("agent", Level.OK, f"{address.hostname}:{port} answers")

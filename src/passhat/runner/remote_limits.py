@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LimitUpdate:
-    """What everybody should know of a provider: a pause, or that it answers."""
+    """What all workers share about a provider: a pause, or that it answers."""
 
     provider: str
     pause: float = 0.0
@@ -194,7 +194,7 @@ class Gatekeeper:
     Parameters
     ----------
     models : sequence of Agent
-        Everybody who may spend. Those behind an API have the rates and pauses that count.
+        All models that may spend. Those behind an API have the rates and pauses that count.
     """
 
     def __init__(self, models: Sequence[Agent]) -> None:

@@ -22,14 +22,12 @@ from passhat.agents.chat import ChatAgent
 from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped
 from passhat.protocol import Protocol
-from passhat.runner.attempt import Attempter, awaited, seed_of, settled
+from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
 from passhat.runner.boundary import ProcessGuard, stuck
 from passhat.runner.budget import Account, Budget
-from passhat.runner.canaries import Canary
-from passhat.runner.queues import Claims, Outbox, StoreRetry, StoreThread
+from passhat.runner.queues import Claims, Outbox, StopRule, StoreRetry, StoreThread
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import Watched
-from passhat.runner.stopping import StopRule
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
@@ -158,7 +156,7 @@ class RunPlan:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is; handed to whoever shows it after every group of attempts."""
+    """Counts of a run so far; passed to the progress callback after every group of attempts."""
 
     total: int
     done: int = 0

@@ -24,11 +24,10 @@ from passhat.judging.bench import JudgingChoice
 from passhat.protocol import Protocol, Scalar
 from passhat.runner.attempt import awaited
 from passhat.runner.redaction import Redactor
-from passhat.runner.rubrics import RubricAgent
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.time_limits import AttemptLimits
-from passhat.runner.users import with_user
+from passhat.runner.users import RubricAgent, with_user
 from passhat.store import DEFAULT_PATH, LEASE_SECONDS, RunRecord, Store, StoredRun, open_store
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings, Task, fingerprint
@@ -381,7 +380,7 @@ class RunResult:
     progress : Progress
         What this call added.
     stopped : bool
-        Whether somebody asked it to stop (Ctrl-C, a signal).
+        Whether it was asked to stop (Ctrl-C, a signal).
     """
 
     id: str

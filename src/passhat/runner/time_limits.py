@@ -159,7 +159,7 @@ class Watch:
         self._clocks.remove(clock)
 
     async def keep(self) -> None:
-        """Look at the clocks for ever; whoever starts this cancels it."""
+        """Check the clocks until canceled by the caller."""
         time = asyncio.get_running_loop().time
         while True:
             before = time()

@@ -21,9 +21,9 @@ from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
 from passhat.store import counting, judgements
+from passhat.store.counting import stored_runs
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
-from passhat.store.listing import stored_runs
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
@@ -112,7 +112,7 @@ class Store(ABC):
 
     @abstractmethod
     def changes(self, seconds: float) -> bool:
-        """Wait until somebody wrote something, at most so long; whether somebody did.
+        """Wait for a write, at most so long; returns whether there was one.
 
         The first call begins to watch and is ``True``: what is there has to be read once.
         """
@@ -154,7 +154,7 @@ class Store(ABC):
 
     @abstractmethod
     def _tell(self, run: str) -> None:
-        """Tell whoever watches that a run has moved; part of the transaction."""
+        """Notify listeners that a run has changed; part of the transaction."""
 
     # -- writing -------------------------------------------------------------------------------
 

@@ -134,7 +134,7 @@ def forget_transcripts(
     """Delete what was said in attempts that are over for so long; their verdicts stay.
 
     Some tasks at a time, each time for good: when it is broken off, the next call goes on, and
-    nobody waits long for the lock. ``tell`` hears how many are forgotten so far.
+    other writers wait only briefly for the lock. ``tell`` is called with the count so far.
     """
     before = (datetime.now(UTC) - older_than).isoformat(timespec="milliseconds")
     return _forget(store, "EXISTS", " AND a.finished < ?", (before,), tell)

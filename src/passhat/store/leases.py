@@ -1,7 +1,7 @@
 """Leases: which runner makes an attempt right now, and until when.
 
 Every open store that claims attempts has one lease: a random token, renewed by a heartbeat. A claim
-is a row in ``attempts`` with that token. Whoever writes a result must still hold the claim: the
+is a row in ``attempts`` with that token. A result is written only by the holder of the claim: the
 statement that writes is conditional on the token. A runner that was paused for longer than its
 lease (a suspended laptop, SIGSTOP, a stalled disk) may find its claims taken over; its results are
 then dropped, never mixed with another runner's.

@@ -2,17 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+import time
+from typing import Any, ClassVar
 
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.store.base import Store
 from passhat.store.database import is_address
+from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.leases import LEASE_SECONDS
-from passhat.store.queries import Reading
-from passhat.store.sqlite import DEFAULT_PATH, SqliteStore
-from passhat.store.sqlite_reading import SqliteReading
+from passhat.store.postgres_connection import Listening, PostgresConnection
+from passhat.store.queries import Reading, Row
+from passhat.store.schema import INDEXED_VERSION, refuse_unless_there
+from passhat.store.sqlite import DEFAULT_PATH, SqliteStore, opened_to_read, refuse_absent
 
-__all__ = ["open_reading", "open_store"]
+__all__ = ["PostgresReading", "SqliteReading", "open_reading", "open_store"]
+
+
+class PostgresReading(Reading):
+    """A database as pages see it; comes back when its server does."""
+
+    _JUDGED: ClassVar[str] = JUDGED_BY_JOIN
+
+    def __init__(self, address: str) -> None:
+        self._lock = threading.Lock()
+        self._db = PostgresConnection(address, read_only=True)
+        self._listening = Listening(address)
+        self.path = self._db.name
+        try:
+            refuse_unless_there(self._db, self.path)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        self._listening.close()
+        with self._lock:
+            self._db.close()
+
+    def change(self) -> object:
+        # Which transactions are seen: the same ones show the same rows.
+        return self._all("SELECT pg_current_snapshot()::text")[0][0]
+
+    def wait(self, seconds: float) -> bool:
+        return self._listening.wait(seconds)
+
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        with self._lock:
+            was_open = self._db.is_open
+            try:
+                return self._db.execute(statement, values).fetchall()
+            except StoreUnavailable as error:
+                if not was_open:
+                    raise _for_pages(error) from None
+            # The connection was of a server that has restarted since; a question may be repeated.
+            try:
+                return self._db.execute(statement, values).fetchall()
+            except StoreUnavailable as error:
+                raise _for_pages(error) from None
+
+
+def _for_pages(error: StoreUnavailable) -> StoreUnavailable:
+    error.hint = "The page looks again by itself."
+    return error
+
+
+_LOOK_SECONDS = 0.2
+
+
+class SqliteReading(Reading):
+    """A file as pages see it; writers are never kept waiting."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._seen: object = None
+        refuse_absent(path)
+        self._db, version = opened_to_read(path)
+        # Left to itself SQLite takes the other index over (run, ...), and reads every attempt.
+        if version >= INDEXED_VERSION:
+            self._OPEN_ATTEMPTS = "attempts a INDEXED BY attempts_open"
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def change(self) -> object:
+        return self._all("PRAGMA data_version")[0][0]
+
+    def wait(self, seconds: float) -> bool:
+        """SQLite sends no notifications: its data version is polled a few times a second."""
+        end = time.monotonic() + seconds
+        while (now := self.change()) == self._seen:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(min(_LOOK_SECONDS, seconds))
+        self._seen = now
+        return True
+
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        with self._lock:
+            return self._db.execute(statement, values).fetchall()
 
 
 def open_store(
@@ -53,13 +143,12 @@ def open_reading(place: str = DEFAULT_PATH) -> Reading:
     if not is_address(place):
         _refuse_other_addresses(place)
         return SqliteReading(place)
-    from passhat.store.postgres_reading import PostgresReading
 
     return PostgresReading(place)
 
 
 def _refuse_other_addresses(place: str) -> None:
-    """A folder by the name of an address, with its password, is not what anybody wants."""
+    """A folder by the name of an address, with its password, is never wanted."""
     scheme, sign, _ = place.partition("://")
     if sign:
         raise InvalidValue(

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from passhat.errors import PasshatError
 from passhat.store.base import FINISHED_COLUMNS, Row, Store
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims
-from passhat.store.listening import CHANNEL, Listening
-from passhat.store.postgres_connection import PostgresConnection
+from passhat.store.postgres_connection import CHANNEL, Listening, PostgresConnection
 from passhat.store.schema import migrate_postgres
 
 __all__ = ["PostgresStore"]

@@ -2,8 +2,8 @@
 
 The store is opened for reading only. Every question is one statement of SQL that both databases
 understand; where all attempts of a run must be looked at, the database counts them. What the
-databases do differently is in :mod:`passhat.store.sqlite_reading` and
-:mod:`passhat.store.postgres_reading`.
+databases do differently is in :mod:`passhat.store.opening` and
+:mod:`passhat.store.opening`.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class Reading(ABC):
 
     @abstractmethod
     def change(self) -> object:
-        """Something that differs whenever somebody has written."""
+        """A value that differs after every write."""
 
     @abstractmethod
     def wait(self, seconds: float) -> bool:
-        """Wait until somebody wrote, at most so long; whether somebody did.
+        """Wait for a write, at most so long; returns whether there was one.
 
         The first call begins to watch and is ``True``: what is there has to be read once. A thread
         that waits needs a reading of its own.

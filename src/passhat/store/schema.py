@@ -226,7 +226,7 @@ def migrate_postgres(
 
 
 def refuse_unless_there(database: Database, name: str) -> None:
-    """Whoever only reads makes no tables."""
+    """Opening to read creates no tables."""
     if postgres_version(database, name) is None:
         raise ReadError(
             "there is no store in this database.",

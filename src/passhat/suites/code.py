@@ -7,10 +7,9 @@ from functools import cached_property
 from types import MappingProxyType
 
 from passhat.errors import ReadError, shorten
-from passhat.judging.bench import Bench, JudgingChoice
+from passhat.judging.bench import Bench, JudgePool, JudgingChoice
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.extraction import asked, program_in
-from passhat.judging.pool import JudgePool
 from passhat.judging.samples import Sample, printable
 from passhat.judging.tasks import CodeTask
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn

@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from contextlib import suppress
 from importlib.metadata import entry_points
+from typing import IO
 
 from passhat._plugins import check_instance
 from passhat.errors import InvalidValue
 from passhat.suites.base import Settings, Suite
 
-__all__ = ["GROUP", "load_suite", "suite_kinds"]
+__all__ = ["GROUP", "end_child", "last_words", "load_suite", "suite_kinds"]
+
+
+_SHOWN = 400
+
+
+def end_child(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+    """Kill a process and close everything that was open to it."""
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+    process.wait()
+    errors.close()
+
+
+def last_words(errors: IO[bytes]) -> str:
+    """The last line that a process wrote as its errors: mostly what went wrong."""
+    errors.seek(0)
+    text = errors.read().decode("utf-8", "replace").strip()
+    return text.splitlines()[-1][:_SHOWN] if text else "it said nothing"
+
 
 GROUP = "passhat.suites"
 

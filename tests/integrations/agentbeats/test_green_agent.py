@@ -240,7 +240,7 @@ def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
             await asyncio.to_thread(until_alive)
         return Response(status_code=204)
 
-    monkeypatch.setattr("passhat.integrations.agentbeats.evaluation.build_report", slow_report)
+    monkeypatch.setattr("passhat.integrations.agentbeats.green_agent.build_report", slow_report)
     backend = Starlette(routes=[Route("/battles/b", take, methods=["POST"])])
     start = {
         "type": "battle_start",

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from passhat import estimate
-from passhat.integrations.inspect.inspect_suite import InspectProcess
-from passhat.integrations.inspect.owners import this_owner
+from passhat.integrations.inspect.inspect_suite import InspectProcess, this_owner
 from passhat.readers import read
 from passhat.store import open_store
 

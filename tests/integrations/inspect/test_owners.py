@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.integrations.inspect.owners import is_gone, this_owner
+from passhat.integrations.inspect.inspect_suite import is_gone, this_owner
 
 
 def test_this_process_is_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.integrations.ray.batch_channel import BatchChannel
+from passhat.integrations.ray.ray_pool import BatchChannel
 from passhat.integrations.ray.ray_worker import BatchResult, Job, RayWorker
 from passhat.runner.run_spec import RunSpec
 from passhat.runner.time_limits import AttemptLimits

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 from passhat.errors import EngineUnavailable, InvalidValue
 from passhat.integrations.ray.ray_runner import OnRay
 from passhat.runner.run_spec import RunSpec
@@ -268,7 +268,7 @@ def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("ray://127.0.0.1:{port}", "nobody listens there: Connection refused"),
+        ("ray://127.0.0.1:{port}", "no server listens there: Connection refused"),
         ("ray://127.0.0.1", "it needs a port, as in ray://HEAD:10001"),
     ],
 )

@@ -1,4 +1,4 @@
-"""passhat.integrations.ray.ray_address: what answers there, and what that proves."""
+"""passhat.integrations.ray.ray_runner: what answers there, and what that proves."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from passhat.integrations.ray import ray_address
-from passhat.integrations.ray.ray_address import knock
+from passhat.integrations.ray import ray_runner
+from passhat.integrations.ray.ray_runner import knock
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def test_who_may_be_ray_is_left_to_ray(said: bytes) -> None:
 
 
 def test_silence_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_address, "_SECONDS", 0.05)
+    monkeypatch.setattr(ray_runner, "_SECONDS", 0.05)
     with _somebody(b"", hangs=True) as address:
         knock(address)
     with _somebody(b"\0\0\x12", hangs=True) as address:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from passhat.protocol import Protocol
 from passhat.readers import read
-from passhat.report.html.payload import attempts_data
-from passhat.report.html.transcripts import transcripts_of
+from passhat.report.html.payload import attempts_data, transcripts_of
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, open_store
 from passhat.suites.base import Judgement, Task

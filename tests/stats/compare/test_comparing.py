@@ -11,7 +11,7 @@ import passhat
 from passhat import Outcomes, Run, compare
 from passhat.errors import InvalidValue, MetricError
 from passhat.stats.compare import Claim
-from passhat.stats.compare.deployment import Use, Value, deployment_line
+from passhat.stats.compare.paired_comparison import Use, Value, deployment_line
 from passhat.stats.outcomes import Attempts
 
 FORTY = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from passhat.stats.estimate.mixture import Factored, minimise, scaled_likelihood
-from passhat.stats.forecast.grid import rate_grid
+from passhat.stats.forecast.band import rate_grid
 from passhat.stats.forecast.views import countable
 from passhat.stats.outcomes import Outcomes
 

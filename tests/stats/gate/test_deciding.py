@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import passhat
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, NotComparable, TooFewAttempts
 from passhat.protocol import Protocol
 from passhat.stats.estimate import Estimate

@@ -23,7 +23,7 @@ from passhat.stats.temperature import (
     family,
     fit_temperatures,
 )
-from passhat.stats.temperature.generator import log_chances
+from passhat.stats.temperature.optimum import log_chances
 
 
 def run(

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 
 from passhat.errors import InvalidValue
 from passhat.stats.temperature import TaskSet, best_temperatures, expected_pass_at_k, family, shape
-from passhat.stats.temperature.generator import log_chances, log_normalizer, variance
-from passhat.stats.temperature.optimum import log_failure_at_k
+from passhat.stats.temperature.optimum import (
+    log_chances,
+    log_failure_at_k,
+    log_normalizer,
+    variance,
+)
 
 
 @given(st.floats(0.01, 50.0))

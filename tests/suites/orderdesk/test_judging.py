@@ -8,8 +8,7 @@ from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement
 from passhat.suites.orderdesk import OrderdeskSuite
 from passhat.suites.orderdesk.calls import RESPOND, write_call
-from passhat.suites.orderdesk.episode import OrderdeskEpisode
-from passhat.suites.orderdesk.judging import goals_of, told
+from passhat.suites.orderdesk.episode import OrderdeskEpisode, goals_of, told
 from passhat.suites.orderdesk.retail import retail
 
 SUITE = OrderdeskSuite("retail")

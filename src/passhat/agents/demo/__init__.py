@@ -9,20 +9,65 @@ difficulty of what they meet make likely.
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Mapping
 from datetime import date
+from types import MappingProxyType
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.agents.demo.airline import AirlineClerk
-from passhat.agents.demo.coder import CODERS, CoderSession
 from passhat.agents.demo.retail import RetailClerk
 from passhat.agents.demo.talking import HABITS, Clerk, Mind, Steps
 from passhat.errors import InvalidValue
+from passhat.judging.ordercode import ORDER_TASKS, OrderTask
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 from passhat.suites.orderdesk.calls import write_call
 
-__all__ = ["DemoAgent"]
+__all__ = ["CODERS", "CoderSession", "DemoAgent"]
+
+
+CODERS: Mapping[str, float] = MappingProxyType({"coder": 1.0, "hasty-coder": 0.4})
+"""Every coder with its skill: how much of the liking for the right program it has."""
+
+_RIGHT = {"easy": 3.0, "middle": 2.0, "hard": 1.0}
+_USUAL_TEMPERATURE = 0.7
+_UNEVENNESS = 0.8
+
+
+class CoderSession(Session):
+    """One attempt at one program."""
+
+    def __init__(self, coder: str, attempt: AttemptInfo) -> None:
+        self._coder = coder
+        temperature = attempt.temperature
+        self._heat = _USUAL_TEMPERATURE if temperature is None else max(0.0, temperature)
+        self._random = random.Random(f"coder/{coder}/{attempt.seed}")
+
+    async def answer(self, turn: Turn) -> str:
+        task = next((one for one in ORDER_TASKS if one.task.prompt.rstrip() in turn.text), None)
+        if task is None:
+            raise AgentFault(
+                FailureCategory.AGENT_ERROR, "the demo coders only work at code:ordercode"
+            )
+        body = self._chosen(task)
+        # Models answer in either form; so do these.
+        if self._random.random() < 0.5:
+            return body
+        return f"Here it is:\n\n```python\n{task.task.prompt}{body}```\n"
+
+    def _chosen(self, task: OrderTask) -> str:
+        programs = [task.task.canonical, *task.wrong]
+        taste = random.Random(f"taste/{self._coder}/{task.task.id}")
+        liking = [taste.gauss(0.0, _UNEVENNESS) for _ in programs]
+        liking[0] += CODERS[self._coder] * _RIGHT[task.band]
+        best = max(liking)
+        if self._heat == 0:
+            return programs[liking.index(best)]
+        weights = [math.exp((one - best) / self._heat) for one in liking]
+        return self._random.choices(programs, weights)[0]
+
 
 _CLERKS: Mapping[str, type[Clerk]] = {
     "# The retail desk": RetailClerk,

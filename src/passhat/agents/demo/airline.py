@@ -26,7 +26,7 @@ class AirlineClerk(Clerk):
 
     kinds = MappingProxyType(
         {
-            "person": r"\b(?:somebody else|another person)\b",
+            "person": r"\b(?:someone else|another person)\b",
             "name": r"\bname\b",
             "refundable": r"only if I get money back",
             "cancel": r"\bcancel\b",

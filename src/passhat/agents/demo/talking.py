@@ -78,7 +78,7 @@ class Mind:
         self._load *= 1.4
 
     def worded(self, *ways: str) -> str:
-        """One of several ways to say the same: nobody speaks from a tape."""
+        """One of several ways to say the same: people do not repeat themselves word for word."""
         return self._wording.choice(ways)
 
     def forgets_the_form(self) -> bool:

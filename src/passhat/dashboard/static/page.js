@@ -52,8 +52,8 @@
   });
   document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => asked.delete(ctx));
 
-  /* A list that looks again by itself does so when nobody waits for it: its question would take the
-     place of theirs. It leaves alone what somebody has begun with, also when the answer is there. */
+  /* A list that looks again by itself does so only when no request is pending: its request would take the
+     place of theirs. It leaves alone what the user has begun with, also when the answer is there. */
   const looksAgain = (form, place, busy) => {
     form.addEventListener("htmx:before:swap", (event) => {
       if (event.detail.ctx.sourceEvent?.type === "refresh" && busy()) event.preventDefault();
@@ -87,7 +87,7 @@
     listen();
     addEventListener("pagehide", () => source.close());
     addEventListener("pageshow", ({ persisted }) => { if (persisted) listen(); });
-    /* The list of tasks follows more slowly, as it is filtered, unless somebody has turned its pages. */
+    /* The list of tasks follows more slowly, as it is filtered, unless the user has turned its pages. */
     const form = one("form.tools");
     const look = looksAgain(form, one("#tasks"), () => one("#tasks [rel=prev]"));
     let later = 0;
@@ -116,7 +116,7 @@
     });
   }
 
-  /* The list of runs looks again by itself, unless somebody is choosing from it. */
+  /* The list of runs looks again by itself, unless the user is choosing from it. */
   const filters = one("#filters");
   if (filters) {
     const busy = () => document.hidden || one("#list input:checked") || one("#list [rel=prev]");

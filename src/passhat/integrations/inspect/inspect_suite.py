@@ -10,14 +10,17 @@ import asyncio
 import importlib.util
 import json
 import math
+import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -25,17 +28,130 @@ from typing import Any
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, MissingExtra, PasshatError
-from passhat.integrations.inspect.inspect_logs import Batch, batches, left_behind
 from passhat.protocol import Protocol
+from passhat.readers.base import ReadOptions
 from passhat.readers.builder import scalars
-from passhat.readers.inspect_ai import NO_DECODING, value_of
+from passhat.readers.formats.inspect_ai import NO_DECODING, InspectReader, value_of
+from passhat.readers.sources import Source
+from passhat.readers.store import attempt_record
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_leases
-from passhat.stats.outcomes import FailureCategory, MissingReason
+from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
-from passhat.suites.children import end_child, last_words
+from passhat.suites.registry import end_child, last_words
 
-__all__ = ["InspectModel", "InspectProcess", "InspectSuite"]
+__all__ = [
+    "Batch",
+    "InspectModel",
+    "InspectProcess",
+    "InspectSuite",
+    "batches",
+    "is_gone",
+    "left_behind",
+    "this_owner",
+]
+
+
+_ENDED = ("Z", "X", "x")
+"""States of a process that is over."""
+
+
+def this_owner() -> str:
+    """Host, process and its start: a process id alone is used again by others."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_start_of(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether an owner on this machine no longer runs; of other machines nothing is known."""
+    host, pid, start, *_ = [*owner.split("/"), "", ""]
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return _start_of(int(pid)) != start
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, where the system says so.
+
+    One that has ended but was not waited for is still listed; it runs no more.
+    """
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in _ENDED else fields[18]
+    except (OSError, ValueError, IndexError):
+        return ""
+
+
+_ASKED, _TAKEN = "asked.json", "taken.json"
+_EPOCH = re.compile(r"_epoch_(\d+)\.json$")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples that miss the same number of attempts, and which attempts those are."""
+
+    numbers: Mapping[str, Sequence[int]]
+    folder: Path
+
+    @property
+    def epochs(self) -> int:
+        return len(next(iter(self.numbers.values())))
+
+    def number_of(self, sample: str, epoch: int) -> int:
+        return self.numbers[sample][epoch - 1]
+
+    def write(self) -> None:
+        """Say what is asked for before it is asked, so that nothing is lost with us."""
+        data = {"owner": this_owner(), "numbers": {k: list(v) for k, v in self.numbers.items()}}
+        (self.folder / _ASKED).write_text(json.dumps(data), encoding="utf-8")
+
+    def records(self, scorer: str | None) -> Iterator[AttemptRecord]:
+        """The attempts in the log; a sample that never ran is not among them."""
+        for log in sorted(self.folder.glob("*.eval")):
+            source = Source(str(log), log)
+            for run in InspectReader().read(source, ReadOptions(scorer=scorer)):
+                yield from self._numbered(run.attempts or ())
+
+    def _numbered(self, attempts: Iterable[Attempt]) -> Iterator[AttemptRecord]:
+        for attempt in attempts:
+            if attempt.why == MissingReason.STOPPED:
+                continue  # it was in flight when inspect was told to stop: to be made again
+            epoch = _EPOCH.search(attempt.extras.get("transcript", ""))
+            if epoch is not None and attempt.task in self.numbers:
+                number = self.number_of(attempt.task, int(epoch[1]))
+                yield replace(attempt_record(attempt), number=number)
+
+    def taken(self) -> None:
+        """The log is in the store; it stays where it is for inspect's own viewer."""
+        (self.folder / _ASKED).rename(self.folder / _TAKEN)
+
+
+def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
+    """As few evaluations as cover exactly what is missing: one per number of missing attempts."""
+    numbers: dict[str, list[int]] = {}
+    for task, number in sorted(missing, key=lambda one: one[1]):
+        numbers.setdefault(task, []).append(number)
+    by_count: dict[int, dict[str, list[int]]] = {}
+    for task, wanted in numbers.items():
+        by_count.setdefault(len(wanted), {})[task] = wanted
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        Batch(chosen, Path(tempfile.mkdtemp(prefix="eval-", dir=folder)))
+        for _, chosen in sorted(by_count.items(), reverse=True)
+    ]
+
+
+def left_behind(folder: Path) -> Iterator[Batch]:
+    """Evaluations whose log was not read, because passhat was killed."""
+    for asked in sorted(folder.glob(f"eval-*/{_ASKED}")):
+        data = json.loads(asked.read_text(encoding="utf-8"))
+        if is_gone(data["owner"]):
+            yield Batch(data["numbers"], asked.parent)
 
 
 class InspectModel(Agent):

@@ -219,7 +219,7 @@ def _plain(error: BaseException) -> str:
 
 
 def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: _Busy) -> None:
-    """Take in what is asked; when nobody is left to ask, end, gently while evaluating."""
+    """Take in what is asked; end when the parent is gone, gently while evaluating."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
     jobs.put(None)

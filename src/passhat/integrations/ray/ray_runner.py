@@ -7,6 +7,7 @@ results come. This module finds the cluster and starts its workers;
 
 from __future__ import annotations
 
+import socket
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
-from passhat.integrations.ray.ray_address import knock
 from passhat.integrations.ray.ray_pool import RayPool, connection_lost, line_of
 from passhat.integrations.ray.ray_worker import About, Job, RayWorker
 from passhat.runner.queues import Claims, Outbox
@@ -26,7 +27,67 @@ from passhat.runner.remote_limits import Gatekeeper
 from passhat.runner.run import RunPlan
 from passhat.runner.run_spec import RunSpec
 
-__all__ = ["OnRay"]
+__all__ = ["OnRay", "knock"]
+
+
+_SECONDS = 5.0
+# Ray speaks gRPC, so HTTP/2: both sides begin with their settings, a frame of type 4 (RFC 9113).
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+_TYPE, _SETTINGS = 3, 4
+_TLS_ALERT = b"\x15\x03"
+_SAID_AT_MOST = 60
+
+
+def knock(address: str) -> None:
+    """Return if Ray may be there.
+
+    Silence and a connection that is closed without a word prove nothing, as the head may be busy
+    or encrypted; Ray then finds out by itself.
+
+    Parameters
+    ----------
+    address : str
+        ``ray://HEAD:10001``, ``HEAD:6379``, or a word that only Ray knows, such as ``auto``.
+
+    Raises
+    ------
+    ValueError
+        If the address cannot be one.
+    ConnectionError
+        If no server listens there, or one that does not answer as Ray does.
+    """
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    if parts.scheme == "ray" and parts.port is None:
+        raise ValueError("it needs a port, as in ray://HEAD:10001")
+    if not (parts.hostname and parts.port):
+        return
+    try:
+        line = socket.create_connection((parts.hostname, parts.port), _SECONDS)
+    except OSError as error:
+        raise ConnectionError(f"no server listens there: {error.strerror or error}") from None
+    with line:
+        said = _answer(line)
+    enough = len(said) > _TYPE and not said.startswith(_TLS_ALERT)
+    if enough and said[_TYPE] != _SETTINGS:
+        raise ConnectionError(f"who listens there is not Ray, but says {_shown(said)}")
+
+
+def _answer(line: socket.socket) -> bytes:
+    """The beginning of what is said to a greeting, up to where it shows what it is."""
+    said = b""
+    with suppress(OSError):
+        line.sendall(_HELLO)
+        while len(said) <= _TYPE and (more := line.recv(4096)):
+            said += more
+    return said
+
+
+def _shown(said: bytes) -> str:
+    """The first line, for a person: a server of another kind often names itself there."""
+    text = said.decode("ascii", "replace").splitlines()[0].strip()
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text)
+    return repr(shown[:_SAID_AT_MOST])
+
 
 _START_SECONDS = 120.0
 _CLOSE_SECONDS = 10.0
@@ -46,7 +107,7 @@ class OnRay:
     spec : RunSpec
         The same as words: each worker loads suite and agent for itself.
     models : sequence of Agent
-        Everybody in the plan who may spend.
+        All models of the plan that may spend.
     address : str
         ``ray://head:10001``, the address of a cluster on this machine, or empty for a new one here.
     """
@@ -145,7 +206,7 @@ class OnRay:
             ) from None
 
     def _join(self, settings: dict[str, Any]) -> None:
-        """Ray tries again where nobody answers, but not where a busy head cannot take us in."""
+        """Ray tries again where no head answers, but not where a busy head cannot take us in."""
         for left in reversed(range(_JOIN_TRIES)):
             try:
                 self._ray.init(self._address or "local", **settings)

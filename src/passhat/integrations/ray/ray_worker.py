@@ -16,9 +16,8 @@ from importlib.metadata import version
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import PasshatError, RunStopped
-from passhat.runner.attempt import Attempter, awaited, seed_of, settled
+from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
 from passhat.runner.budget import Account
-from passhat.runner.canaries import Canary
 from passhat.runner.redaction import Redactor
 from passhat.runner.remote_limits import (
     AccountElsewhere,

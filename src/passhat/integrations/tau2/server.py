@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from passhat.errors import InvalidValue
-from passhat.suites.children import end_child, last_words
+from passhat.suites.registry import end_child, last_words
 
 __all__ = ["Connection", "Server", "WorkerGone"]
 

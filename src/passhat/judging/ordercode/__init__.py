@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from passhat.judging.ordercode import easy, hard, middle
-from passhat.judging.ordercode.base import OrderTask
+from passhat.judging.ordercode.programs import EASY, HARD, MIDDLE, OrderTask
 from passhat.judging.tasks import CodeSuite
 
 __all__ = ["ORDER_TASKS", "OrderTask", "demo_samples", "ordercode"]
 
-ORDER_TASKS: tuple[OrderTask, ...] = (*easy.TASKS, *middle.TASKS, *hard.TASKS)
+ORDER_TASKS: tuple[OrderTask, ...] = (*EASY, *MIDDLE, *HARD)
 _LIKELY = {"easy": 2.5, "middle": 1.2, "hard": 0.2}
 """How much likelier a demo coder finds the right program than each wrong one, as a logarithm."""
 

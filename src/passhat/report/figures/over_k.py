@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from passhat._display import number
-from passhat.report.curves import Curves, k_of
+from passhat.report.details import Curves, k_of
 from passhat.report.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
 from passhat.report.figures.vega_lite import Row, stacked

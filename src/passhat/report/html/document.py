@@ -19,13 +19,15 @@ from passhat.report.figures import Figure, Material, make_figure, page_svg
 from passhat.report.figures.base import MOST_RUNS, labels_of
 from passhat.report.html import page, page_tables
 from passhat.report.html.payload import (
+    SMALL,
+    Transcripts,
     attempts_data,
     is_counted,
     script_json,
     shown_tasks,
+    transcripts_of,
     without_tasks,
 )
-from passhat.report.html.transcripts import SMALL, Transcripts, transcripts_of
 from passhat.report.view import Report
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.outcomes import Run

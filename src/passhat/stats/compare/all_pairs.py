@@ -15,7 +15,6 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, Looked
 from passhat.stats.compare.comparison import MEAN_SHARE, Result, Setting, judge
-from passhat.stats.compare.deployment import deployment
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.paired_comparison import (
@@ -25,6 +24,7 @@ from passhat.stats.compare.paired_comparison import (
     agreed,
     as_run,
     cluster_notes,
+    deployment,
     parsed,
 )
 from passhat.stats.compare.pairing import Differences, Pairing, common_tasks, pair, restricted

@@ -22,7 +22,6 @@ from passhat.stats.compare.comparison import (
     slice_results,
 )
 from passhat.stats.compare.curves import Flip, LiftCurve, family, lift_curve
-from passhat.stats.compare.deployment import Value, deployment, deployment_line
 from passhat.stats.compare.guard import Agreement, agree, same_metric
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
 from passhat.stats.compare.pairing import Pairing, pair
@@ -31,20 +30,121 @@ from passhat.stats.compare.these_tasks import unordered_twin
 from passhat.stats.estimate import metric as parse
 from passhat.stats.estimate.metrics import Metric
 from passhat.stats.estimate.task_values import gap_notes
-from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 __all__ = [
     "SCHEMA",
     "TAKES",
     "Comparison",
+    "Use",
+    "Value",
     "Words",
     "agreed",
     "as_run",
     "cluster_notes",
     "compare",
+    "deployment",
+    "deployment_line",
     "parsed",
 ]
+
+
+_ORDER = ("cost", "seconds", "steps", "tokens")
+_FIGURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one run used of one thing, over the attempts that recorded it.
+
+    ``per_solved`` is everything used divided by the attempts that passed, so failed attempts are
+    paid for too; ``None`` when nothing passed.
+    """
+
+    attempts: int
+    per_attempt: float
+    per_solved: float | None
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "attempts": self.attempts,
+            "per_attempt": self.per_attempt,
+            "per_solved": self.per_solved,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One measure under both agents; ``None`` where a side did not record it."""
+
+    measure: str
+    a: Use | None
+    b: Use | None
+
+    def __str__(self) -> str:
+        sides = (self.a, self.b)
+        attempt = " against ".join(_figure(use.per_attempt if use else None) for use in sides)
+        solved = " against ".join(_figure(use.per_solved if use else None) for use in sides)
+        return f"{self.measure} per attempt {attempt}, per solved task {solved}"
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "measure": self.measure,
+            "a": None if self.a is None else self.a.to_dict(),
+            "b": None if self.b is None else self.b.to_dict(),
+        }
+
+
+def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
+    """What both used on the paired tasks, for every measure that one of them recorded."""
+    used = [_used(run, tasks) for run in (a, b)]
+    return tuple(
+        Value(measure, used[0].get(measure), used[1].get(measure))
+        for measure in _ORDER
+        if measure in used[0] or measure in used[1]
+    )
+
+
+def deployment_line(values: Sequence[Value]) -> str:
+    """One line for all measures, or that there are none."""
+    if not values:
+        return "neither cost, seconds, steps nor tokens are recorded"
+    return "; ".join(map(str, values)) + " (A against B)"
+
+
+def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
+    attempts = run.attempts
+    if attempts is None:
+        # Sums are over all tasks of a run: they are what both used only if it shares all of them.
+        return _summed(run) if len(tasks) == len(run.outcomes) else {}
+    shared = set(tasks)
+    wanted = np.array([task in shared for task in attempts.tasks])
+    rows = np.repeat(wanted, np.diff(attempts.starts))
+    found = {}
+    for measure, column in attempts.measures.items():
+        here = rows & ~np.isnan(column)
+        count = int(here.sum())
+        if count:
+            solved = int((attempts.verdicts[here] == Verdict.PASSED).sum())
+            found[measure] = _use(count, float(column[here].sum()), solved)
+    return found
+
+
+def _summed(run: Run) -> dict[str, Use]:
+    sums = {} if run.aggregates is None else run.aggregates.measures
+    return {name: _use(one.recorded, one.total, one.passed) for name, one in sums.items()}
+
+
+def _use(count: int, total: float, solved: int) -> Use:
+    return Use(count, total / count, total / solved if solved else None)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{_FIGURES}g}"
+
 
 TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short", "about", "cluster")
 """The options that comparisons use; any other one is refused."""

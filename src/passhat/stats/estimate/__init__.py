@@ -2,9 +2,14 @@
 
 from passhat.stats.estimate.counting import g_pass_at_k, pass_at_k, pass_hat_k
 from passhat.stats.estimate.diagnostics import Diagnosis, diagnose
-from passhat.stats.estimate.estimated_value import Estimate
-from passhat.stats.estimate.estimator import default_ks, estimate, estimate_all, missing_effect
-from passhat.stats.estimate.exact_rates import exact
+from passhat.stats.estimate.estimator import (
+    Estimate,
+    default_ks,
+    estimate,
+    estimate_all,
+    exact,
+    missing_effect,
+)
 from passhat.stats.estimate.grammar import metric
 from passhat.stats.estimate.metrics import Metric
 

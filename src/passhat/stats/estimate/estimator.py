@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
-from passhat._display import counted
-from passhat.errors import PasshatError
+from passhat._display import counted, html_table, number
+from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
-from passhat.stats.estimate.estimated_value import Estimate
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import Delta, Metric
 from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
@@ -22,7 +22,120 @@ from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 if TYPE_CHECKING:
     from passhat.stats.estimate.intervals.interval_methods import Asked
 
-__all__ = ["default_ks", "estimate", "estimate_all", "missing_effect"]
+__all__ = ["Estimate", "default_ks", "estimate", "estimate_all", "exact", "missing_effect"]
+
+
+def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
+    """The value of a metric when every task's success rate is known.
+
+    Parameters
+    ----------
+    p : array of float
+        The success rate of each task.
+    metric : str
+        A word such as ``pass^4``. ``window^w`` has no answer here, since it depends on n.
+
+    Examples
+    --------
+    >>> exact([0.5], "pass^10") == 1 / 1024
+    True
+    >>> exact([0.0, 1.0], "pass^10")
+    0.5
+    """
+    rates = np.atleast_1d(np.asarray(p, dtype=np.float64))
+    if rates.size == 0:
+        raise InvalidValue("at least one success rate is needed.")
+    outside = ~((rates >= 0) & (rates <= 1))
+    if outside.any():
+        index = int(np.flatnonzero(outside)[0])
+        raise InvalidValue(f"p[{index}] = {rates[index]:g} is not a probability.")
+    return float(np.mean(parse(metric).known(rates)))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value, what it is worth, how it was made and what it speaks about.
+
+    Attributes
+    ----------
+    metric : str
+        The word of the grammar, as in ``pass^4``.
+    value : float
+        The estimate; under the policies ``bound`` and ``fail`` missing attempts count as failed.
+    value_if_passed : float or None
+        The value had every missing attempt passed; only under the policy ``bound``.
+    low, high : float or None
+        The ends of the interval; ``None`` when none was computed.
+    level : float or None
+        The confidence of the interval.
+    about : str
+        The population it speaks about: ``new tasks`` or ``these tasks``.
+    method : str
+        Estimator, missing policy and interval method.
+    tasks, attempts : int
+        What it rests on.
+    bounds : tuple of float or None
+        For ``delta^k``: between which values the truth lies, given the mean.
+    notes : tuple of str
+        What a reader must know besides.
+    missing_policy : str
+        What ``value`` does with attempts that have no verdict: counts them as failed (``bound``,
+        ``fail``) or leaves them out (``exclude``).
+    """
+
+    metric: str
+    value: float
+    value_if_passed: float | None
+    low: float | None
+    high: float | None
+    level: float | None
+    about: str
+    method: str
+    tasks: int
+    attempts: int
+    bounds: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+    missing_policy: str = "bound"
+
+    def interval_text(self) -> str:
+        """The interval in brackets, or that there is none."""
+        if self.low is None or self.high is None:
+            return "no interval"
+        return f"[{number(self.low)}, {number(self.high)}]"
+
+    def __str__(self) -> str:
+        level = "" if self.level is None else f"{self.level:.0%}, "
+        moved = self.value_if_passed is not None and self.value_if_passed != self.value
+        upper = f" to {number(self.value_if_passed)}" if moved else ""
+        return (
+            f"{self.metric} = {number(self.value)}{upper} {self.interval_text()} "
+            f"({level}{self.about}; {counted(self.tasks, 'task')}, "
+            f"{counted(self.attempts, 'attempt')})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]
+        return html_table(str(self), ("", ""), rows)
+
+    def to_dict(self) -> dict[str, object]:
+        data: dict[str, object] = {
+            "metric": self.metric,
+            "value": self.value,
+            "missing_policy": self.missing_policy,
+            "value_if_passed": self.value_if_passed,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "about": self.about,
+            "method": self.method,
+            "tasks": self.tasks,
+            "attempts": self.attempts,
+            "notes": list(self.notes),
+        }
+        if self.bounds is not None:
+            data["bounds"] = list(self.bounds)
+        return data
+
 
 _TAKES: tuple[OptionName, ...] = ("missing", "level", "drop_short", "cluster", "about")
 _POLICY_WORDS = MappingProxyType(

@@ -4,8 +4,13 @@
 the function.
 """
 
-from passhat.stats.forecast.forecast_result import SCHEMA, Forecast
-from passhat.stats.forecast.forecaster import forecast, forecast_all, forecast_curve
+from passhat.stats.forecast.forecaster import (
+    SCHEMA,
+    Forecast,
+    forecast,
+    forecast_all,
+    forecast_curve,
+)
 from passhat.stats.forecast.inverse import Reach, keeps, reaches
 from passhat.stats.forecast.lines import FORMULAS
 

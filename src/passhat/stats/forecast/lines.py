@@ -36,7 +36,7 @@ from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.counting import any_of_k
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.estimate.mixture import scaled_likelihood
-from passhat.stats.forecast.grid import rate_grid
+from passhat.stats.forecast.band import rate_grid
 from passhat.stats.outcomes import Histogram
 
 __all__ = ["FORMULAS", "Lines", "lines_of"]

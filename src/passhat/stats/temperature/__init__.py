@@ -5,7 +5,6 @@ laws) models only how k, temperature and difficulty interact.
 """
 
 from passhat.stats.temperature.advice import Advice
-from passhat.stats.temperature.known import KnownRates
 from passhat.stats.temperature.laws import (
     LogLogit,
     Point,
@@ -18,6 +17,7 @@ from passhat.stats.temperature.laws import (
     sweep,
 )
 from passhat.stats.temperature.optimum import Optimum, best_temperatures, expected_pass_at_k
+from passhat.stats.temperature.peak import KnownRates
 from passhat.stats.temperature.rankings import Lead, RankingFlip
 from passhat.stats.temperature.tasks import FAMILIES, SHAPES, TaskSet, family, shape
 from passhat.stats.temperature.temperature_fit import fit_temperatures

@@ -19,10 +19,59 @@ import numpy.typing as npt
 
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.temperature.generator import log_chances, variance
 from passhat.stats.temperature.tasks import TaskSet
 
-__all__ = ["Optimum", "best_temperatures", "expected_pass_at_k", "log_failure_at_k"]
+__all__ = [
+    "Optimum",
+    "best_temperatures",
+    "expected_pass_at_k",
+    "log_chances",
+    "log_failure_at_k",
+    "log_normalizer",
+    "variance",
+]
+
+
+_SWITCH = 1 / (2 * np.pi)
+_TERMS = np.arange(1.0, 6.0)
+
+
+def log_normalizer(temperature: FloatArray) -> FloatArray:
+    """ln Z(T) for an array of temperatures above zero."""
+    excess, _ = _sums(temperature)
+    smooth = np.where(temperature <= _SWITCH, 0.0, 0.5 * np.log(2 * np.pi * temperature))
+    log_z: FloatArray = smooth + np.log1p(excess)
+    return log_z
+
+
+def variance(temperature: FloatArray) -> FloatArray:
+    """V(T), the variance of what is generated; it tends to T from T = 1 on."""
+    excess, second = _sums(temperature)
+    direct = second / (1 + excess)
+    poisson = temperature - 4 * np.pi**2 * temperature**2 * direct
+    values: FloatArray = np.where(temperature <= _SWITCH, direct, poisson)
+    return values
+
+
+def log_chances(task: FloatArray, temperature: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """ln p(c | T) and ln(1 - p(c | T)), for arrays that broadcast."""
+    log_pass: FloatArray = task**2 * (-0.5 / temperature) - log_normalizer(temperature)
+    with np.errstate(divide="ignore"):
+        log_fail: FloatArray = np.log1p(-np.exp(log_pass))
+        cold = (task == 0) & (temperature <= _SWITCH)
+        if bool(cold.any()):
+            # 1 - p(0) = (Z - 1) / Z cancels, but Z - 1 is the direct sum itself.
+            excess = np.broadcast_to(_sums(temperature)[0], log_fail.shape)[cold]
+            log_fail[cold] = np.log(excess) - np.log1p(excess)
+    return log_pass, log_fail
+
+
+def _sums(temperature: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """2 sum exp(-a m^2) and 2 sum m^2 exp(-a m^2), with the a of whichever sum is shorter."""
+    rate = np.where(temperature <= _SWITCH, 0.5 / temperature, 2 * np.pi**2 * temperature)
+    terms = 2 * np.exp(-rate[..., None] * _TERMS**2)
+    return terms.sum(axis=-1), terms @ _TERMS**2
+
 
 _LOWEST = 1 / 512
 """Where the scan starts if the set holds c = 0; others start at their easiest task."""

@@ -16,8 +16,7 @@ from passhat.stats.outcomes import Run
 from passhat.stats.temperature.advice import advise
 from passhat.stats.temperature.ladders import Ladder, ladders_of
 from passhat.stats.temperature.peak import FEWEST, peaks
-from passhat.stats.temperature.rankings import ranking_flips
-from passhat.stats.temperature.redraws import DRAWS, SEED, Redraws, redraw_tasks
+from passhat.stats.temperature.rankings import DRAWS, SEED, Redraws, ranking_flips, redraw_tasks
 from passhat.stats.temperature.temperature_result import (
     AgentFit,
     BestTemperature,

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import SimulatedUser, Speaker, Turn, WorldFault
-from passhat.suites.orderdesk.episode import AtTheDesk
-from passhat.suites.orderdesk.judging import Goal
+from passhat.suites.orderdesk.episode import AtTheDesk, Goal
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
 
 __all__ = ["STOP", "ScriptedUser", "SimulatedEpisode", "instructions"]
@@ -139,7 +138,7 @@ def _broken(error: Exception) -> WorldFault:
 
 @dataclass(frozen=True, slots=True)
 class _Mood:
-    """How somebody speaks, and how many turns that lead nowhere they bear."""
+    """How a simulated user speaks, and how many turns without progress they accept."""
 
     greetings: tuple[str, ...]
     asides: tuple[str, ...]

@@ -14,9 +14,8 @@ from scipy.stats import beta
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
-from passhat.stats.estimate.intervals.new_tasks import gaffke, gaffke_clusters
+from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import gaffke_delta, gaffke_delta_clusters
-from passhat.stats.estimate.intervals.shared import Intervals
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)
 suites = st.lists(st.tuples(st.integers(4, 9), st.integers(0, 9)), min_size=1, max_size=30).map(

@@ -13,7 +13,6 @@ from scipy.stats import binom
 
 from passhat import Outcomes
 from passhat.stats.estimate import estimate, estimate_all, metric
-from passhat.stats.estimate.intervals.binomial import blaker, clopper_pearson
 from passhat.stats.estimate.intervals.frontier import (
     Attempted,
     Calibration,
@@ -21,7 +20,11 @@ from passhat.stats.estimate.intervals.frontier import (
     _tilts,
     frontier,
 )
-from passhat.stats.estimate.intervals.these_tasks import frontier_difference
+from passhat.stats.estimate.intervals.these_tasks import (
+    blaker,
+    clopper_pearson,
+    frontier_difference,
+)
 from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.metrics.ordered import MOST_ATTEMPTS, ShuffledWindow
 from passhat.stats.outcomes import Histogram
@@ -59,7 +62,7 @@ def tables(draw: st.DrawFn) -> Outcomes:
         "none": lambda _size: st.just(0),
         "extreme": lambda size: st.sampled_from([0, size]),
     }
-    c = [draw(choices[kind](size)) for size in n]
+    c = [draw(choices[kind](size)) for size in n]  # type: ignore[no-untyped-call]
     return Outcomes.from_counts(n, c)
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from passhat._display import counted
-from passhat.stats.estimate.intervals.new_tasks import gaffke, gaffke_clusters
+from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
     SEED,
     gaffke_delta,
     gaffke_delta_clusters,
 )
-from passhat.stats.estimate.intervals.shared import Intervals
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import (
     CountMetric,

@@ -14,8 +14,8 @@ from scipy.special import gammaincinv
 
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.intervals.new_tasks import UNSEEN
-from passhat.stats.estimate.intervals.shared import (
+from passhat.stats.estimate.intervals.new_tasks import (
+    UNSEEN,
     Intervals,
     Sides,
     clustered,

@@ -47,7 +47,7 @@ def find_traveller_by_booking(desk: Desk, code: str, family_name: str) -> object
     number = desk.find("bookings", code)["traveller"]
     traveller = desk.find("travellers", number)
     if traveller["name"].split()[-1].casefold() != family_name.rstrip(".").casefold():
-        raise ToolError(f"booking {code} is not held by anybody called {family_name!r}.")
+        raise ToolError(f"booking {code} is not held under the name {family_name!r}.")
     desk.customer = number
     return {"traveller": number, **traveller}
 
@@ -163,7 +163,7 @@ def correct_name(desk: Desk, code: str, passenger: str, new_name: str) -> object
     booking = _booked(desk, code)
     names = [name.casefold() for name in booking["passengers"]]
     if passenger.casefold() not in names:
-        raise ToolError(f"nobody called {passenger!r} is on booking {code}.")
+        raise ToolError(f"there is no passenger {passenger!r} on booking {code}.")
     place = names.index(passenger.casefold())
     letters = distance(names[place], new_name.casefold())
     desk.rule(letters <= 3, f"{passenger} and {new_name} differ in {letters} letters, 3 at most")

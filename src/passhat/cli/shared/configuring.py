@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from passhat.cli.settings import Configuration, Setting
+    from passhat.cli.shared.settings import Configuration, Setting
 
 __all__ = [
     "Configured",
@@ -47,7 +47,7 @@ def store_option(function: click.decorators.FC) -> click.decorators.FC:
 
 def configured_store() -> str:
     """The store that passhat.toml in this folder names, so that all commands use the same one."""
-    from passhat.cli.settings import DEFAULT_FILE, read_store
+    from passhat.cli.shared.settings import DEFAULT_FILE, read_store
 
     return (read_store(DEFAULT_FILE) if Path(DEFAULT_FILE).is_file() else None) or _DEFAULT_STORE
 
@@ -90,7 +90,7 @@ class Configured(click.Command):
 
     def _configuration(self, ctx: click.Context, args: list[str]) -> Configuration:
         """The file that is named, or passhat.toml where it lies here."""
-        from passhat.cli.settings import DEFAULT_FILE, Configuration, read_configuration
+        from passhat.cli.shared.settings import DEFAULT_FILE, Configuration, read_configuration
 
         if ctx.resilient_parsing or _HELP & set(args):
             return Configuration()
@@ -127,7 +127,7 @@ def _converted(
     configuration: Configuration,
     ctx: click.Context,
 ) -> object:
-    """The value as the flag would take it; a mistake names the file, not a flag nobody gave."""
+    """The value as the flag would take it; a mistake names the file, not a flag."""
     from passhat.errors import ReadError
 
     def wrong(why: str) -> ReadError:

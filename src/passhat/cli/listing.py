@@ -1,4 +1,4 @@
-"""passhat tasks"""
+"""passhat agents, passhat suites and passhat tasks: what there is to run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,43 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.exits import ExitCode
-from passhat.cli.options import suite_options
+from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.options import suite_options
 
 if TYPE_CHECKING:
     from passhat.suites.base import Settings
+
+
+@click.command("agents")
+def agents_command() -> ExitCode:
+    """List the kinds of agent that are installed."""
+    from rich.console import Console
+
+    from passhat.agents.registry import agent_kinds
+    from passhat.report.tables import captured, facts
+
+    click.echo(captured(Console(), lambda: [facts(agent_kinds().items())]), nl=False)
+    return ExitCode.OK
+
+
+@click.command("suites")
+def suites_command() -> ExitCode:
+    """List the kinds of suite that are installed."""
+    from rich.console import Console
+
+    from passhat.report.tables import captured, facts
+    from passhat.suites.registry import suite_kinds
+
+    click.echo(captured(Console(), lambda: [facts(suite_kinds().items())]), nl=False)
+    click.echo("passhat tasks SUITE lists the tasks of one, as in: passhat tasks orderdesk/retail")
+    return ExitCode.OK
 
 
 @click.command("tasks")
 @click.argument("suite")
 @suite_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
-def command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
+def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
     """List the tasks of SUITE with their labels."""
     import json
 

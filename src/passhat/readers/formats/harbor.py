@@ -11,9 +11,9 @@ from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.formats.terminal_bench import seconds_between
 from passhat.readers.json_records import BROKEN, BYTE_ORDER_MARK, decode
 from passhat.readers.sources import Source
-from passhat.readers.terminal_bench import seconds_between
 from passhat.stats.outcomes import Run
 
 __all__ = ["HarborReader"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from passhat._display import visible
-from passhat.cli.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
     from passhat.readers import Needs, Reading
@@ -195,7 +195,7 @@ class HowToRead:
 
 def _store_place() -> str:
     """The store that run ids are looked up in, the same as for every command with --store."""
-    from passhat.cli.configuring import configured_store
+    from passhat.cli.shared.configuring import configured_store
 
     return os.environ.get("PASSHAT_STORE") or configured_store()
 

@@ -1,0 +1,1 @@
+"""What several commands share: options, settings, exit codes and the live display."""

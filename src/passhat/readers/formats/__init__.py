@@ -1,0 +1,1 @@
+"""One reader per log format; each is an entry point of the group passhat.readers."""

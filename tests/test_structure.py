@@ -1,0 +1,116 @@
+"""The shape of the source tree: no import cycles, folders one can read, plain words."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import passhat
+
+SOURCE = Path(passhat.__file__).parent
+DIALECT = re.compile(r"\b(nobody|somebody|whoever|anybody|everybody|mend|mended)\b", re.IGNORECASE)
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of passhat by its dotted name."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ["passhat", *path.relative_to(SOURCE).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(name: str, path: Path) -> Iterator[str]:
+    """The passhat modules a module imports anywhere: at the top, inside functions, for types."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules())
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                if inner in modules():
+                    yield inner
+                elif base in modules():
+                    yield base
+
+
+@cache
+def graph() -> dict[str, frozenset[str]]:
+    """Which modules each module imports, itself left out."""
+    return {
+        name: frozenset(target for target in imports(name, path) if target != name)
+        for name, path in modules().items()
+    }
+
+
+def cycles() -> list[list[str]]:
+    """The strongly connected components with more than one module (Tarjan's algorithm)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    components = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for target in graph()[name]:
+            if target not in index:
+                visit(target)
+                low[name] = min(low[name], low[target])
+            elif target in stack:
+                low[name] = min(low[name], index[target])
+        if low[name] == index[name]:
+            component = []
+            while True:
+                component.append(stack.pop())
+                if component[-1] == name:
+                    break
+            components.append(sorted(component))
+
+    for name in graph():
+        if name not in index:
+            visit(name)
+    return [component for component in components if len(component) > 1]
+
+
+def test_no_import_cycle_not_even_inside_functions() -> None:
+    assert cycles() == []
+
+
+def test_at_most_340_files_and_30_in_a_folder() -> None:
+    assert len(modules()) <= 340
+    folders = Counter(path.parent for path in modules().values())
+    crowded = {str(folder.relative_to(SOURCE)): n for folder, n in folders.items() if n > 30}
+    assert crowded == {}
+
+
+def test_no_word_that_a_reader_has_to_translate() -> None:
+    places = [
+        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
+        for path in sorted(SOURCE.rglob("*"))
+        if path.suffix in {".py", ".j2", ".js", ".css", ".toml", ".md"}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if DIALECT.search(line)
+    ]
+    assert places == []
+
+
+def test_only_the_command_line_imports_an_integration() -> None:
+    wrong = [
+        f"{name} imports {target}"
+        for name, targets in graph().items()
+        for target in targets
+        if target.startswith("passhat.integrations")
+        and not name.startswith(("passhat.integrations", "passhat.cli"))
+    ]
+    assert wrong == []
