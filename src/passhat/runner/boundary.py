@@ -54,7 +54,8 @@ async def call_agent(
     except Exception:
         raise
     except BaseException as error:
-        if call is not None and call.is_canceled:
+        ended = isinstance(error, asyncio.CancelledError | GeneratorExit)
+        if ended and call is not None and call.is_canceled:
             raise
         raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
 
@@ -75,7 +76,7 @@ class _Call:
         self._steps = steps
         self._is_over = is_over
         self.is_canceled = False
-        """Whether the cancellation came from outside; an agent may raise the same by itself."""
+        """Whether a cancellation came from outside; an agent may raise the same by itself."""
 
     @types.coroutine
     def rest(self, waiting: Any) -> Generator[Any, Any, Any]:
@@ -94,8 +95,8 @@ class _Call:
                         attempt = f"{self._info.task}#{self._info.number}"
                         _LEFT_BEHIND.append((attempt, asyncio.get_running_loop(), steps))
                         raise
+                    # It may wait once more to clean up, and raise the cancellation after that.
                     waiting = steps.throw(error)
-                    self.is_canceled = False
                 except BaseException as error:
                     waiting = steps.throw(error)
                 else:
