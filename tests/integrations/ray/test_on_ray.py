@@ -164,7 +164,7 @@ def test_an_attempt_that_workers_die_of_ends_as_missing_and_no_other(
     passhat: Passhat, folder: Path, notes: Path
 ) -> None:
     write_tasks(folder, "deadly", "a", "b", "c")
-    assert passhat("run", *NOTING, "-n", "1", "--jobs", "4").code == 0
+    assert passhat("run", *NOTING, "-n", "1", "--jobs", "4").code == 4
     with open_store() as store:
         (run,) = store.runs()
         verdicts = {task: verdict for task, _, verdict in store.verdicts(run.id)}

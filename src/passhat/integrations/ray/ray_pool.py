@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,6 +165,25 @@ class _Worker:
         self.channel = BatchChannel(self.actor)
 
 
+class _StoppedRun(RunStopped):
+    """A worker found that the run cannot go on; ``records`` are the attempts it made until then."""
+
+    def __init__(self, message: str, *, hint: str | None, records: Sequence[AttemptRecord]) -> None:
+        super().__init__(message, hint=hint)
+        self.records = records
+
+
+@contextmanager
+def _kept_when_stopped(outbox: Outbox) -> Iterator[None]:
+    """Store what was made before the run had to stop."""
+    try:
+        yield
+    except _StoppedRun as error:
+        for record in error.records:
+            outbox.put(record)
+        raise RunStopped(error.message, hint=error.hint) from None
+
+
 class RayPool:
     """The workers of one run, while it goes on.
 
@@ -238,8 +257,9 @@ class RayPool:
             if not batch:
                 return
             before = time.monotonic()
-            for record in await self._made(batch):
-                outbox.put(record)
+            with _kept_when_stopped(outbox):
+                for record in await self._made(batch):
+                    outbox.put(record)
             await outbox.room()
             spent = time.monotonic() - before
             fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
@@ -259,7 +279,8 @@ class RayPool:
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """One attempt after the other, each with its share of the cap."""
         while (one := await claims.following()) is not None:
-            record = await self._made_under(budget, one, claims)
+            with _kept_when_stopped(outbox):
+                record = await self._made_under(budget, one, claims)
             if record is None:
                 return
             outbox.put(record)
@@ -317,10 +338,10 @@ class RayPool:
             raise connection_lost(error) from None
         finally:
             worker.busy -= 1
+        made.records = [self._redacted(record) for record in made.records]
         if made.stopped is not None:
             message, hint = made.stopped
-            raise RunStopped(message, hint=hint)
-        made.records = [self._redacted(record) for record in made.records]
+            raise _StoppedRun(message, hint=hint, records=made.records)
         return made
 
     def _redacted(self, record: AttemptRecord) -> AttemptRecord:
