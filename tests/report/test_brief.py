@@ -162,6 +162,14 @@ def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, see
         assert max(map(len, lines)) <= COLUMNS, text
 
 
+def test_a_warning_of_a_run_among_several_is_shown() -> None:
+    outcomes = Outcomes.from_counts([4, 4], [1, 3])
+    sound = Run("sound", "sound", outcomes)
+    leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8", "25% of answers were cut"))
+    text = brief_report(build_report([sound, leaky], ReportOptions()), _console())
+    assert "Warning: leaky: leak: in 3 of 8 (and 1 more)" in text.splitlines()
+
+
 def test_percentages_are_exact_at_the_ends() -> None:
     assert [percent(x, 0) for x in (0, 0.004, 0.64, 0.996, 1)] == [
         "0%",

@@ -42,9 +42,10 @@ def test_an_agent_with_a_memory_is_caught(passhat: Passhat, suite: list[str]) ->
         "run", "-s", *suite, "-a", "python:leaky_agents:leaky", "-n", "3", "--jobs", "1"
     )
     assert ended.code == 0
-    assert "leak: in " in ended.out
-    report = passhat("report", ".passhat/passhat.db", "--json").out
-    assert "no number of this run is to be trusted" in report
+    assert "Warning: leak: in " in ended.out
+    assert "Warning: leak: in " in passhat("report", ".passhat/passhat.db").out
+    report = json.loads(passhat("report", ".passhat/passhat.db", "--json").out)
+    assert "no number of this run is to be trusted" in report["runs"][0]["warnings"][0]
 
 
 @pytest.mark.usefixtures("agents")

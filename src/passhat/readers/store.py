@@ -102,8 +102,11 @@ def _as_run(
         outcomes=outcomes,
         protocol=replace(store.protocol(stored.id), attempts=stored.planned),
         source=store.path,
-        notes=_leak_notes(store, stored),
-        warnings=_call_warnings(store.call_counts(stored.id)),
+        # A leak comes first: one-screen reports show only the first warning.
+        warnings=(
+            *_leak_warnings(store, stored),
+            *_call_warnings(store.call_counts(stored.id)),
+        ),
         reading=(said, *reading),
     )
 
@@ -135,16 +138,16 @@ def _share(share: float) -> str:
     return f"{share:.0%}" if share < 0.995 or share == 1 else f"{share:.1%}"
 
 
-def _leak_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
-    """Attempts in which the agent said the reference that only another attempt had been told."""
+def _leak_warnings(store: Store, stored: StoredRun) -> tuple[str, ...]:
+    """How many attempts repeated the reference that only another attempt was given."""
     leaks = store.leaks(stored.id)
     if not leaks:
         return ()
     task, number, other = leaks[0]
     return (
-        f"leak: in {len(leaks):,} of {stored.attempts:,} attempts the agent repeated a reference "
-        f"that only another attempt had been told (first in {task}#{number}, from {other}), so "
-        "attempts were not fresh and no number of this run is to be trusted",
+        f"leak: in {len(leaks):,} of {stored.attempts:,} attempts the agent repeated another "
+        f"attempt's reference (first in {task}#{number}, from {other}), so attempts were not fresh "
+        "and no number of this run is to be trusted",
     )
 
 

@@ -59,7 +59,7 @@ def brief_comparison(
 def _run(run: RunReport) -> Iterator[RenderableType]:
     yield plain(_limited(f"{run.name}: {run.run.outcomes}"), "bold")
     yield plain(run.headline)
-    yield from _warnings(run)
+    yield from _first_warning(run.warnings)
     yield from _estimates(run)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -69,7 +69,7 @@ def _run(run: RunReport) -> Iterator[RenderableType]:
 
 def _finished_run(run: RunReport, summary: Summary, run_id: str) -> Iterator[RenderableType]:
     yield plain(run.headline)
-    yield from _warnings(run)
+    yield from _first_warning(run.warnings)
     yield from _estimates(run, most=3)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -137,11 +137,11 @@ def _worst_tasks(outcomes: Outcomes) -> Iterator[RenderableType]:
         yield plain(_listed("Never passed:", never))
 
 
-def _warnings(run: RunReport) -> Iterator[RenderableType]:
+def _first_warning(warnings: Sequence[str]) -> Iterator[RenderableType]:
     """The first warning, and how many more there are."""
-    if run.warnings:
-        more = f" (and {len(run.warnings) - 1} more)" if len(run.warnings) > 1 else ""
-        yield plain(_limited(f"Warning: {run.warnings[0]}", len(more)) + more, "bold")
+    if warnings:
+        more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+        yield plain(_limited(f"Warning: {warnings[0]}", len(more)) + more, "bold")
 
 
 def _next_step(run: RunReport) -> str:
@@ -178,6 +178,13 @@ def _runs(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
     if len(runs) > _MOST_RUNS:
         yield Text(f"and {len(runs) - _MOST_RUNS} more; --full shows all of them")
+    yield from _first_warning(
+        [
+            f"{label}: {warning}"
+            for label, run in zip(labels, runs, strict=True)
+            for warning in run.warnings
+        ]
+    )
     level = next((e.level for run in runs for e in run.estimates if e.level is not None), None)
     if level is not None:
         yield Text(f"{100 * level:g}% intervals for new tasks like these.", style=_GREY)

@@ -114,9 +114,10 @@ class Run:
     source_counts : tuple of str
         How the source is known to count, where that differs from passhat's way.
     notes : tuple of str
-        Findings of the runner about the attempts, such as a leak between them.
+        Findings about the attempts that do not put the numbers in doubt.
     warnings : tuple of str
-        What should be read before any number, such as answers that were cut at the token limit.
+        What should be read before any number, such as a leak between attempts or answers
+        that were cut at the token limit.
     reading : tuple of str
         What the reader took for what, and what it left aside.
     tally : Tally, optional
