@@ -218,5 +218,7 @@ def test_mistakes_are_refused() -> None:
         compare(*FORTY, alternative="better")
     with pytest.raises(InvalidValue, match="at least one metric"):
         compare(*FORTY, [])
-    with pytest.raises(InvalidValue, match="not list"):
+    with pytest.raises(InvalidValue, match=r"a matrix of tasks x attempts .* shape \(2,\)"):
         compare([1, 0], FORTY[1])
+    with pytest.raises(InvalidValue, match="got an int"):
+        compare(7, FORTY[1])
