@@ -233,9 +233,10 @@ def test_the_curve_is_named_and_says_its_values(
         for one in run["estimates"]
         if (one["metric"], one["about"]) == (said.split(" ")[0], "new tasks")
     )
-    assert said == (
-        f"{told['metric']} = {told['value']:.3f} [{told['low']:.3f}, {told['high']:.3f}]"
-    )
+    # From the missing attempts counted as failed to all of them passed, then the interval.
+    ends = ("value", "value_if_passed", "low", "high")
+    value, if_passed, low, high = (f"{100 * told[name]:.0f}" for name in ends)
+    assert said == f"{told['metric']} {value} to {if_passed}% ({low} to {high}%)"
     assert own.complaints == []
 
 

@@ -71,7 +71,7 @@ class Summary:
         head, counts = self.head, self.counts
         return StoredRun(
             *(head.id, head.agent, head.suite, counts.tasks, head.planned, counts.attempts),
-            *(counts.missing, counts.passed, head.started, self.status),
+            *(counts.missing, counts.passed, head.started, self.status, head.name),
         )
 
 

@@ -287,11 +287,36 @@ def test_five_hundred_tasks_stay_small_and_two_thousand_open_at_once(
     assert own.complaints == []
     own.page.select_option("#sort", "name")
     own.page.locator("#more").scroll_into_view_if_needed()
-    own.page.wait_for_function("document.querySelectorAll('.task').length > 100")
+    own.page.locator(".task").nth(100).wait_for(state="attached")
     own.page.set_viewport_size({"width": 1400, "height": 16_000})  # the end is in sight for long
-    own.page.wait_for_function(
-        "document.querySelector('#more').getBoundingClientRect().top > innerHeight"
+    # The page's policy refuses the eval of wait_for_function, so the page itself waits.
+    assert own.page.evaluate(
+        """() => new Promise((done) => {
+            setTimeout(() => done(false), 60000);
+            const look = () =>
+                document.querySelector("#more").getBoundingClientRect().top > innerHeight
+                    ? done(true) : requestAnimationFrame(look);
+            look();
+        })"""
     )
+
+
+def test_the_policy_of_the_page_refuses_other_scripts_and_requests(
+    browser_page: Page, one: Path
+) -> None:
+    own = browser_page(one.as_uri())
+    assert own.complaints == []  # its own scripts run
+    ran = own.page.evaluate(
+        """async () => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.head.append(script);
+            const sent = await fetch("data:text/plain,x").then(() => true, () => false);
+            return [window.ran === true, sent];
+        }"""
+    )
+    assert ran == [False, False]
+    assert any("Content Security Policy" in text for text in own.complaints)
 
 
 def test_what_sources_say_is_text_never_markup(browser_page: Page, tmp_path: Path) -> None:
