@@ -123,7 +123,7 @@ def test_a_store_counted_is_the_store_read(
 
 
 COMMANDS = [
-    ("report", "{a}", "--drop-short"),
+    ("report", "{a}", "--full", "--drop-short"),
     ("report", "{a}", "--by", "kind", "--cluster", "template", "--md", "-", "--drop-short"),
     ("report", "{a}", "--csv", "-", "--missing", "fail"),
     ("compare", "{a}", "{b}", "-k", "1,2", "--by", "kind", "--drop-short"),
@@ -303,7 +303,7 @@ def test_what_is_broken_is_refused_here_too(tmp_path: Path, rows: str, message: 
 def test_every_command_works_on_counts(passhat: Passhat, tmp_path: Path) -> None:
     path = table(tmp_path, TABLES["numbers"])
     assert passhat("report", path).code == 0
-    assert "counted in the database" in passhat("report", path).out
+    assert "counted in the database" in passhat("report", path, "--full").out
     two = table(tmp_path, TABLES["booleans and two models"])
     assert passhat("compare", two, "--allow", "--metric", "pass^2").code == 0
     path = table(tmp_path, TABLES["numbers"])
@@ -318,7 +318,7 @@ MEMORY = """
 import re, sys
 from pathlib import Path
 from passhat.cli import main
-code = main(["report", sys.argv[1]])
+code = main(["report", sys.argv[1], "--full"])
 peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 print(code, peak // 1024, file=sys.stderr)
 """

@@ -137,8 +137,10 @@ def test_a_log_of_100_mb_is_reported_in_under_300_mb(tmp_path: Path, name: str) 
     path = tmp_path / "big.json"
     LOGS[name](path)
     command, limit = ("report", LOG_LIMIT) if name == "tau2-bench" else ("read", READ_LIMIT)
+    # The talk repeats itself, so gzip packs it tighter than the default limit of 50 to 1 allows.
+    more = ("--max-unpacked", "4GB") if "gzipped" in name else ()
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, command, str(path)], capture_output=True, text=True
+        [sys.executable, "-c", MEASURED, command, str(path), *more], capture_output=True, text=True
     )
     code, peak = map(int, done.stderr.splitlines()[-1].split())
     assert code == (4 if "cut off" in name else 0)
