@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -159,11 +161,35 @@ def test_a_broken_provider_leaves_missing_attempts(
 
 
 @pytest.mark.usefixtures("questions")
-def test_nobody_at_the_address_leaves_missing_attempts(passhat: Passhat) -> None:
+def test_an_address_without_a_server_is_refused_before_the_first_attempt(passhat: Passhat) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        passhat(*TASKS, "-a", f"openai:small@{url}", "-n", "1", "--retries", "0")
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        agent = f"openai:small@http://{address}/v1"
+        ended = passhat(*TASKS, "-a", agent, "-n", "1", "--retries", "0")
+    assert ended.code == 2
+    assert f"nothing answers at {address}" in ended.err
+    assert "Traceback" not in ended.err
+    assert ended_as() == {}
+
+
+@pytest.mark.usefixtures("questions")
+def test_a_server_that_hangs_up_leaves_missing_attempts(passhat: Passhat) -> None:
+    """The port answers, so the run starts; every connection is closed without an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+
+        thread = threading.Thread(target=hang_up, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        ended = passhat(*TASKS, "-a", f"openai:small@{url}", "-n", "1", "--retries", "0")
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert ended.code == 4
     assert ended_as() == {(-1, "infrastructure"): 5}
 
 

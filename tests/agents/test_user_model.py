@@ -147,7 +147,7 @@ def test_any_agent_can_play_the_user(passhat: Passhat, questions: Path) -> None:
     )
     command = (*RETAIL, "-a", "demo:careful", "--task", "0", "-n", "1")
     assert passhat(*command, "--user", "python:callers:Caller").code == 0
-    assert passhat(*command, "--user", "python:callers:raises").code == 0
+    assert passhat(*command, "--user", "python:callers:raises").code == 4
     sys.modules.pop("callers")
     assert [(row[2], row[3]) for row in rows()] == [(0, "task_incomplete"), (-1, "user_error")]
     ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:json:dumps", "--user", "demo:x")

@@ -58,8 +58,8 @@ def brief_comparison(
 
 def _run(run: RunReport) -> Iterator[RenderableType]:
     yield plain(_limited(f"{run.name}: {run.run.outcomes}"), "bold")
-    yield plain(run.headline)
     yield from _first_warning(run.warnings)
+    yield plain(run.headline)
     yield from _estimates(run)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -68,8 +68,8 @@ def _run(run: RunReport) -> Iterator[RenderableType]:
 
 
 def _finished_run(run: RunReport, summary: Summary, run_id: str) -> Iterator[RenderableType]:
-    yield plain(run.headline)
     yield from _first_warning(run.warnings)
+    yield plain(run.headline)
     yield from _estimates(run, most=3)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
@@ -140,7 +140,7 @@ def _worst_tasks(outcomes: Outcomes) -> Iterator[RenderableType]:
 def _first_warning(warnings: Sequence[str]) -> Iterator[RenderableType]:
     """The first warning, and how many more there are."""
     if warnings:
-        more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+        more = f" (and {len(warnings) - 1} more)." if len(warnings) > 1 else "."
         yield plain(_limited(f"Warning: {warnings[0]}", len(more)) + more, "bold")
 
 
