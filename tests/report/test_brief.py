@@ -167,7 +167,7 @@ def test_a_warning_of_a_run_among_several_is_shown() -> None:
     sound = Run("sound", "sound", outcomes)
     leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8", "25% of answers were cut"))
     text = brief_report(build_report([sound, leaky], ReportOptions()), _console())
-    assert "Warning: leaky: leak: in 3 of 8 (and 1 more)" in text.splitlines()
+    assert "Warning: leaky: leak: in 3 of 8 (and 1 more)." in text.splitlines()
 
 
 def test_percentages_are_exact_at_the_ends() -> None:
