@@ -70,9 +70,10 @@ def command(
     """
     from passhat.errors import InvalidValue
     from passhat.report.build import ReportOptions
-    from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
+    from passhat.report.figures import FIGURES, FORMS, Material, figure_bytes, make_figure
     from passhat.report.figures.article import parse_shape
-    from passhat.report.figures.registry import DETAILED, needs
+    from passhat.report.figures.registry import DETAILED, FITTED, needs
+    from passhat.report.view import Report
 
     if listed:
         for known, what in FIGURES.items():
@@ -109,7 +110,12 @@ def command(
             with_forecasts=name == "forecast",
         )
         compared = metric if name in ("flips", "lift") else None
-        material = _material(chosen_runs(runs, names), options, compared)
+        chosen = chosen_runs(runs, names)
+        if name in FITTED:
+            # The intervals of a report take 11 minutes for example:smollm2, and are not drawn here.
+            material = Material(Report(()), terms=terms, unreported=tuple(chosen))
+        else:
+            material = _material(chosen, options, compared)
     figure = make_figure(name, material, own)
     if figure is None:
         raise InvalidValue(

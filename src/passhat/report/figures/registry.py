@@ -13,10 +13,11 @@ from passhat.report.figures import agents, article, over_k, spread, temperatures
 from passhat.report.figures.base import Figure, labels_of
 from passhat.report.view import Report, RunReport
 from passhat.stats.compare import Comparison
+from passhat.stats.outcomes import Run
 from passhat.stats.temperature import TemperatureFit
 from passhat.stats.terms import Terms
 
-__all__ = ["DETAILED", "FIGURES", "Material", "make_figure", "needs"]
+__all__ = ["DETAILED", "FIGURES", "FITTED", "Material", "make_figure", "needs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Material:
     comparison: Comparison | None = None
     changes: tuple[TaskChange, ...] = ()
     terms: Terms = field(default_factory=Terms)
+    unreported: tuple[Run, ...] = ()
+    """Runs without a report, which is all that a figure in ``FITTED`` needs."""
 
     @property
     def runs(self) -> Sequence[RunReport]:
@@ -45,7 +48,8 @@ class Material:
 
     def from_fit(self, draw: Callable[[TemperatureFit], Figure | None]) -> Figure | None:
         """A figure of the temperature fit, where the runs have one."""
-        fit = temperatures.fit_of([run.run for run in self.runs], self.terms)
+        runs = [*(run.run for run in self.runs), *self.unreported]
+        fit = temperatures.fit_of(runs, self.terms)
         return None if fit is None else draw(fit)
 
 
@@ -131,6 +135,9 @@ FIGURES = MappingProxyType(
 
 DETAILED = ("curves", "delta", "forecast", "width", "distributions")
 """Figures that a report must have been built with details for."""
+
+FITTED = ("temperature", "best-temperature", "heatmap")
+"""Figures of a temperature fit, which need the runs and no report of them."""
 
 
 def make_figure(
