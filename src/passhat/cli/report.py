@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -75,13 +76,18 @@ def command(
     from passhat.report.data import as_csv, as_json
     from passhat.report.markdown import as_markdown
     from passhat.report.terminal import render_report
+    from passhat.stats.terms import Population
 
     detailed = as_json_text or html is not None
     needs = Needs(attempts=look_at_order(metrics), measures=False)
     if detailed:
         needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
+    # A list of every task was asked for, so one screen is not what is wanted.
+    long = full or with_tasks or by is not None
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed)
+    if not (long or detailed or md is not None or csv is not None):
+        options = replace(options, populations=(Population.NEW_TASKS,))
     report = build_report(runs, options)
     if md is not None:
         write_text(md, as_markdown(report))
@@ -95,7 +101,6 @@ def command(
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv, html):
-        # A list of every task was asked for, so one screen is not what is wanted.
-        shown = render_report if full or with_tasks or by is not None else brief_report
+        shown = render_report if long else brief_report
         click.echo(shown(report, Console()), nl=False)
     return exit_code(runs)

@@ -181,6 +181,8 @@ class ReportOptions:
     1, 2, 4, 8 ... up to the smallest n. ``metrics`` alone replaces that set; with ``ks`` they are
     added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures;
     ``with_forecasts=False`` leaves out the forecasts, which take longer than all the rest.
+    ``populations`` are those the intervals are about; these tasks with thousands of attempts each
+    take a second per metric.
     """
 
     ks: tuple[int, ...] = ()
@@ -190,6 +192,7 @@ class ReportOptions:
     with_tasks: bool = False
     with_details: bool = False
     with_forecasts: bool = True
+    populations: tuple[Population, ...] = _ABOUT
 
 
 def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> Report:
@@ -212,12 +215,17 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         protocol=replace(run.protocol, missing=options.terms.missing),
         estimates=(
             *(known[word] for word in words),
-            *_estimates(run.outcomes, words, options, Population.THESE_TASKS),
+            *(
+                estimate
+                for about in options.populations
+                if about is not Population.NEW_TASKS
+                for estimate in _estimates(run.outcomes, words, options, about)
+            ),
         ),
         slices={
             value: tuple(
                 found
-                for about in _ABOUT
+                for about in options.populations
                 for found in _estimates(part, _metrics(part, options), options, about)
             )
             for value, part in slices.items()

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -63,8 +63,8 @@ _TILT_RATIO = 1.5  # a tilt between two of the grid loses at most 5% of the expo
 _FINER = 3
 _LARGEST_DENSE = 400
 _LET_IN = 0.02  # of the largest surprise
-_BLOCK = 2_000_000
 _MOST_COUNTED = 2_000
+_MOST_KEPT = 10_000_000  # probabilities, 80 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,7 @@ class Attempted:
     likelihood: Factored
     fine_likelihood: FloatArray
     best: FloatArray  # the most likely weights
+    _kept: dict[tuple[int, int], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, cells: Histogram) -> Attempted:
@@ -114,6 +115,21 @@ class Attempted:
         n, member = np.unique(self.cells.n, return_inverse=True)
         share = np.bincount(member, weights=self.cells.tasks) / self.cells.size
         return list(zip(n.tolist(), share.tolist(), strict=True))
+
+    def probabilities(self, n: int, rates: FloatArray) -> FloatArray:
+        """P(c passes in n attempts) for every c and every rate of one of the two grids.
+
+        Kept while they are small in total, because every statistic of the same tasks needs them.
+        """
+        known = self._kept.get((n, len(rates)))
+        if known is not None:
+            return known
+        c = np.arange(n + 1)
+        logs = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
+        made = np.exp(logs[:, None] + xlogy(c[:, None], rates) + xlog1py((n - c)[:, None], -rates))
+        if sum(table.size for table in self._kept.values()) + made.size <= _MOST_KEPT:
+            self._kept[n, len(rates)] = made
+        return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,15 +174,9 @@ class Statistic:
         """
         total = np.zeros((len(tilts), len(rates)))
         for size, share in self.attempted.sizes:
-            moments = np.zeros_like(total)
             u = self._spaced(size)
-            n = len(u) - 1
-            block = max(1, _BLOCK // len(rates))
-            for start in range(0, n + 1, block):
-                c = np.arange(start, min(n + 1, start + block))
-                ways = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
-                logs = ways[:, None] + xlogy(c[:, None], rates) + xlog1py((n - c)[:, None], -rates)
-                moments += np.exp(self.sign * tilts[:, None] * u[c]) @ np.exp(logs)
+            seen = self.attempted.probabilities(len(u) - 1, rates)
+            moments = np.exp(self.sign * tilts[:, None] * u) @ seen
             total += share * np.log(moments)
         return total
 
