@@ -20,6 +20,7 @@ from passhat.stats.compare import compare, compare_all
 from passhat.stats.outcomes import Outcomes, Run
 
 LINES, COLUMNS = 15, 80
+SHORT = ReportOptions(short=True)
 
 
 def _console() -> Console:
@@ -50,6 +51,13 @@ def test_one_task_says_nothing_about_others() -> None:
     assert text.startswith("6 of 8 attempts at the only task pass (")
     assert text.endswith("One task says nothing about other tasks.")
     assert "of tasks" not in text
+
+
+@pytest.mark.parametrize("c", [[6], [6, 8, 0, 3]])
+def test_a_short_report_reads_as_one_with_everything(c: list[int]) -> None:
+    run = _run("bot", 8, c)
+    short = brief_report(build_report([run], SHORT), _console())
+    assert short == brief_report(build_report([run], ReportOptions()), _console())
 
 
 def test_one_attempt_cannot_show_repetition() -> None:
@@ -130,7 +138,7 @@ def test_cells_count_single_attempts_and_share_more() -> None:
 LONG = "python:" + "a_rather_long_module_name." * 3 + "agent"
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     tasks=st.integers(1, 40),
     n=st.integers(1, 12),
@@ -141,7 +149,7 @@ def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, see
     counts = [(seed * (i + 3) + i * i) % (n + 1) for i in range(tasks)]
     lost = [(seed + i) % 2 for i in range(tasks)] if missing else []
     run, other = _run(LONG, n, counts, lost), _run("demo:other", n, counts[::-1], lost[::-1])
-    report = build_report([run], ReportOptions())
+    report = build_report([run], SHORT)
     rows = [
         (task, number + 1, int(number < c), "wrong_state" if number >= c else "", "", 1.0, 2, None)
         for task, c in zip(run.outcomes.tasks, counts, strict=True)
@@ -152,7 +160,7 @@ def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, see
     many = [Run(f"r{i}", f"r{i}", other.outcomes) for i in range(9)]
     for text in (
         brief_report(report, _console()),
-        brief_report(build_report(many, ReportOptions()), _console()),
+        brief_report(build_report(many, SHORT), _console()),
         brief_run(report.runs[0], summarise(rows, n), "0123456789", _console()),
         brief_comparison(compared, [run, other], changes, _console()),
         brief_comparison(compare_all(many[:4], ["pass^1"]), many[:4], (), _console()),
@@ -168,6 +176,18 @@ def test_a_warning_of_a_run_among_several_is_shown() -> None:
     leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8", "25% of answers were cut"))
     text = brief_report(build_report([sound, leaky], ReportOptions()), _console())
     assert "Warning: leaky: leak: in 3 of 8 (and 1 more)." in text.splitlines()
+
+
+def test_a_comparison_shows_the_warnings_of_both_runs() -> None:
+    outcomes = Outcomes.from_counts([4, 4, 4], [1, 3, 2])
+    sound = Run("sound", "sound", outcomes)
+    leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8",))
+    third = Run("third", "third", outcomes)
+    pair = brief_comparison(compare(sound, leaky, ["pass^1"]), [sound, leaky], (), _console())
+    runs = [sound, leaky, third]
+    ranked = brief_comparison(compare_all(runs, ["pass^1"]), runs, (), _console())
+    for text in (pair, ranked):
+        assert "Warning: leaky: leak: in 3 of 8." in text.splitlines()
 
 
 def test_percentages_are_exact_at_the_ends() -> None:

@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
+from passhat.agents.base import ProviderFault
+from passhat.errors import RunStopped
 from passhat.runner import time_limits
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
-from passhat.stats.outcomes import Verdict
+from passhat.stats.outcomes import MissingReason, Verdict
 from passhat.store import AttemptRecord
 
 
@@ -39,7 +41,7 @@ def made(
     spec = RunSpec(
         agent=agent if isinstance(agent, str) else agent_from_object(agent, "mine"),
         suite=load_suite(f"jsonl:{folder / 't.jsonl'}"),
-        attempts=2,
+        attempts=more.pop("attempts", 2),
         store=str(folder / "store.db"),
         **more,
     )
@@ -154,6 +156,24 @@ def test_an_agent_that_ignores_its_cancellation_is_left_behind_and_named(
     records = made(agent, tmp_path, told, step_seconds=0.1)
     assert [one.judgement.why for one in records] == ["timeout"] * 2
     assert any("t#1" in line and "--isolate" in line for line in told)
+
+
+def test_no_attempt_begins_once_the_account_has_stopped_the_run(tmp_path: Path) -> None:
+    """Also not by a worker whose agent swallowed its cancellation."""
+    begun = 0
+
+    async def agent(_prompt: str) -> str:
+        nonlocal begun
+        begun += 1
+        if begun == 2:
+            raise ProviderFault(MissingReason.ACCOUNT, "no credit left")
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return "yes"
+
+    with pytest.raises(RunStopped, match="no credit left"):
+        made(agent, tmp_path, jobs=2, attempts=8)
+    assert begun == 2
 
 
 def test_cancellations_of_its_own_are_left_to_the_agent(tmp_path: Path) -> None:

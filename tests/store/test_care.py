@@ -125,7 +125,7 @@ def test_a_flipped_byte_never_gives_a_traceback(passhat: Passhat, tmp_path: Path
     draw = random.Random(17)
     data = whole.read_bytes()
     path = tmp_path / "flipped.db"
-    for _ in range(20):
+    for _ in range(40):
         place = draw.randrange(len(data))
         flipped = bytearray(data)
         flipped[place] ^= draw.randrange(1, 256)

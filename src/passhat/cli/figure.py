@@ -18,7 +18,6 @@ from passhat.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.report.build import ReportOptions
     from passhat.report.figures import Material
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
@@ -69,11 +68,9 @@ def command(
     take suites of your own with --shape.
     """
     from passhat.errors import InvalidValue
-    from passhat.report.build import ReportOptions
-    from passhat.report.figures import FIGURES, FORMS, Material, figure_bytes, make_figure
+    from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
     from passhat.report.figures.article import parse_shape
-    from passhat.report.figures.registry import DETAILED, FITTED, needs
-    from passhat.report.view import Report
+    from passhat.report.figures.registry import needs
 
     if listed:
         for known, what in FIGURES.items():
@@ -104,18 +101,7 @@ def command(
     if sources and not name.startswith("article-"):
         runs = how.read(sources)
         ended = exit_code(runs)
-        options = ReportOptions(
-            terms=terms,
-            with_details=name in DETAILED,
-            with_forecasts=name == "forecast",
-        )
-        compared = metric if name in ("flips", "lift") else None
-        chosen = chosen_runs(runs, names)
-        if name in FITTED:
-            # The intervals of a report take 11 minutes for example:smollm2, and are not drawn here.
-            material = Material(Report(()), terms=terms, unreported=tuple(chosen))
-        else:
-            material = _material(chosen, options, compared)
+        material = _material(chosen_runs(runs, names), name, metric, terms)
     figure = make_figure(name, material, own)
     if figure is None:
         raise InvalidValue(
@@ -130,23 +116,30 @@ def command(
     return ended
 
 
-def _material(runs: Sequence[Run], options: ReportOptions, metric: str | None) -> Material:
-    """A report with details; for figures about two runs, their comparison as well."""
+def _material(runs: Sequence[Run], name: str, metric: str, terms: Terms) -> Material:
+    """What a figure needs: the runs, their report with details, or the comparison of two."""
     from passhat.errors import InvalidValue
-    from passhat.report.build import build_report
+    from passhat.report.build import ReportOptions, build_report
     from passhat.report.comparison_view import task_changes
     from passhat.report.figures import Material
+    from passhat.report.figures.registry import DETAILED, FITTED
+    from passhat.report.view import Report
     from passhat.stats.compare import compare
 
-    if metric is None:
-        report = build_report(runs, options)
-        return Material(report, terms=options.terms)
+    if name in FITTED:
+        # The intervals of a report take 7 minutes for example:smollm2, and are not drawn here.
+        return Material(Report(()), terms=terms, unreported=tuple(runs))
+    options = ReportOptions(
+        terms=terms, with_details=name in DETAILED, with_forecasts=name == "forecast"
+    )
+    if name not in ("flips", "lift"):
+        return Material(build_report(runs, options), terms=terms)
     if len(runs) != 2:
         raise InvalidValue(
             f"this figure is about two runs, and there are {len(runs)}.",
             hint="Choose them with --run NAME --run NAME: "
             + ", ".join(run.name for run in runs[:9]),
         )
-    comparison = compare(runs[0], runs[1], metric, options.terms)
-    changes = task_changes(runs[0], runs[1], metric, options.terms)
-    return Material(build_report(runs, options), comparison, changes, options.terms)
+    comparison = compare(runs[0], runs[1], metric, terms)
+    changes = task_changes(runs[0], runs[1], metric, terms)
+    return Material(build_report(runs, options), comparison, changes, terms)

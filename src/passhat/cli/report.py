@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -76,7 +75,6 @@ def command(
     from passhat.report.data import as_csv, as_json
     from passhat.report.markdown import as_markdown
     from passhat.report.terminal import render_report
-    from passhat.stats.terms import Population
 
     detailed = as_json_text or html is not None
     needs = Needs(attempts=look_at_order(metrics), measures=False)
@@ -85,9 +83,8 @@ def command(
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
     # A list of every task was asked for, so one screen is not what is wanted.
     long = full or with_tasks or by is not None
-    options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed)
-    if not (long or detailed or md is not None or csv is not None):
-        options = replace(options, populations=(Population.NEW_TASKS,))
+    short = not (long or detailed or md is not None or csv is not None)
+    options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)
     report = build_report(runs, options)
     if md is not None:
         write_text(md, as_markdown(report))

@@ -329,7 +329,8 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.ended(stored.id) if row[0] in chosen)
         summary = summarise(rows, plan.attempts)
-        report = build_report([run_from_store(store, stored)], ReportOptions())
+        options = ReportOptions(short=not (full or verbose))
+        report = build_report([run_from_store(store, stored)], options)
         if full or verbose:
             click.echo(render_summary(summary, Console(), full=verbose), nl=False)
             click.echo(render_report(report, Console()), nl=False)

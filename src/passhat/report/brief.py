@@ -16,7 +16,7 @@ from passhat.report import comparison_view as view
 from passhat.report.comparison_view import TaskChange
 from passhat.report.run_summary import Summary
 from passhat.report.tables import captured, plain, plain_table
-from passhat.report.view import Report, RunReport, estimate_text, run_labels
+from passhat.report.view import Report, RunReport, estimate_text, run_labels, run_warnings
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim
 from passhat.stats.outcomes import Outcomes, Run, Verdict
@@ -144,6 +144,15 @@ def _first_warning(warnings: Sequence[str]) -> Iterator[RenderableType]:
         yield plain(_limited(f"Warning: {warnings[0]}", len(more)) + more, "bold")
 
 
+def _named_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The warnings of all runs, each with the run it is about."""
+    return [
+        f"{label}: {warning}"
+        for label, run in zip(labels, runs, strict=True)
+        for warning in run_warnings(run)
+    ]
+
+
 def _next_step(run: RunReport) -> str:
     """The cheapest thing that would make the answer better."""
     outcomes = run.run.outcomes
@@ -178,13 +187,7 @@ def _runs(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
     if len(runs) > _MOST_RUNS:
         yield Text(f"and {len(runs) - _MOST_RUNS} more; --full shows all of them")
-    yield from _first_warning(
-        [
-            f"{label}: {warning}"
-            for label, run in zip(labels, runs, strict=True)
-            for warning in run.warnings
-        ]
-    )
+    yield from _first_warning(_named_warnings(labels, [run.run for run in runs]))
     level = next((e.level for run in runs for e in run.estimates if e.level is not None), None)
     if level is not None:
         yield Text(f"{100 * level:g}% intervals for new tasks like these.", style=_GREY)
@@ -209,6 +212,7 @@ def _comparison(
     comparison: Comparison, runs: Sequence[Run], changes: Sequence[TaskChange]
 ) -> Iterator[RenderableType]:
     a, b = run_labels(runs)
+    yield from _first_warning(_named_warnings((a, b), runs))
     yield plain(view.headline(comparison, a, b))
     yield Text("")
     rows = [
@@ -255,6 +259,7 @@ def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Renderab
     metric = comparisons.ranks[0].metric
     entries = [entry for entry in comparisons.ranks if entry.metric == metric]
     yield Text(f"{len(entries)} runs on {counted(comparisons.tasks, 'shared task')}", style="bold")
+    yield from _first_warning(_named_warnings(run_labels(runs), runs))
     rows = [
         [_cut(labels.get(entry.name, entry.name)), percent(entry.value, 0), str(entry)]
         for entry in entries[:_MOST_RUNS]

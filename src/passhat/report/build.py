@@ -181,8 +181,8 @@ class ReportOptions:
     1, 2, 4, 8 ... up to the smallest n. ``metrics`` alone replaces that set; with ``ks`` they are
     added to it. ``with_details`` adds what charts show: curves with intervals, forecasts, measures;
     ``with_forecasts=False`` leaves out the forecasts, which take longer than all the rest.
-    ``populations`` are those the intervals are about; these tasks with thousands of attempts each
-    take a second per metric.
+    ``short`` leaves out the intervals that one screen does not show, those about these tasks: with
+    thousands of attempts per task they take a second for each metric.
     """
 
     ks: tuple[int, ...] = ()
@@ -192,7 +192,7 @@ class ReportOptions:
     with_tasks: bool = False
     with_details: bool = False
     with_forecasts: bool = True
-    populations: tuple[Population, ...] = _ABOUT
+    short: bool = False
 
 
 def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> Report:
@@ -215,17 +215,12 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         protocol=replace(run.protocol, missing=options.terms.missing),
         estimates=(
             *(known[word] for word in words),
-            *(
-                estimate
-                for about in options.populations
-                if about is not Population.NEW_TASKS
-                for estimate in _estimates(run.outcomes, words, options, about)
-            ),
+            *_about_these_tasks(run.outcomes, words, options),
         ),
         slices={
             value: tuple(
                 found
-                for about in options.populations
+                for about in _ABOUT
                 for found in _estimates(part, _metrics(part, options), options, about)
             )
             for value, part in slices.items()
@@ -259,6 +254,15 @@ def _about_new_tasks(
     asked = list(dict.fromkeys([*words, *drawn]))
     found = _estimates(outcomes, asked, options, Population.NEW_TASKS)
     return dict(zip(asked, found, strict=True))
+
+
+def _about_these_tasks(
+    outcomes: Outcomes, words: list[str], options: ReportOptions
+) -> tuple[Estimate, ...]:
+    """Every metric about these tasks; a short report of one task has nothing else to say."""
+    if options.short and len(outcomes) > 1:
+        return ()
+    return _estimates(outcomes, words, options, Population.THESE_TASKS)
 
 
 def _details(

@@ -14,8 +14,7 @@ from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import Forecast, forecast_curve
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Plan, plan
-from passhat.stats.plan.difficulty import Difficulty
-from passhat.stats.plan.planner import HalfWidth
+from passhat.stats.plan.planner import half_widths
 from passhat.stats.terms import Terms
 
 __all__ = [
@@ -251,15 +250,16 @@ def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
     chosen = metric(word) if word else None
     if not isinstance(chosen, CountMetric):
         return ()
-    try:
-        difficulty = Difficulty.from_outcomes(outcomes)
-    except PasshatError:
-        return ()
-    goal = HalfWidth(HALF_WIDTH, level)
     made = max(chosen.k, int(np.median(outcomes.n)))
-    return tuple(
-        Width(tasks, n, min(1.0, 2 * goal.reached(variance, tasks)))
+    sizes = [
+        (tasks, n)
         for n in dict.fromkeys([chosen.k, *(made * step for step in _ATTEMPT_STEPS)])
-        for variance in (difficulty.components(chosen, n).total,)
         for tasks in dict.fromkeys(max(4, round(len(outcomes) * step)) for step in _TASK_STEPS)
+    ]
+    try:
+        reached = half_widths(outcomes, chosen, sizes, level)
+    except PasshatError:  # one attempt per task does not tell tasks from chance
+        return ()
+    return tuple(
+        Width(*size, min(1.0, 2 * half)) for size, half in zip(sizes, reached, strict=True)
     )

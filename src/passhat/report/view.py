@@ -41,6 +41,7 @@ __all__ = [
     "check_source",
     "estimate_text",
     "run_labels",
+    "run_warnings",
     "value_text",
 ]
 
@@ -347,17 +348,8 @@ class RunReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to read before any number: cut answers, and timeouts where there are many."""
-        late = self.run.failures_by_category.get("timeout", 0)
-        late += self.run.missing_by_reason.get("timeout", 0)
-        made = self.run.outcomes.attempts
-        if not made or late / made < _MANY_TIMEOUTS:
-            return self.run.warnings
-        return (
-            *self.run.warnings,
-            f"{late / made:.0%} of attempts ({late:,} of {made:,}) timed out: their share says as "
-            "much about the time limit and the server as about the agent",
-        )
+        """What to read before any number."""
+        return run_warnings(self.run)
 
     @property
     def missing_effect_lines(self) -> tuple[str, ...]:
@@ -468,6 +460,19 @@ def _interval_in_words(estimate: Estimate) -> str:
 
 def _all_of(k: int) -> str:
     return "both" if k == 2 else f"all {k}"
+
+
+def run_warnings(run: Run) -> tuple[str, ...]:
+    """What to read before any number: leaks, cut answers, and timeouts where there are many."""
+    late = run.failures_by_category.get("timeout", 0) + run.missing_by_reason.get("timeout", 0)
+    made = run.outcomes.attempts
+    if not made or late / made < _MANY_TIMEOUTS:
+        return run.warnings
+    return (
+        *run.warnings,
+        f"{late / made:.0%} of attempts ({late:,} of {made:,}) timed out: their share says as "
+        "much about the time limit and the server as about the agent",
+    )
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:

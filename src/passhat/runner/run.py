@@ -462,11 +462,16 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     guard = ProcessGuard(always=isinstance(plan.agent, FunctionAgent))
     earlier = set(threading.enumerate())
     whole = asyncio.current_task()
-    attempter = plan.attempter(guard, lambda: whole is None or whole.cancelling() > 0)
+
+    def stopping() -> bool:
+        return whole is None or whole.cancelling() > 0
+
+    attempter = plan.attempter(guard, stopping)
 
     async def worker() -> None:
         clock = watch.clock()
-        while (one := await claims.following()) is not None:
+        # An agent may swallow the cancellation that ends the run: its worker makes no further one.
+        while not stopping() and (one := await claims.following()) is not None:
             account = Account() if plan.budget is None else await plan.budget.admit()
             if account is None:
                 return  # the cap is reached

@@ -9,7 +9,7 @@ by four pilots in five.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Unpack
 
@@ -282,6 +282,20 @@ def plan(
             goal.tasks(known.total(cheapest.attempts, 0.9)),
         ),
     )
+
+
+def half_widths(
+    pilot: Run | Outcomes, metric: CountMetric, sizes: Iterable[tuple[int, int]], level: float
+) -> list[float]:
+    """Half the width to expect of runs of other sizes, (tasks, attempts per task).
+
+    For the same cautious variance as a plan: its "a run of the pilot's size gives" is one of them.
+    """
+    goal = HalfWidth(0.5, level)
+    difficulty, _ = _difficulty(pilot, None, None)
+    variance = _variance(difficulty, metric, goal, pilot, None, 0.0)
+    known = _known(variance, metric, goal, pilot, None, None)
+    return [goal.reached(known.total(n, _CAUTION), tasks) for tasks, n in sizes]
 
 
 def _refuse_useless(goal: Goal, terms: Terms, pilot: Run | Outcomes | None, *, gate: bool) -> None:
