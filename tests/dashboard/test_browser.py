@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.dashboard.conftest import ATTEMPTS, TASKS, Stored, asked, until
+from tests.dashboard.conftest import ATTEMPTS, TASKS, Stored, asked, served, until
 
 Open = Callable[..., Any]
 
@@ -261,3 +262,34 @@ def test_a_value_stays_said_when_the_page_scrolls_to_it(
     own.page.mouse.wheel(0, -5000)  # something else lies under the pointer
     expect(own.page.locator("#tip")).to_be_hidden()
     assert own.complaints == []
+
+
+def test_a_page_on_another_origin_starts_reads_and_changes_nothing(
+    browser_page: Open, stored: Stored, tmp_path: Path
+) -> None:
+    """Even where runs may be started from the page."""
+    with served(stored.place, "--allow-run", folder=tmp_path) as address:
+        own = browser_page("data:text/html,<h1>elsewhere")
+        results = own.page.evaluate(
+            """async ([view, run]) => {
+                const tried = [];
+                const regrade = `/runs/${run}/regrade`;
+                for (const path of ['/', '/runs.json', '/start', '/start.json', regrade])
+                    for (const mode of ['cors', 'no-cors'])
+                        for (const method of ['GET', 'POST']) {
+                            const asked = {method, mode, credentials: 'include'};
+                            if (method === 'POST') {
+                                asked.body = 'agent=demo:careful&suite=orderdesk/retail&attempts=1';
+                                asked.headers = {
+                                    'content-type': 'application/x-www-form-urlencoded'};
+                            }
+                            try { tried.push(await (await fetch(view + path, asked)).text()); }
+                            catch (error) { tried.push(''); }
+                        }
+                return tried;
+            }""",
+            [address.rstrip("/"), stored.a],
+        )
+        assert len(results) == 20
+        assert set(results) == {""}
+        assert asked(own.page, f"{address}start.json").json() == {"commands": []}

@@ -8,7 +8,7 @@ changes no verdict. A task whose id the agent has not told yet cannot be named, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, cast
 
@@ -75,7 +75,13 @@ class A2AAgent(Agent):
     """An agent behind an A2A endpoint: a2a:http://localhost:9210; protocol versions 1.0 and 0.3."""
 
     def __init__(
-        self, url: str, *, largest_reply: int = LARGEST_REPLY, token: str | None = None
+        self,
+        url: str,
+        *,
+        largest_reply: int = LARGEST_REPLY,
+        token: str | None = None,
+        transport: Callable[[], httpx.AsyncBaseTransport] | None = None,
+        received: Callable[[int], object] | None = None,
     ) -> None:
         if not is_address(url):
             raise InvalidValue(
@@ -89,6 +95,7 @@ class A2AAgent(Agent):
         self.url = url
         self.name = f"a2a:{url}"
         self._largest = largest_reply
+        self._transport, self._received = transport, received
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._http: httpx.AsyncClient | None = None
         self._client: Client | None = None
@@ -144,7 +151,12 @@ class A2AAgent(Agent):
         from a2a.client import ClientConfig, ClientFactory
 
         if self._http is None:
-            self._http = http_client(self._largest, self._headers)
+            self._http = http_client(
+                self._largest,
+                self._headers,
+                transport=self._transport() if self._transport else None,
+                received=self._received,
+            )
         try:
             card = await asyncio.wait_for(self._card(self._http), _CARD_SECONDS)
         except TimeoutError:

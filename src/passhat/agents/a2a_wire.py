@@ -173,14 +173,22 @@ _READ_SECONDS = 600.0
 
 
 def http_client(
-    largest: int = LARGEST_REPLY, headers: Mapping[str, str] | None = None
+    largest: int = LARGEST_REPLY,
+    headers: Mapping[str, str] | None = None,
+    *,
+    transport: httpx.AsyncBaseTransport | None = None,
+    received: Callable[[int], object] | None = None,
 ) -> httpx.AsyncClient:
-    """A client that follows no redirects and reads no more than ``largest`` bytes of a reply."""
+    """A client that follows no redirects and reads no more than ``largest`` bytes of a reply.
+
+    ``transport`` decides where connections go, then past all proxies. ``received`` is called with
+    the number of bytes of every block that came.
+    """
     import httpx
 
     async def guarded(response: httpx.Response) -> None:
         _not_elsewhere(response)
-        response.stream = _bounded(response.stream, largest)
+        response.stream = _bounded(response.stream, largest, received)
 
     return httpx.AsyncClient(
         timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS, write=30.0, pool=None),
@@ -189,6 +197,8 @@ def http_client(
         follow_redirects=False,
         headers={"accept-encoding": "identity", **(headers or {})},
         event_hooks={"response": [guarded]},
+        transport=transport,
+        trust_env=transport is None,
     )
 
 
@@ -204,7 +214,9 @@ def _not_elsewhere(response: httpx.Response) -> None:
         raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply is compressed, unasked")
 
 
-def _bounded(stream: Any, largest: int) -> httpx.AsyncByteStream:
+def _bounded(
+    stream: Any, largest: int, received: Callable[[int], object] | None
+) -> httpx.AsyncByteStream:
     """The same bytes, up to the largest reply."""
     import httpx
 
@@ -213,6 +225,8 @@ def _bounded(stream: Any, largest: int) -> httpx.AsyncByteStream:
             size = 0
             async for chunk in stream:
                 size += len(chunk)
+                if received is not None:
+                    received(len(chunk))
                 if size > largest:
                     raise AgentFault(
                         FailureCategory.FORMAT_ERROR, f"a reply of over {largest:,} bytes"
@@ -227,6 +241,9 @@ def _bounded(stream: Any, largest: int) -> httpx.AsyncByteStream:
 
 def is_address(url: str) -> bool:
     """Whether this is an ``http`` address with a host."""
+    # urlsplit drops line breaks and tabs, and takes spaces: it would read what is not sent.
+    if any(char <= " " or char == "\x7f" for char in url):
+        return False
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -73,9 +73,12 @@ def _play(
 ) -> ExitCode:
     import asyncio
 
-    from passhat.errors import InvalidValue
-    from passhat.integrations.agentbeats.scenarios import play, read_scenario
+    from passhat.errors import InvalidValue, MissingExtra
 
+    try:
+        from passhat.integrations.agentbeats.scenarios import play, read_scenario
+    except ImportError:
+        raise MissingExtra("passhat battle", extra="a2a") from None
     scenario = read_scenario(path)
 
     async def whole() -> Answered:
@@ -111,9 +114,12 @@ def _fight(
 ) -> ExitCode:
     import asyncio
 
-    from passhat.errors import InvalidValue
-    from passhat.integrations.agentbeats.battles import fight
+    from passhat.errors import InvalidValue, MissingExtra
 
+    try:
+        from passhat.integrations.agentbeats.battles import fight
+    except ImportError:
+        raise MissingExtra("passhat battle", extra="a2a") from None
     battle = asyncio.run(fight(backend, green, opponents, _say, timeout=timeout, token=token))
     result: Any = battle.get("result")
     if battle.get("state") == "error" or not isinstance(result, dict):
@@ -145,11 +151,12 @@ def _keep(data: dict[str, object], source: str, output: str | None) -> None:
     from pathlib import Path
 
     from passhat.cli.shared.options import write_text
+    from passhat.store import private_folder
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     path = Path(output or f".passhat/battles/{Path(source).stem}-{now}.json")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
     except OSError as error:
         raise click.ClickException(f"{path.parent} cannot be made: {error.strerror}.") from None
     write_text(str(path), json.dumps(data, indent=2, ensure_ascii=False) + "\n")

@@ -107,13 +107,20 @@ def command(
         raise InvalidValue(
             f"{' '.join(sources)}: nothing to draw as {name!r}.", hint=f"It needs {needs(name)}."
         )
-    try:
-        Path(output).write_bytes(figure_bytes(figure, form))
-    except OSError as error:
-        raise InvalidValue(f"{output} cannot be written: {error.strerror}.") from None
+    _write(output, figure_bytes(figure, form))
     click.echo(f"{figure.title}. {figure.sentence}")
     click.echo(f"wrote {output}", err=True)
     return ended
+
+
+def _write(output: str, content: bytes) -> None:
+    from passhat.errors import InvalidValue
+    from passhat.store import write_private
+
+    try:
+        write_private(output, content)
+    except OSError as error:
+        raise InvalidValue(f"{output} cannot be written: {error.strerror}.") from None
 
 
 def _material(runs: Sequence[Run], name: str, metric: str, terms: Terms) -> Material:

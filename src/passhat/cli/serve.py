@@ -11,6 +11,7 @@ from passhat.cli.run import store_option
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
+    from passhat.dashboard.guard import Access
     from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
 
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     "--allow-host",
     "hosts",
     multiple=True,
-    metavar="HOST",
+    metavar="HOST[:PORT]",
     help="Evaluate agents on this host, too; repeatable. Otherwise only on this machine.",
 )
 @click.option(
@@ -34,7 +35,18 @@ if TYPE_CHECKING:
     help="Let requests name this suite, too; repeatable. Otherwise only orderdesk.",
 )
 @click.option(
-    "--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Ask clients for this bearer token."
+    "--token",
+    envvar="PASSHAT_TOKEN",
+    metavar="TOKEN",
+    help="Ask clients for this bearer token; with --host, one is made and printed otherwise.",
+)
+@click.option("--public", is_flag=True, help="With --host: ask for no token; anyone may evaluate.")
+@click.option(
+    "--cap",
+    "caps",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Runs, attempts, seconds or bytes per hour and caller, e.g. --cap attempts=50000.",
 )
 @click.option(
     "--max-evaluations", default=2, show_default=True, help="Evaluations at the same time."
@@ -48,6 +60,8 @@ def command(
     hosts: tuple[str, ...],
     suites: tuple[str, ...],
     token: str | None,
+    public: bool,
+    caps: tuple[str, ...],
     max_evaluations: int,
     store_path: str,
 ) -> ExitCode:
@@ -58,37 +72,67 @@ def command(
     "Result" holds a summary and the JSON report. AgentBeats' battle_start works as well.
     """
     import asyncio
+    import secrets
 
     from passhat.errors import InvalidValue, MissingExtra
     from passhat.runner.redaction import Redactor
 
     if max_evaluations < 1:
         raise InvalidValue("--max-evaluations must be at least 1.")
+    if public and token:
+        raise InvalidValue("--public asks for no token, so that --token has no use.")
     try:
         from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
     except ImportError:
         raise MissingExtra("passhat serve", extra="a2a") from None
+    from passhat.dashboard.guard import Access, is_loopback
     from passhat.integrations.agentbeats.assessments import Rules
+    from passhat.integrations.agentbeats.strangers import Caps
 
+    loopback = is_loopback(host)
+    amounts = Caps.of(caps)
     settings = Settings(
         store_path=store_path,
-        rules=Rules.with_hosts(hosts, suites),
+        rules=Rules.with_hosts(
+            hosts, suites, loopback=loopback, most_attempts=int(amounts.attempts)
+        ),
         most_at_once=max_evaluations,
+        caps=amounts,
         redact=Redactor(os.environ),
     )
+    if not (token or public or loopback):
+        token = secrets.token_urlsafe(24)
+        click.echo(f"clients need this token: {token}", err=True)
+    access = Access(host, token or "", _names(card_url))
     agent = GreenAgent(settings, lambda line: click.echo(line, err=True))
-    asyncio.run(_served(agent, settings, host, port, launcher_port, card_url, token))
+    asyncio.run(_served(agent, settings, access, port, launcher_port, card_url))
     return ExitCode.OK
+
+
+def _names(card_url: str | None) -> list[str]:
+    """Host names by which clients may call the server: this machine's, and that of its card."""
+    import socket
+    from urllib.parse import urlsplit
+
+    from passhat.agents.a2a_wire import is_address
+    from passhat.errors import InvalidValue
+
+    if card_url is None:
+        return [socket.gethostname()]
+    if not is_address(card_url):
+        raise InvalidValue(
+            f"--card-url takes an address, not {card_url!r}.", hint="As in http://evaluator:9006/"
+        )
+    return [socket.gethostname(), str(urlsplit(card_url).hostname)]
 
 
 async def _served(
     agent: GreenAgent,
     settings: Settings,
-    host: str,
+    access: Access,
     port: int,
     launcher_port: int | None,
     card_url: str | None,
-    token: str | None,
 ) -> None:
     """Listen until Ctrl-C."""
     import asyncio
@@ -96,6 +140,7 @@ async def _served(
     import sys
     from contextlib import AsyncExitStack
 
+    from passhat.dashboard.guard import is_loopback
     from passhat.integrations.agentbeats.green_app import green_application, launcher_application
     from passhat.runner.serving import Listening, open_socket
 
@@ -104,17 +149,18 @@ async def _served(
         for one in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(one, ended.set)
     async with AsyncExitStack() as doors:
+        host = access.host
         sock = open_socket(host, port)
         url = f"http://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
-        app = green_application(agent, card_url or url, token)
+        app = green_application(agent, card_url or url, access)
         await doors.enter_async_context(Listening(app, sock))
         click.echo(f"passhat evaluates agents at {url}", err=True)
         if launcher_port is not None:
-            launcher = launcher_application(agent, settings.rules, token)
+            launcher = launcher_application(agent, settings.rules, access)
             there = Listening(launcher, open_socket(host, launcher_port))
             await doors.enter_async_context(there)
             click.echo(f"launcher at {there.url}", err=True)
-        if token is None and host not in ("127.0.0.1", "localhost", "::1"):
+        if not (access.token or is_loopback(host)):
             click.echo("note: anyone who reaches this port may start evaluations", err=True)
         await ended.wait()
         agent.stop_all()

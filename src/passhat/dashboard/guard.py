@@ -113,6 +113,13 @@ class Guard:
     content_types : sequence of str
         Accepted in requests that change something; empty accepts all. A browser page of another
         site can send ``text/plain`` and forms without asking, but not ``application/json``.
+    name_option : str
+        The option that allows another host name.
+    open_paths : sequence of str
+        Paths that may be read without the token.
+    pages : bool
+        Whether the server has pages: a link from another site may then open one, and a browser may
+        carry the token in a cookie. Otherwise no request of another site's page is answered.
     """
 
     def __init__(
@@ -123,10 +130,14 @@ class Guard:
         server: str = "dashboard",
         command: str = "passhat view",
         content_types: Sequence[str] = (),
+        name_option: str = "--allow-host",
+        open_paths: Sequence[str] = (),
+        pages: bool = True,
     ) -> None:
         self._app, self._access = app, access
-        self._server, self._command = server, command
-        self._content_types = tuple(content_types)
+        self._server, self._command, self._name_option = server, command, name_option
+        self._content_types, self._open_paths = tuple(content_types), tuple(open_paths)
+        self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,15 +159,22 @@ class Guard:
         if not self._access.may_be_called(headers.get("host", "")):
             return PlainTextResponse(
                 f"This {self._server} is not known by that host name. Use the address that "
-                f"{self._command} printed, or allow the name with --allow-host.\n",
+                f"{self._command} printed, or name it with {self._name_option}.\n",
                 status_code=400,
             )
-        if scope["method"] not in _SAFE_METHODS and (refusal := self._refusal(scope, headers)):
+        changes = scope["method"] not in _SAFE_METHODS
+        if (changes or not self._pages) and (refusal := self._refusal(scope, headers, changes)):
             return refusal
-        if not self._access.token or self._is_token(_token_of(headers)):
+        if not self._access.token or self._is_token(_token_of(headers, cookies=self._pages)):
+            return self._app
+        if not changes and scope["path"] in self._open_paths:
             return self._app
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] == "GET" and self._is_token("".join(query.pop("token", []))):
+        if (
+            self._pages
+            and scope["method"] == "GET"
+            and self._is_token("".join(query.pop("token", [])))
+        ):
             # One slash: a path that begins with two would lead to another host.
             path, rest = f"/{scope['path'].lstrip('/')}", urlencode(query, doseq=True)
             response = RedirectResponse(f"{path}{'?' if rest else ''}{rest}", 303)
@@ -170,7 +188,7 @@ class Guard:
             headers={"www-authenticate": "Bearer"},
         )
 
-    def _refusal(self, scope: Scope, headers: Headers) -> PlainTextResponse | None:
+    def _refusal(self, scope: Scope, headers: Headers, changes: bool) -> PlainTextResponse | None:
         """Refuse what a page of another site could have sent."""
         origin = headers.get("origin")
         if origin is not None and origin != f"{scope['scheme']}://{headers.get('host')}":
@@ -182,7 +200,7 @@ class Guard:
                 "Requests from pages of another site are not accepted.\n", status_code=403
             )
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if self._content_types and kind not in self._content_types:
+        if changes and self._content_types and kind not in self._content_types:
             accepted = " or ".join(self._content_types)
             return PlainTextResponse(
                 f"The content type must be {accepted}, not {kind or 'absent'}.\n", status_code=415
@@ -193,14 +211,16 @@ class Guard:
         return hmac.compare_digest(given.encode(), self._access.token.encode())
 
 
-def _token_of(headers: Headers) -> str:
+def _token_of(headers: Headers, *, cookies: bool) -> str:
     """The token of a request: in the header that programs send, or in the cookie of a browser."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
-    cookies: SimpleCookie = SimpleCookie()
-    cookies.load(headers.get("cookie", ""))
-    return cookies[_COOKIE].value if _COOKIE in cookies else ""
+    if not cookies:
+        return ""
+    jar: SimpleCookie = SimpleCookie()
+    jar.load(headers.get("cookie", ""))
+    return jar[_COOKIE].value if _COOKIE in jar else ""
 
 
 async def checked_form(request: Request, access: Access) -> dict[str, str]:

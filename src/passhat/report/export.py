@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from passhat._display import csv_cell
 from passhat.errors import InvalidValue, MissingExtra, shorten
 from passhat.readers.formats.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
+from passhat.store.database import private_file
 
 __all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
 
@@ -130,17 +133,23 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
     types = {name: _type(name) for name in names}
     described = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in types.items())
     with tempfile.TemporaryDirectory() as folder:
-        lines = Path(folder) / "rows.jsonl"
+        lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
         with lines.open("w", encoding="utf-8") as stream:
             stream.writelines(as_json_lines(runs))
         query = (
             f"COPY (SELECT * FROM read_json({_quoted(str(lines))}, format='newline_delimited', "
-            f"columns={{{described}}})) TO {_quoted(path)} (FORMAT parquet)"
+            f"columns={{{described}}})) TO {_quoted(str(made))} (FORMAT parquet)"
         )
         try:
             with duckdb.connect() as database:
                 database.execute(query)
-        except duckdb.Error as error:
+            # DuckDB would give the file the mode of the umask.
+            with (
+                made.open("rb") as source,
+                os.fdopen(private_file(path, truncate=True), "wb") as to,
+            ):
+                shutil.copyfileobj(source, to)
+        except (duckdb.Error, OSError) as error:
             why = shorten(str(error).splitlines()[0], 120)
             raise InvalidValue(f"{path} cannot be written ({why}).") from None
 

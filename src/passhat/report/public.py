@@ -75,7 +75,9 @@ class Report:
                 f"cannot tell the form of {str(target)!r} from its ending.",
                 hint=f"Known endings: {', '.join(forms)}.",
             )
-        target.write_text(forms[target.suffix.lower()](), encoding="utf-8")
+        from passhat.store import write_private
+
+        write_private(target, forms[target.suffix.lower()]())
         return target
 
     def _repr_html_(self) -> str:

@@ -1,7 +1,7 @@
 """Where attempts live: one SQLite file, or a PostgreSQL database that a team shares."""
 
 from passhat.store.base import Store
-from passhat.store.database import is_address, without_password
+from passhat.store.database import is_address, private_folder, without_password, write_private
 from passhat.store.leases import LEASE_SECONDS
 from passhat.store.opening import open_reading, open_store
 from passhat.store.rows import (
@@ -35,5 +35,7 @@ __all__ = [
     "is_address",
     "open_reading",
     "open_store",
+    "private_folder",
     "without_password",
+    "write_private",
 ]

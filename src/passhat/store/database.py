@@ -1,4 +1,4 @@
-"""What a store needs of a database connection, and addresses such as ``postgresql://user@host/db``.
+"""What a store needs of a database connection, addresses of databases, and private files.
 
 Both connections have the few calls of `sqlite3.Connection` listed here, so that every query is
 written once.
@@ -6,12 +6,23 @@ written once.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-__all__ = ["Database", "Found", "is_address", "is_well_formed", "without_password"]
+__all__ = [
+    "Database",
+    "Found",
+    "is_address",
+    "is_well_formed",
+    "private_file",
+    "private_folder",
+    "without_password",
+    "write_private",
+]
 
 
 class Found(Protocol):
@@ -41,6 +52,33 @@ class Database(Protocol):
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object: ...
 
     def close(self) -> None: ...
+
+
+def private_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder and those above it, for this user alone; folders that exist keep their mode."""
+    folder = Path(path)
+    # Not ``parents=True``: it makes the folders above with the mode of the umask.
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)  # an error where the path is a file
+
+
+def private_file(path: str | os.PathLike[str], *, truncate: bool = False) -> int:
+    """Open a file to write, readable by this user alone if it is new; return its descriptor.
+
+    Conversations of agents and users are in stores and reports, so other users of the machine must
+    not read them. A file that exists keeps its mode: its owner may have shared it.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if truncate else 0)
+    return os.open(path, flags, 0o600)
+
+
+def write_private(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file; a new one is readable by this user alone."""
+    data = content.encode() if isinstance(content, str) else content
+    with os.fdopen(private_file(path, truncate=True), "wb") as stream:
+        stream.write(data)
 
 
 _SCHEMES = ("postgresql://", "postgres://")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 from passhat.errors import PasshatError, ReadError, StoreUnavailable
 from passhat.store.base import FINISHED_COLUMNS, Row, Store
+from passhat.store.database import private_file, private_folder
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
 from passhat.store.schema import migrate, prepare_to_read
 
@@ -78,7 +80,10 @@ class SqliteStore(Store):
         if must_exist or read_only:
             refuse_absent(path)
         try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            private_folder(Path(path).parent)
+            if path != ":memory:" and not Path(path).exists():
+                # SQLite gives its write-ahead log the mode of the file.
+                os.close(private_file(path))
         except OSError as error:
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
         self._db = opened_to_read(path)[0] if read_only else self._opened_to_write(path)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from passhat.dashboard.guard import Access
 from passhat.integrations.agentbeats.assessments import Rules
 from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
 from passhat.integrations.agentbeats.green_app import green_application, launcher_application
@@ -52,8 +53,9 @@ def start_green(serving: Serving, tmp_path: Path) -> Callable[..., Green]:
     def start(*, token: str | None = None, rules: Rules | None = None, **more: Any) -> Green:
         store = str(tmp_path / "green.db")
         agent = GreenAgent(Settings(store, rules or Rules(), **more))
-        url = serving(lambda url: green_application(agent, url, token))
-        launcher = serving(lambda _: launcher_application(agent, rules or Rules(), token))
+        access = Access(token=token or "")
+        url = serving(lambda url: green_application(agent, url, access))
+        launcher = serving(lambda _: launcher_application(agent, rules or Rules(), access))
         return Green(url, launcher, agent, store)
 
     return start

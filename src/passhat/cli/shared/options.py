@@ -499,8 +499,10 @@ def write_text(path: str, text: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
+    from passhat.store import write_private
+
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_private(path, text)
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
     click.echo(f"wrote {path}", err=True)

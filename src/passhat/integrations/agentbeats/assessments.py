@@ -13,12 +13,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from passhat.agents.a2a import A2AAgent
-from passhat.agents.a2a_wire import is_address, theirs, whole_numbers
+from passhat.agents.a2a_wire import theirs, whole_numbers
 from passhat.agents.base import AgentFault
 from passhat.errors import InvalidValue, PasshatError, shorten
+from passhat.integrations.agentbeats.strangers import AllowedHosts
 from passhat.runner import AttemptLimits
 from passhat.suites import Suite, Task, load_suite
 
@@ -109,7 +109,6 @@ _URL = re.compile(r"<white_agent_url>(.*?)</white_agent_url>", re.DOTALL)
 _CONFIG = re.compile(r"<env_config>(.*?)</env_config>", re.DOTALL)
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _MODES = ("all", "manual", "random")
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MOST_PARTICIPANTS = 8
 _WORDS = frozenset(
     {
@@ -131,13 +130,21 @@ class BadRequest(Exception):
 class Rules:
     """What a stranger's request may ask for."""
 
-    hosts: frozenset[str] = _LOOPBACK
+    hosts: AllowedHosts = field(default_factory=AllowedHosts)
     suites: Sequence[str] = ("orderdesk",)
     most_attempts: int = 10_000
 
     @classmethod
-    def with_hosts(cls, hosts: Sequence[str], suites: Sequence[str] = ()) -> Rules:
-        return cls(_LOOPBACK | {host.lower() for host in hosts}, ("orderdesk", *suites))
+    def with_hosts(
+        cls,
+        hosts: Sequence[str],
+        suites: Sequence[str] = (),
+        *,
+        loopback: bool = True,
+        most_attempts: int = 10_000,
+    ) -> Rules:
+        allowed = AllowedHosts.of(hosts, loopback=loopback)
+        return cls(allowed, ("orderdesk", *suites), most_attempts)
 
     def allow_suite(self, word: str) -> bool:
         """A suite may name a file or a module here, so only those that were allowed are read."""
@@ -172,6 +179,11 @@ class Assessment:
     battle: Battle | None = None
     notes: Sequence[str] = ()
 
+    @property
+    def total_attempts(self) -> int:
+        """Attempts of all participants."""
+        return len(self.participants) * len(self.tasks) * self.attempts
+
 
 def is_greeting(text: str) -> bool:
     """A version 1 backend tells every agent about a battle before it starts one."""
@@ -188,10 +200,10 @@ def read_request(text: str, rules: Rules) -> Assessment:
     if len(participants) > _MOST_PARTICIPANTS:
         problems.add(f"at most {_MOST_PARTICIPANTS} participants, not {len(participants)}")
     for role, url in participants.items():
-        problems.add(_wrong_url(url, rules, f"participant {role!r}"))
+        problems.add(rules.hosts.refusal(url, f"participant {shorten(role, 60)}"))
     if battle is not None and battle.backend_url:
-        problems.add(_wrong_url(battle.backend_url, rules, "the backend"))
-    made = _configured(config, rules, problems)
+        problems.add(rules.hosts.refusal(battle.backend_url, "the backend"))
+    made = _configured(config, rules, len(participants), problems)
     if made is None or problems.found:
         raise BadRequest(*problems.found)
     unknown = sorted(set(config) - _WORDS)
@@ -274,7 +286,7 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
 
 
 def _configured(
-    config: Mapping[str, Any], rules: Rules, problems: _Problems
+    config: Mapping[str, Any], rules: Rules, participants: int, problems: _Problems
 ) -> dict[str, Any] | None:
     k = problems.number(config, "k", 4, 1, 1_000)
     attempts = problems.number(config, "n", k, 1, 1_000)
@@ -299,8 +311,11 @@ def _configured(
     if suite is None:
         return None
     tasks = _tasks(config, suite, seed, problems)
-    if len(tasks) * attempts > rules.most_attempts:
-        problems.add(f"{len(tasks)} tasks x {attempts} attempts is over {rules.most_attempts:,}")
+    if participants * len(tasks) * attempts > rules.most_attempts:
+        of = f"{participants} participants x " if participants > 1 else ""
+        problems.add(
+            f"{of}{len(tasks)} tasks x {attempts} attempts is over {rules.most_attempts:,}"
+        )
     return {**made, "suite": suite, "tasks": tasks}
 
 
@@ -351,15 +366,6 @@ def _task(word: object, suite: Suite, problems: _Problems) -> Task | None:
         f"{suite.name} has no task {shorten(text)}: tasks are 0 to {len(suite.tasks) - 1}, "
         f"or by id, as in {suite.tasks[0].id}"
     )
-    return None
-
-
-def _wrong_url(url: str, rules: Rules, whose: str) -> str | None:
-    if not is_address(url):
-        return f"the address of {whose} should be http://..., not {shorten(url)}"
-    host = (urlsplit(url).hostname or "").lower()
-    if host not in rules.hosts:
-        return f"{whose} is at {host}, which is not allowed here; start with --allow-host {host}"
     return None
 
 

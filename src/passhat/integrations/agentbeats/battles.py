@@ -11,6 +11,7 @@ from urllib.parse import quote
 from passhat.agents.a2a_wire import is_address
 from passhat.errors import InvalidValue, shorten
 from passhat.integrations.agentbeats.assessments import Battle
+from passhat.integrations.agentbeats.strangers import AllowedHosts, CheckedTransport
 
 if TYPE_CHECKING:
     import httpx
@@ -27,8 +28,9 @@ _UNSENT = 500
 class BackendReports:
     """Sends progress and the result in order; a backend that is down is noted, and nothing else."""
 
-    def __init__(self, battle: Battle) -> None:
+    def __init__(self, battle: Battle, hosts: AllowedHosts) -> None:
         self._battle = battle
+        self._hosts = hosts
         self._waiting: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
         self._sender: asyncio.Task[None] | None = None
         self.lost = 0
@@ -59,8 +61,11 @@ class BackendReports:
     async def _send_all(self) -> None:
         import httpx
 
-        url = f"{self._battle.backend_url}/battles/{self._battle.id}"
-        async with httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False) as http:
+        url = f"{self._battle.backend_url}/battles/{quote(self._battle.id, safe='')}"
+        transport = CheckedTransport(self._hosts)
+        async with httpx.AsyncClient(
+            timeout=_SECONDS, transport=transport, trust_env=False, follow_redirects=False
+        ) as http:
             while (report := await self._waiting.get()) is not None:
                 # Progress is not worth waiting for; the result is.
                 tries = _TRIES if report["is_result"] else 1

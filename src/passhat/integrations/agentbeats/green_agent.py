@@ -18,6 +18,7 @@ from a2a.server.events import EventQueue
 from a2a.server.tasks import TaskUpdater
 from a2a.types import Message
 
+from passhat.agents.a2a import A2AAgent
 from passhat.errors import PasshatError
 from passhat.integrations.agentbeats.assessments import (
     Assessment,
@@ -27,6 +28,12 @@ from passhat.integrations.agentbeats.assessments import (
     read_request,
 )
 from passhat.integrations.agentbeats.battles import BackendReports
+from passhat.integrations.agentbeats.strangers import (
+    AllowedHosts,
+    Callers,
+    Caps,
+    CheckedTransport,
+)
 from passhat.readers.store import run_from_store
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.view import Report, RunReport
@@ -37,7 +44,7 @@ from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import AttemptRecord, Store, open_store
 
-__all__ = ["EVALUATOR", "GreenAgent", "Result", "Settings", "Stopped", "evaluate", "told"]
+__all__ = ["CALLER", "EVALUATOR", "GreenAgent", "Result", "Settings", "Stopped", "evaluate", "told"]
 
 
 EVALUATOR = "green_agent"
@@ -63,17 +70,26 @@ class Result:
 
 
 async def evaluate(
-    asked: Assessment, store: Store, *, name: str, redact: Redactor, stop: Stop, seen: Seen
+    asked: Assessment,
+    store: Store,
+    *,
+    name: str,
+    redact: Redactor,
+    stop: Stop,
+    seen: Seen,
+    hosts: AllowedHosts,
+    received: Callable[[int], object],
 ) -> Result:
     """Make every attempt of every participant, one participant after the other.
 
     ``name`` tells this evaluation from earlier ones of the same agent: its attempts are fresh.
+    Connections go to ``hosts`` only; ``received`` is called with the bytes that agents send.
     """
     runs: dict[str, Run] = {}
     made: list[dict[str, object]] = []
     for role, url in asked.participants.items():
         plan = RunSpec(
-            agent=f"a2a:{url}",
+            agent=A2AAgent(url, transport=lambda: CheckedTransport(hosts), received=received),
             suite=asked.suite,
             attempts=asked.attempts,
             tasks=tuple(task.id for task in asked.tasks),
@@ -177,7 +193,44 @@ class Settings:
     store_path: str
     rules: Rules = field(default_factory=Rules)
     most_at_once: int = 2
+    caps: Caps = field(default_factory=Caps)
     redact: Redactor = field(default_factory=Redactor)
+
+
+CALLER = "passhat-caller"
+"""Where the address of the caller is in the state of a call."""
+
+
+class _Metered:
+    """Counts the time and bytes of one evaluation, and stops it at its caller's caps."""
+
+    def __init__(self, callers: Callers, caller: str, asked: Assessment, stop: Stop) -> None:
+        self._callers, self._caller = callers, caller
+        self._seconds_left = callers.left(caller, "seconds")
+        self._usage = callers.begin(caller, runs=1, attempts=asked.total_attempts)
+        self._timer: asyncio.TimerHandle | None = None
+        self.stop = stop
+        self.reason = ""
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._seconds_left, self._over, "seconds")
+
+    def __exit__(self, *_: object) -> None:
+        assert self._timer is not None
+        self._timer.cancel()
+        self._usage.seconds = self._callers.clock() - self._usage.at
+
+    def received(self, count: int) -> None:
+        self._usage.bytes += count
+        if self._callers.left(self._caller, "bytes") <= 0:
+            self._over("bytes")
+
+    def _over(self, name: str) -> None:
+        cap = getattr(self._callers.caps, name)
+        self.reason = f": its caller has used its {cap:,.0f} {name} an hour (--cap {name}=NUMBER)"
+        self.stop.ask()
+        self.stop.ask()
 
 
 class GreenAgent(AgentExecutor):
@@ -189,6 +242,7 @@ class GreenAgent(AgentExecutor):
         self._settings = settings
         self._say = say
         self._going_on: dict[str, Stop] = {}
+        self.callers = Callers(settings.caps)
         self.finished = 0
 
     @property
@@ -214,20 +268,36 @@ class GreenAgent(AgentExecutor):
         task = context.current_task or new_task_from_user_message(context.message)
         await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
+        caller = str(context.call_context.state.get(CALLER, ""))
         try:
-            asked = read_request(text, self._settings.rules)
-            if self.going_on >= self._settings.most_at_once:
-                raise BadRequest(f"busy: {self.going_on} evaluations are going on; try again later")
+            asked = await self._admitted(text, caller)
         except BadRequest as error:
             self._say(f"rejected: {error}")
             await updater.reject(_words("Rejected: " + "; ".join(error.reasons), updater))
             return
         stop = self._going_on[task.id] = Stop()
         try:
-            await self._evaluated(asked, task.id, stop, updater)
+            await self._evaluated(
+                asked, task.id, _Metered(self.callers, caller, asked, stop), updater
+            )
         finally:
             del self._going_on[task.id]
             self.finished += 1
+
+    async def _admitted(self, text: str, caller: str) -> Assessment:
+        """Read a request, and refuse what this caller may not ask for now."""
+        asked = read_request(text, self._settings.rules)
+        named = {f"participant {role!r}": url for role, url in asked.participants.items()}
+        if asked.battle is not None and asked.battle.backend_url:
+            named["the backend"] = asked.battle.backend_url
+        for whose, url in named.items():
+            if wrong := await self._settings.rules.hosts.resolved_refusal(url, whose):
+                raise BadRequest(wrong)
+        if wrong := self.callers.refusal(caller, runs=1, attempts=asked.total_attempts):
+            raise BadRequest(wrong)
+        if self.going_on >= self._settings.most_at_once:
+            raise BadRequest(f"busy: {self.going_on} evaluations are going on; try again later")
+        return asked
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         stop = self._going_on.get(str(context.task_id))
@@ -237,12 +307,12 @@ class GreenAgent(AgentExecutor):
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
     async def _evaluated(
-        self, asked: Assessment, task_id: str, stop: Stop, updater: TaskUpdater
+        self, asked: Assessment, task_id: str, metered: _Metered, updater: TaskUpdater
     ) -> None:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
         reports = None
         if asked.battle is not None and asked.battle.backend_url:
-            reports = BackendReports(asked.battle)
+            reports = BackendReports(asked.battle, self._settings.rules.hosts)
 
         def seen(line: str) -> None:
             line = self._settings.redact(line)
@@ -253,7 +323,8 @@ class GreenAgent(AgentExecutor):
 
         telling = asyncio.create_task(_tell(lines, updater))
         try:
-            result = await self._result(asked, task_id, stop, seen)
+            with metered:
+                result = await self._result(asked, task_id, metered, seen)
             self._say(result.text)
             if reports is not None:  # a slow backend is waited for, with signs of life
                 reports.result(result.winner, result.text, result.data)
@@ -266,15 +337,24 @@ class GreenAgent(AgentExecutor):
         await _finish(result, updater)
 
     async def _result(
-        self, asked: Assessment, task_id: str, stop: Stop, seen: Callable[[str], None]
+        self, asked: Assessment, task_id: str, metered: _Metered, seen: Callable[[str], None]
     ) -> Result:
         name = asked.battle.id if asked.battle is not None else task_id
         redact = self._settings.redact
         try:
             with open_store(self._settings.store_path) as store:
-                return await evaluate(asked, store, name=name, redact=redact, stop=stop, seen=seen)
+                return await evaluate(
+                    asked,
+                    store,
+                    name=name,
+                    redact=redact,
+                    stop=metered.stop,
+                    seen=seen,
+                    hosts=self._settings.rules.hosts,
+                    received=metered.received,
+                )
         except Stopped as error:
-            return _failed(str(error))
+            return _failed(f"{error}{metered.reason}")
         except Exception as error:  # the caller waits for a result and must learn of it
             known = str(error) if isinstance(error, PasshatError) else repr(error)
             return _failed(redact(f"the evaluation failed: {known}"))
