@@ -16,10 +16,13 @@ from typing import Literal
 from passhat._display import html_table, shown
 from passhat.errors import InvalidValue
 
-__all__ = ["Alternative", "Difference", "Protocol", "Question", "Scalar"]
+__all__ = ["AGENT_CODE", "Alternative", "Difference", "Protocol", "Question", "Scalar"]
 
 Scalar = str | int | float | bool
 Alternative = Literal["two-sided", "greater", "less"]
+
+AGENT_CODE = "agent_code"
+"""The setting that holds a digest of the agent's own files."""
 
 _DIGEST_VERSION = "passhat.protocol/1"
 
@@ -155,8 +158,9 @@ class Protocol:
             if entry.name == "decoding":
                 # Temperature is listed even when it was not recorded: it moves every pass@k.
                 settings = {"temperature": None, **self.decoding}
-                # Agents at two addresses can be compared; one run never has two.
-                settings.pop("base_url", None)
+                # Two addresses or states of the code can be compared; one run has one of each.
+                for name in ("base_url", AGENT_CODE):
+                    settings.pop(name, None)
                 yield from ((f"decoding.{key}", value) for key, value in settings.items())
             else:
                 yield entry.name, getattr(self, entry.name)

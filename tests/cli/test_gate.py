@@ -53,6 +53,15 @@ def bad(tmp_path: Path) -> str:
     return table(tmp_path / "bad.csv", [1] * 40, cost=0.75)
 
 
+def test_a_run_that_is_its_own_baseline_gets_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "good.csv"
+    table.write_text("task,n,c\na,8,8\nb,8,7\n")
+    assert main(["gate", str(table), "--against", str(table)]) == 0
+    assert "both the run and its baseline" in capsys.readouterr().err
+
+
 def test_without_a_rule_the_run_is_held_against_its_baseline(
     good: str, bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

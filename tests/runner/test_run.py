@@ -48,8 +48,36 @@ def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
     ended = passhat(*TASKS, "-a", "python:some_agents:coin", "-n", "4")
     assert ended.code == 0
     assert "20 of 20 attempts" in ended.err
-    assert "5 tasks x 4 attempts" in ended.out
+    assert "of single attempts pass" in ended.out
     assert sum(_ended().values()) == 20
+
+
+@pytest.mark.parametrize(
+    ("agent", "code"),
+    [
+        ("python:mine:answer", "def answer(prompt):\n    return 'yes'\n"),
+        (
+            f"command:{sys.executable} mine.py",
+            'for _ in open(0):\n    print(\'{"text": "yes"}\', flush=True)\n',
+        ),
+    ],
+)
+def test_changed_code_is_another_run(passhat: Passhat, folder: Path, agent: str, code: str) -> None:
+    command = [*TASKS, "-a", agent, "-n", "1"]
+    (folder / "mine.py").write_text(code)
+    assert passhat(*command).code == 0
+    assert "changed since" not in passhat(*command).err
+    assert sum(_ended().values()) == 5
+    (folder / "mine.py").write_text(code.replace("yes", "no"))
+    sys.modules.pop("mine", None)
+    again = passhat(*command)
+    assert "note: mine.py changed since run " in again.err
+    assert sum(_ended().values()) == 10
+    with _store() as store:
+        first, second = (store.protocol(run.id) for run in store.runs())
+    assert first != second
+    assert first.differences(second) == first.differences(first)  # the two can be compared
+    sys.modules.pop("mine", None)
 
 
 @pytest.mark.also_on_ray
@@ -126,11 +154,11 @@ def test_a_judge_that_breaks_leaves_missing_attempts_that_can_be_repaired(
     line = {"id": "a", "prompt": "?", "answer": "yes", "grader": "python:own_judge:grade"}
     (folder / "tasks.jsonl").write_text(json.dumps(line))
     command = [*TASKS, "-a", "python:some_agents:yes", "-n", "2"]
-    assert passhat(*command).code == 0
+    assert passhat(*command).code == 4
     assert _ended() == {("-1", "judge_error"): 2}
     sys.modules.pop("own_judge")
     judge.write_text("def grade(answer, expected):\n    return answer == expected\n")
-    assert passhat(*command).code == 0
+    assert passhat(*command).code == 4
     assert _ended() == {("-1", "judge_error"): 2}
     assert passhat(*command, "--only-missing").code == 0
     assert _ended() == {("1", ""): 2}

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -245,9 +246,13 @@ class Agent(Contract):
     price : Price, optional
         Dollars per million tokens, where the agent knows it: the cost is then estimated before
         the run.
+    source_files : tuple of Path
+        The files that hold the agent's own code. A run belongs to their content: attempts of
+        changed code are another run.
     """
 
     required_hooks: ClassVar[tuple[str, ...]] = ("session",)
+    source_files: tuple[Path, ...] = ()
     decoding: Mapping[str, Scalar] = MappingProxyType({})
     harness: str = ""
     price: Price | None = None

@@ -45,6 +45,7 @@ class CommandAgent(Agent):
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
         program = self._words[0]
+        self.source_files = tuple(path for word in self._words if _is_own(path := Path(word)))
         if shutil.which(program) is not None:
             return
         path = Path(program)
@@ -78,6 +79,14 @@ class CommandAgent(Agent):
             start_new_session=True,  # so that everything it starts can be ended with it
         )
         return _CommandSession(Process(pipes, streams, loop), pipes, attempt, self.price_table)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a word of the command names a file below this folder, such as ./agent.py."""
+    try:
+        return path.is_file() and path.resolve().is_relative_to(Path.cwd())
+    except (OSError, ValueError):  # too long for a name, or a null byte
+        return False
 
 
 class _CommandSession(Session):

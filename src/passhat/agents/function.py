@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from passhat._plugins import check_instance
@@ -31,7 +33,11 @@ _OFFERED = ("task", "seed", "temperature", "top_p", "meter")
 
 def python_agent(path: str) -> Agent:
     """A Python function, class or Agent: python:MODULE:NAME, as in python:my_agent:answer."""
-    return agent_from_object(load_object(path), f"python:{path}")
+    agent = agent_from_object(load_object(path), f"python:{path}")
+    file = getattr(sys.modules[path.partition(":")[0]], "__file__", None)
+    if file and not agent.source_files:
+        agent.source_files = (Path(file),)
+    return agent
 
 
 def agent_from_object(thing: object, name: str = "") -> Agent:

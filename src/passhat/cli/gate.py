@@ -19,6 +19,7 @@ from passhat.cli.shared.options import (
     forget_standard_output,
     look_at_order,
     source_options,
+    sources_or_latest,
     term_options,
     write_text,
 )
@@ -96,7 +97,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 @click.command("gate")
-@click.argument("source")
+@click.argument("source", required=False)
 @click.argument("rules", metavar="[RULE...]", nargs=-1)
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
 @click.option("--against", metavar="SOURCE", help="The baseline; 'base' stands for it in rules.")
@@ -143,7 +144,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML to FILE (- is standard output).")
 def command(
-    source: str,
+    source: str | None,
     rules: tuple[str, ...],
     run_name: str | None,
     against: str | None,
@@ -164,6 +165,8 @@ def command(
 ) -> ExitCode:
     """Judge the run in SOURCE by RULEs, such as 'pass^4 >= 0.6' (in quotes).
 
+    Without SOURCE: the newest run of the store.
+
     Without a RULE the run is held against its baseline: passhat gate NEW --against BASELINE. It
     ends with 1 and names the tasks on a regression, with 0 when there is none beyond the margin,
     and with 0 and a warning when that is unsettled.
@@ -179,6 +182,9 @@ def command(
     from passhat.stats.gate import GateOptions, judge, parse_rule
     from passhat.stats.gate.rules import Measure
 
+    if source is None or _is_rule(source):
+        rules = () if source is None else (source, *rules)
+        (source,) = sources_or_latest(())
     asked = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
@@ -223,6 +229,12 @@ def command(
         )
     else:
         run = how.one(source, run_name, needs=needs, labels=labels)
+        if base is not None and (run.source, run.name) == (base.source, base.name):
+            click.echo(
+                f"note: {run.name} is both the run and its baseline, so that no regression can "
+                "show; an earlier run is named by its id or by latest~1 (passhat runs lists them)",
+                err=True,
+            )
         result = judge(run, asked, base, options)
     try:
         _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
@@ -253,6 +265,11 @@ def _refuse_useless(
         raise click.UsageError(
             "a gate needs a rule, such as 'pass^4 >= 0.6', or a baseline: --against SOURCE."
         )
+
+
+def _is_rule(word: str) -> bool:
+    """Whether the first argument is a rule, so that SOURCE was left out."""
+    return any(sign in word for sign in "<>") and not Path(word).exists()
 
 
 def _task_ids(path: str) -> list[str]:

@@ -230,7 +230,7 @@ class _LineGuard(io.RawIOBase):
     """
 
     def __init__(self, begun: bytes, stream: IO[bytes], losing: Losing) -> None:
-        self._begun = begun
+        self._begun = io.BytesIO(begun)
         self._stream = stream
         self._losing = losing
         self._length = 0
@@ -242,8 +242,7 @@ class _LineGuard(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer)
-        block, self._begun = self._begun[: len(view)], self._begun[len(view) :]
-        block = block or self._stream.read(len(view))
+        block = self._begun.read(len(view)) or self._stream.read(len(view))
         if not block:
             return 0
         if not self.is_broken and not block.isascii():

@@ -7,13 +7,15 @@ suite and agents, and the plan has the protocol that decides which run in the st
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import random
 import re
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from passhat._display import counted, some
 from passhat.agents import Agent, as_agent, load_agent
@@ -21,7 +23,7 @@ from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
-from passhat.protocol import Protocol, Scalar
+from passhat.protocol import AGENT_CODE, Protocol, Scalar
 from passhat.runner.attempt import awaited
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
@@ -290,6 +292,8 @@ class RunSpec:
             "timeouts_are": self.timeouts_are,
         }
         chosen = {name: value for name, value in given.items() if value is not None}
+        if agent.source_files:
+            chosen[AGENT_CODE] = _digest_of(agent.source_files)
         return Protocol(
             suite=suite.name,
             suite_fingerprint=suite.fingerprint,
@@ -312,6 +316,15 @@ class RunSpec:
                 "limits of programs mean nothing there.",
                 hint="They go with code suites, as in -s code:ordercode.",
             )
+
+
+def _digest_of(files: Sequence[Path]) -> str:
+    """Sixteen digits that change with the content of the files; not with their places."""
+    digest = hashlib.sha256()
+    for file in files:
+        with suppress(OSError):  # deleted since it was imported
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def choose_tasks(

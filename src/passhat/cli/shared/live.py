@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from passhat._display import counted, duration, duration_range, money, money_range
+from passhat.protocol import AGENT_CODE
 from passhat.runner.preview import Spread, sum_of, time_left
 from passhat.stats.outcomes import Verdict
 
@@ -96,6 +97,9 @@ def _changes(
             f"{plan.suite.name} changed since run {earlier.id} ({earlier.started}): "
             f"it has {' and '.join(parts)}, so the two cannot be compared"
         )
+    elif not baseline and _another_code(mine, theirs):
+        files = ", ".join(path.name for path in plan.agent.source_files)
+        yield f"{files} changed since run {earlier.id} ({earlier.started}): this is a new run"
     elif baseline and _differ(mine, theirs, "suite_fingerprint", unknown=True):
         yield f"run {earlier.id} does not record which tasks {plan.suite.name} had"
 
@@ -103,6 +107,11 @@ def _changes(
 def _differ(mine: Protocol, theirs: Protocol, field: str, *, unknown: bool = False) -> bool:
     a, b = getattr(mine, field), getattr(theirs, field)
     return (a is None or b is None) if unknown else (a != b and None not in (a, b))
+
+
+def _another_code(mine: Protocol, theirs: Protocol) -> bool:
+    a, b = mine.decoding.get(AGENT_CODE), theirs.decoding.get(AGENT_CODE)
+    return a != b and None not in (a, b)
 
 
 def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:

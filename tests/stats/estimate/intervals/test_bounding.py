@@ -55,7 +55,7 @@ def test_every_interval_contains_its_point_has_width_and_stays_in_range(
             assert_sound(found)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(matrices, st.randoms(use_true_random=False))
 def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: object) -> None:
     shuffled = list(matrix)

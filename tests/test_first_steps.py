@@ -1,0 +1,74 @@
+"""The path of a new user: the wheel in a fresh environment, five commands, no network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES = 14
+
+
+@pytest.fixture(scope="module")
+def passhat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command as installed from the wheel; only its dependencies come from this environment."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = folder.glob("passhat-*.whl")
+    place = folder / "venv"
+    venv.create(place, symlinks=True)
+    python = place / "bin" / "python"
+    installed = _site_packages(python)
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"),
+            *("--target", str(installed), str(wheel)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    # Of the path files of this environment none is read, so the checkout is not importable.
+    (installed / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    script = place / "bin" / "passhat"
+    script.write_text(f"#!{python}\nimport sys\nfrom passhat.cli import main\nsys.exit(main())\n")
+    script.chmod(0o755)
+    where = [str(python), "-c", "import passhat; print(passhat.__file__)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=folder).stdout
+    assert Path(found.strip()).is_relative_to(installed)
+    return script
+
+
+def _site_packages(python: Path) -> Path:
+    word = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    found = subprocess.run([str(python), "-c", word], check=True, capture_output=True, text=True)
+    return Path(found.stdout.strip())
+
+
+def test_from_nothing_to_a_gate_in_five_commands(passhat: Path, tmp_path: Path) -> None:
+    def call(*words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [str(passhat), *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert len(done.stdout.splitlines()) <= MOST_LINES, done.stdout
+        assert "Traceback" not in done.stderr
+        return done.stdout
+
+    call("init")
+    assert "of single attempts pass" in call("run")
+    assert "5 tasks x 8 attempts" in call("report")
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text().replace("0.3 if sign", "1.0 if sign"))
+    call("run")  # the file changed, so that this is another run
+    text = call("gate", "--against", "latest~1", code=1)
+    assert "multiply" in text
