@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+from hypothesis_profiles import load_profile
 from passhat.cli import main
 from postgres_cluster import Cluster, binaries
 from ray_cluster import RayCluster
@@ -28,19 +28,7 @@ from ray_cluster import RayCluster
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-# No deadline: machines that run this are shared and noisy. `make test` draws the same examples
-# every time, so that a red build is about the change; `make test-deep` looks for new ones.
-settings.register_profile(
-    "same",
-    deadline=None,
-    derandomize=True,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "deep", settings.get_profile("same"), derandomize=False, max_examples=2000
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+load_profile()
 
 # Whatever the terminal of whoever runs this is like: text is broken where it is without one.
 os.environ["COLUMNS"] = "80"
@@ -437,6 +425,39 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marked = metafunc.definition.get_closest_marker("also_on_ray")
         places = ["sqlite", "postgres", *([ON_RAY] if marked else [])]
         metafunc.parametrize("store_place", places, indirect=True)
+
+
+SLOW_FIXTURES = frozenset(
+    {
+        # a browser, a database server, a cluster, other interpreters
+        *("browser", "needs_postgres", "postgres_server", "ray_cluster", "ray_workers", "old_a2a"),
+        # programs in a sandbox or a container
+        *("podman", "examiner", "contained", "best", "kind"),
+        # inspect in a process of its own
+        "inspect_process",
+    }
+)
+"""Fixtures that start something outside this process. Every test that asks for one is slow."""
+
+SLOW_PARAMETERS = frozenset({"postgres", "ray"})
+"""What fixtures such as ``store_place`` and ``way`` start when they are asked for these."""
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether a test starts something outside this process, by its fixtures and parameters."""
+    if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())) or _on_ray(item):
+        return True
+    call = getattr(item, "callspec", None)
+    return call is not None and any(
+        isinstance(value, str) and value in SLOW_PARAMETERS for value in call.params.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what ``make test-fast`` leaves out."""
+    if _is_slow(item):
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)

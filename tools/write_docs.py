@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 import passhat
+from passhat._serialize import Plain
 from passhat.cli.main import COMMANDS, cli
 from passhat.readers import read
 from passhat.report.build import ReportOptions, build_report
@@ -168,7 +169,8 @@ def _markdown(text: str) -> list[str]:
 def _members(kind: type) -> list[str]:
     """Public methods and properties of a class that have a docstring, with its first line."""
     rows = []
-    for name, value in sorted(vars(kind).items()):
+    inherited = {"to_dict": Plain.to_dict} if issubclass(kind, Plain) else {}
+    for name, value in sorted({**inherited, **vars(kind)}.items()):
         plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if name.startswith("_") or not (inspect.isfunction(plain) or isinstance(plain, property)):
             continue

@@ -1,8 +1,8 @@
-"""One way from results to plain data: ``to_data`` and ``as_json``.
+"""One way from results to plain data: ``to_data``, ``as_json``, and ``Plain`` for classes.
 
-A result is a dataclass, and its fields are what is written. Two class attributes add to them:
-``SCHEMA`` is written first as ``schema``, and ``COMPUTED`` names properties that are written after
-the fields. The statistics declare both without importing anything from here.
+A result is a dataclass, and its fields are what is written. A class that writes anything else
+derives from ``Plain`` and says so in ``WRITTEN``, or, where values differ from the fields, in
+``_written``.
 """
 
 from __future__ import annotations
@@ -10,17 +10,60 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from types import EllipsisType
+from typing import Any, ClassVar
 
 import msgspec
 
-__all__ = ["as_json", "to_data"]
+__all__ = ["Plain", "as_json", "to_data"]
+
+
+class Plain:
+    """A result that can be written as plain data.
+
+    Attributes
+    ----------
+    SCHEMA : str
+        Written first, as ``schema``, where it is not empty.
+    WRITTEN : tuple
+        The attributes that are written, in order, where they are not just the fields. A pair
+        (key, attribute) is written under another name; ``...`` stands for all fields.
+    """
+
+    __slots__ = ()
+
+    SCHEMA: ClassVar[str] = ""
+    WRITTEN: ClassVar[tuple[str | tuple[str, str] | EllipsisType, ...]] = (...,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as dicts, lists, strings, numbers, booleans and ``None``, as in ``--json``."""
+        data: dict[str, Any] = to_data(self)
+        return data
+
+    def _written(self) -> dict[str, object]:
+        """What is written, by key; the values may be other results."""
+        data: dict[str, object] = {}
+        for entry in self.WRITTEN:
+            if isinstance(entry, EllipsisType):
+                data |= _fields(self)
+            else:
+                key, name = (entry, entry) if isinstance(entry, str) else entry
+                data[key] = getattr(self, name)
+        return data
+
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def to_data(value: object) -> Any:
     """Dicts, lists, strings, numbers, booleans and ``None`` of a result and all it holds."""
+    if type(value) in _LEAVES:
+        return value
+    if isinstance(value, Plain):
+        schema: dict[str, Any] = {"schema": value.SCHEMA} if value.SCHEMA else {}
+        return schema | {key: to_data(item) for key, item in value._written().items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return _object(value)
+        return {key: to_data(item) for key, item in _fields(value).items()}
     if isinstance(value, Mapping):
         return {str(key): to_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -34,14 +77,9 @@ def as_json(value: object) -> str:
     return json.dumps(to_data(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _object(value: Any) -> dict[str, Any]:
-    if hasattr(value, "to_dict"):
-        return {key: to_data(item) for key, item in value.to_dict().items()}
-    kind = type(value)
-    schema: dict[str, Any] = {"schema": kind.SCHEMA} if hasattr(kind, "SCHEMA") else {}
-    names = [field.name for field in fields(value) if not field.name.startswith("_")]
-    names += getattr(kind, "COMPUTED", ())
-    return schema | {name: to_data(getattr(value, name)) for name in names}
+def _fields(value: Any) -> dict[str, object]:
+    names = [field.name for field in fields(value)]
+    return {name: getattr(value, name) for name in names if not name.startswith("_")}
 
 
 def _from_array(value: Any) -> Any:

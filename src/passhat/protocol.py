@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from passhat._display import html_table, shown
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 
 __all__ = ["AGENT_CODE", "Alternative", "Difference", "Protocol", "Question", "Scalar"]
@@ -46,17 +47,16 @@ class Question:
         if not 0 < self.level < 1:
             raise InvalidValue(f"level must lie between 0 and 1, not {self.level}.")
 
-    def to_dict(self) -> dict[str, Scalar]:
-        return {"metric": self.metric, "alternative": self.alternative, "level": self.level}
-
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Plain):
     """One field in which two protocols are not known to agree.
 
     ``known`` is true when both sides recorded the field and disagree; false when at least one
     side did not record it, so that agreement can be neither shown nor denied.
     """
+
+    WRITTEN = ("field", ("a", "mine"), ("b", "theirs"), "known")
 
     field: str
     mine: Scalar | None
@@ -68,12 +68,9 @@ class Difference:
             return f"{self.field}: {shown(self.mine)} against {shown(self.theirs)}"
         return f"{self.field}: unverified ({shown(self.mine)} against {shown(self.theirs)})"
 
-    def to_dict(self) -> dict[str, Scalar | None]:
-        return {"field": self.field, "a": self.mine, "b": self.theirs, "known": self.known}
-
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Plain):
     """Everything that must match for two runs to be comparable.
 
     Parameters
@@ -164,19 +161,6 @@ class Protocol:
                 yield from ((f"decoding.{key}", value) for key, value in settings.items())
             else:
                 yield entry.name, getattr(self, entry.name)
-
-    def to_dict(self) -> dict[str, object]:
-        """The protocol as plain data; ``null`` is "not recorded"."""
-        return {
-            entry.name: (
-                self.question.to_dict()
-                if entry.name == "question"
-                else dict(self.decoding)
-                if entry.name == "decoding"
-                else getattr(self, entry.name)
-            )
-            for entry in fields(self)
-        }
 
     def __str__(self) -> str:
         known = ", ".join(f"{name}={value}" for name, value in self._flat() if value is not None)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import PasshatError, read
 from passhat.readers import Reading, read_all
 
@@ -61,7 +62,7 @@ def _damaged(content: bytes, change: tuple[str, float, float, bytes]) -> bytes:
     }[kind]
 
 
-@settings(suppress_health_check=UNCHECKED, max_examples=25)
+@settings(suppress_health_check=UNCHECKED, max_examples=max_examples(25))
 @given(change=changes())
 def test_a_damaged_log_is_read_or_refused(
     samples: Samples, sample_name: str, change: tuple[str, float, float, bytes]
@@ -69,7 +70,7 @@ def test_a_damaged_log_is_read_or_refused(
     _read_or_refuse(samples.write("", _damaged(samples.content(sample_name), change)))
 
 
-@settings(suppress_health_check=UNCHECKED, max_examples=60)
+@settings(suppress_health_check=UNCHECKED, max_examples=max_examples(60))
 @given(change=changes(), which=st.integers(0, 10_000))
 def test_a_damaged_real_log_is_read_or_refused(
     shared_formats: Path, samples: Samples, change: tuple[str, float, float, bytes], which: int

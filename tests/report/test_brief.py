@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from hypothesis_profiles import max_examples
 from passhat._display import percent, percent_interval
 from passhat.report.brief import brief_comparison, brief_report, brief_run
 from passhat.report.build import ReportOptions, build_report
@@ -138,7 +139,7 @@ def test_cells_count_single_attempts_and_share_more() -> None:
 LONG = "python:" + "a_rather_long_module_name." * 3 + "agent"
 
 
-@settings(max_examples=10)
+@settings(max_examples=max_examples(10))
 @given(
     tasks=st.integers(1, 40),
     n=st.integers(1, 12),

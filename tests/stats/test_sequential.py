@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
 
@@ -29,7 +30,7 @@ def first_verdict(
 
 
 @given(st.lists(UNIT, min_size=1, max_size=40), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max_examples(60))
 def test_the_interval_never_widens_and_stays_in_range(values: list[float], fixed: bool) -> None:
     sequence = ConfidenceSequence(total=len(values) if fixed else None, points=50)
     low, high = 0.0, 1.0
@@ -42,14 +43,14 @@ def test_the_interval_never_widens_and_stays_in_range(values: list[float], fixed
 
 
 @given(st.lists(UNIT, min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max_examples(60))
 def test_a_whole_suite_leaves_nothing_open(values: list[float]) -> None:
     bounds = ConfidenceSequence(total=len(values), points=50).update_many(values)
     assert bounds.low == bounds.high == pytest.approx(np.mean(values))
 
 
 @given(st.lists(UNIT, min_size=1, max_size=30), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max_examples(60))
 def test_turning_the_values_round_turns_the_interval_round(
     values: list[float], fixed: bool
 ) -> None:
@@ -143,7 +144,7 @@ def test_slow_failures_mislead_in_order_of_completion_and_not_in_the_drawn_order
 
 
 @given(st.sets(st.text(max_size=8), min_size=1, max_size=30), st.integers(0, 5), st.randoms())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=max_examples(50))
 def test_the_order_depends_on_ids_and_seed_alone(ids: set[str], seed: int, random: Random) -> None:
     shuffled = sorted(ids)
     random.shuffle(shuffled)
@@ -261,7 +262,7 @@ def test_a_binary_sequence_refuses_what_lies_between() -> None:
 
 
 @given(st.lists(st.sampled_from((0.0, 1.0)), min_size=1, max_size=40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=max_examples(40))
 def test_a_binary_sequence_narrows_to_the_mean(values: list[float]) -> None:
     sequence = ConfidenceSequence(total=len(values), binary=True, points=2)
     low, high = 0.0, 1.0

@@ -25,10 +25,10 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
     capitals), that over the file (--config, else passhat.toml in this folder), that over the
     default.
     """
-    import json
 
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.cli.shared.settings import Configuration
     from passhat.report.tables import captured, plain, plain_table
     from passhat.runner.redaction import Redactor
@@ -42,9 +42,9 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
             "file": configuration.path or None,
             "ignored": list(configuration.ignored),
             "unknown_variables": unknown,
-            "settings": [one.to_dict() for one in found],
+            "settings": found,
         }
-        click.echo(redact(json.dumps(data, indent=2, ensure_ascii=False)))
+        click.echo(redact(as_json(data)), nl=False)
         return ExitCode.OK
     rows = [
         [one.key, redact(_word(one.value)), f"{one.source} {one.where}".rstrip()] for one in found

@@ -25,18 +25,17 @@ def command(
     Python and packages, keys (present or not, never shown), the store, the sandbox, and the agents
     and suites you name. Exit code 0 when passhat is usable, 1 when something is a problem.
     """
-    import json
 
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.report.tables import captured, plain_table
     from passhat.runner.doctor import Level, examine
 
     found = list(examine(store_path, agents, suites, os.environ))
     usable = all(one.level is not Level.PROBLEM for one in found)
     if as_json_text:
-        data = {"usable": usable, "checks": [one.to_dict() for one in found]}
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(as_json({"usable": usable, "checks": found}), nl=False)
     else:
         rows = [
             (f"{_MARKS[one.level]} {one.level}", one.what, one.found, one.advice) for one in found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -65,6 +64,7 @@ def command(
     """
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
     from passhat.report.forecast_terminal import (
         default_words,
@@ -85,7 +85,7 @@ def command(
     inverse += [keeps(run, x, terms) for x in keep]
     if as_json_text:
         data = forecast_data(run, forecasts, inverse, users)
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(as_json(data), nl=False)
     else:
         render = render_forecast if full else render_summary
         click.echo(render(run, forecasts, inverse, Console(), users=users), nl=False)

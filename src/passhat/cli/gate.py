@@ -290,7 +290,8 @@ def _task_ids(path: str) -> list[str]:
 def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None) -> None:
     from rich.console import Console
 
-    from passhat.report.data import gate_as_json, gate_as_junit
+    from passhat._serialize import as_json
+    from passhat.report.data import gate_as_junit
     from passhat.report.markdown import gate_as_markdown
     from passhat.report.terminal import render_gate
 
@@ -301,7 +302,7 @@ def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: s
     if summary := os.environ.get(SUMMARY):
         _append(summary, gate_as_markdown(result))
     if as_json_text:
-        click.echo(gate_as_json(result), nl=False)
+        click.echo(as_json(result), nl=False)
     elif "-" not in (md, junit):
         click.echo(render_gate(result, Console()), nl=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -362,8 +361,8 @@ def _judged(
 def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.report.build import ReportOptions, build_report
-    from passhat.report.data import as_json
     from passhat.report.markdown import as_markdown
     from passhat.report.terminal import render_report
 
@@ -378,6 +377,7 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -
 
 def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     """Print how strong the hidden tests are, weakest first, and keep it for later reports."""
+    from passhat._serialize import as_json
     from passhat.judging.mutants import (
         WEAK_BELOW,
         keep_strengths,
@@ -392,7 +392,7 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json_text:
-        click.echo(json.dumps([one.to_dict() for one in found], indent=2))
+        click.echo(as_json(found), nl=False)
         return ExitCode.OK
     for one in found:
         click.echo(str(one))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -72,6 +71,7 @@ def command(
 
     SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
     """
+    from passhat._serialize import as_json
     from passhat.readers import Needs
     from passhat.stats.plan import plan
 
@@ -95,7 +95,7 @@ def command(
         attempts=attempts,
     )
     if as_json_text:
-        click.echo(json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(as_json(made), nl=False)
     else:
         click.echo(str(made))
     return ExitCode.OK

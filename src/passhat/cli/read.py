@@ -95,7 +95,7 @@ def _lines(found: Reading) -> Iterator[str]:
 
 def _as_json(found: Reading) -> str:
     """The reading under its schema."""
-    import json
+    from passhat._serialize import as_json
 
     data = {
         "schema": _SCHEMA,
@@ -104,7 +104,7 @@ def _as_json(found: Reading) -> str:
         "refused": [{"file": name, "why": why} for name, why in found.refused],
         "runs": [_run(run) for run in found.runs],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json(data)
 
 
 def _tally_lines(file: FileRead) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _file(file: FileRead) -> dict[str, object]:
     return {
         "file": file.source,
         "reader": file.reader,
-        "tally": None if tally is None else tally.to_dict(),
+        "tally": tally,
         "runs": [run.name for run in file.runs],
     }
 

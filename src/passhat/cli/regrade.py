@@ -36,8 +36,8 @@ def command(
     says what it said then, nothing is guessed: exit code 4.
     """
     import asyncio
-    import json
 
+    from passhat._serialize import as_json
     from passhat.runner.redaction import Redactor
     from passhat.runner.regrade import regrade
     from passhat.store import open_store
@@ -59,9 +59,9 @@ def command(
             "run": stored.id,
             "judge_before": was,
             "judge_now": chosen.judge_fingerprint,
-            "attempts": [one.to_dict() for one in found],
+            "attempts": found,
         }
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(as_json(data), nl=False)
     else:
         known = "the one" if was == chosen.judge_fingerprint else "not the one"
         click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")

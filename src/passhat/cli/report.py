@@ -69,10 +69,11 @@ def command(
     """
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.readers import Needs
     from passhat.report.brief import brief_report
     from passhat.report.build import ReportOptions, build_report
-    from passhat.report.data import as_csv, as_json
+    from passhat.report.data import as_csv
     from passhat.report.markdown import as_markdown
     from passhat.report.terminal import render_report
 

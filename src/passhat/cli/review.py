@@ -39,15 +39,15 @@ def command(
 
     By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
     """
-    import json
 
+    from passhat._serialize import as_json
     from passhat.report.review import review
 
     text = _text(claim)
     runs = how.read(sources) if sources else []
     result = review(text, runs, missing=terms.missing, level=terms.level)
     if as_json_text:
-        click.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
+        click.echo(as_json(result), nl=False)
     else:
         _print(result)
     return ExitCode.REFUTED if result.findings else ExitCode.OK

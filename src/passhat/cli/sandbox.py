@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from passhat.cli.shared.exits import ExitCode
@@ -24,6 +22,7 @@ def check(
     python: str | None, packages: tuple[str, ...], sandbox: str | None, as_json_text: bool
 ) -> ExitCode:
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
+    from passhat._serialize import as_json
     from passhat.judging.interpreters import find_interpreter
     from passhat.judging.sandbox_check import ATTACKS, SandboxKind, examine_machine
     from passhat.judging.sandbox_kinds import Container, SandboxSpec, read_sandbox
@@ -39,9 +38,9 @@ def check(
         data = {
             "use": None if best is None else str(best.kind),
             "attacks": list(ATTACKS),
-            "sandboxes": [finding.to_dict() for finding in findings],
+            "sandboxes": findings,
         }
-        click.echo(json.dumps(data, indent=2))
+        click.echo(as_json(data), nl=False)
     else:
         click.echo(f"tried: {', '.join(ATTACKS.values())}")
         for finding in findings:

@@ -146,8 +146,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
 
     Exit code 4 when something is damaged.
     """
-    import json
-
+    from passhat._serialize import as_json, to_data
     from passhat.store import damage_reported, open_store
     from passhat.store.check import check as checked
 
@@ -159,9 +158,8 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         health = checked(store, lambda what: looked_at(f"looking at: {what} ..."))
         where = store.path
     if as_json_text:
-        click.echo(
-            json.dumps({"store": where, "whole": health.whole, **health.to_dict()}, indent=2)
-        )
+        data = {"store": where, "whole": health.whole, **to_data(health)}
+        click.echo(as_json(data), nl=False)
         return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
     click.echo(f"{where}: store version {health.version}, {health.size / 1e6:,.1f} MB")
     if not health.sound:

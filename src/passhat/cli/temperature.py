@@ -39,10 +39,10 @@ def command() -> None:
 @click.option("--html", metavar="FILE", help="Write the figures to FILE (- is standard output).")
 def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     """Print the laws of the toy model: how T* grows with k and with the spread of the tasks."""
-    import json
 
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.report.temperature_terminal import render_study
     from passhat.stats.temperature import study
 
@@ -52,8 +52,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 
         write_text(html, toy_page(result, command=this_command()))
     if as_json_text:
-        data = {"schema": "passhat.temperature-toy/1", **result.to_dict()}
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(as_json(result), nl=False)
     elif html != "-":
         click.echo(render_study(result, Console()), nl=False)
     return ExitCode.OK
@@ -85,10 +84,10 @@ def fit(
     The table needs a column for the temperature. Two temperatures are compared; three or more give
     a curve of T* over k. Several agents are fitted one by one, and their rankings are compared.
     """
-    import json
 
     from rich.console import Console
 
+    from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
     from passhat.report.temperature_terminal import render_fit, render_summary
     from passhat.stats.temperature import fit_temperatures
@@ -100,7 +99,7 @@ def fit(
 
         write_text(html, fit_page(fitted, runs, missing=terms.missing, command=this_command()))
     if as_json_text:
-        click.echo(json.dumps(fitted.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(as_json(fitted), nl=False)
     elif html != "-":
         render = render_fit if full else render_summary
         click.echo(render(fitted, Console()), nl=False)

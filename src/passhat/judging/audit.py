@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted
+from passhat._serialize import Plain
 
 __all__ = ["Agreement", "Audited", "agreement", "audit_sample"]
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(Plain):
     """One judged attempt, as a person needs it to judge again.
 
     ``human`` is what a person said of it, if one has: whether it passed.
@@ -30,7 +31,7 @@ class Audited:
     def id(self) -> str:
         return f"{self.task}#{self.number}"
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "attempt": self.id,
             "verdict": "passed" if self.passed else "failed",
@@ -59,7 +60,7 @@ def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audite
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Plain):
     """How often a person agreed with the judge, with a 95% interval for each of its words.
 
     The intervals are Clopper and Pearson's. They speak about attempts that were drawn, as an audit
@@ -92,7 +93,7 @@ class Agreement:
                 )
         return tuple(said)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             word: {"agreed": agreed, "looked_at": looked, "interval": list(self.interval(word))}
             for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed))

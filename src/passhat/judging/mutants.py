@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passhat._display import counted
+from passhat._serialize import Plain
 from passhat.judging.bench import Bench
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
@@ -39,8 +40,10 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TestStrength:
+class TestStrength(Plain):
     """How many mutants of a task's canonical solution its hidden tests kill."""
+
+    WRITTEN = ("task", "killed", "mutants", "share", "weak", "canonical_passes")
 
     __test__ = False  # not a test, whatever pytest thinks of the name
 
@@ -66,16 +69,6 @@ class TestStrength:
         mark = "  WEAK" if self.weak else ""
         mutants = counted(self.mutants, "mutant")
         return f"{self.task}: {self.share:.0%} of {mutants} killed{mark}"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "task": self.task,
-            "killed": self.killed,
-            "mutants": self.mutants,
-            "share": self.share,
-            "weak": self.weak,
-            "canonical_passes": self.canonical_passes,
-        }
 
 
 def mutants_of(program: str, most: int = 20) -> list[str]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from passhat._serialize import Plain
 from passhat.errors import SandboxUnavailable
 from passhat.judging.commands import DEVICES, engine_problem
 from passhat.judging.examiner import Examiner
@@ -261,7 +262,7 @@ _CONTAINER_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """What became of one kind of sandbox on this machine.
 
     ``through`` are the attacks that were not held; ``problem`` is why it could not be tried.
@@ -283,7 +284,7 @@ class Finding:
             return f"{self.kind}: NOT SAFE, a program could {named}"
         return f"{self.kind}: holds all {len(ATTACKS)} attacks of the self-test"
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "kind": str(self.kind),
             "holds": self.holds,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 
 from passhat._display import counted
+from passhat._serialize import as_json
 from passhat.judging.audit import Agreement, Audited
 from passhat.report.markdown import escape
 
@@ -23,10 +23,10 @@ def audit_as_json(
         "schema": SCHEMA,
         "judged": judged,
         "seed": seed,
-        "sample": [one.to_dict() for one in sample],
-        "agreement": None if agreed is None else agreed.to_dict(),
+        "sample": sample,
+        "agreement": agreed,
     }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return as_json(data)
 
 
 def audit_as_markdown(

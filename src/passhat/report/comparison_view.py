@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from passhat._display import counted, percent
+from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare import Comparison, Comparisons, LiftCurve, Result
 from passhat.stats.compare.claims import Claim, points
@@ -160,7 +160,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class TaskChange:
+class TaskChange(Plain):
     """A metric of one task under both agents, and how many of its attempts passed.
 
     ``a`` and ``b`` are the metric's values, ``change`` is b minus a. ``flip`` is ``won`` where B
@@ -168,7 +168,7 @@ class TaskChange:
     attempts, not at the metric, whose value can be near zero for a task that mostly passes.
     """
 
-    COMPUTED: ClassVar = ("rate_a", "rate_b")
+    WRITTEN = (..., "rate_a", "rate_b")
 
     task: str
     a: float

@@ -1,10 +1,9 @@
-"""Reports and gates for other programs: JSON, CSV with one line per estimate, JUnit XML."""
+"""Reports and gates for other programs: CSV with one line per estimate, JUnit XML."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
@@ -13,7 +12,7 @@ from passhat.report.view import Report, RunReport
 from passhat.stats.estimate import Estimate
 from passhat.stats.gate import GateResult, GateVerdict, RuleResult
 
-__all__ = ["as_csv", "as_json", "gate_as_json", "gate_as_junit"]
+__all__ = ["as_csv", "gate_as_junit"]
 
 _CSV_COLUMNS = (
     "run",
@@ -37,11 +36,6 @@ _CSV_COLUMNS = (
     "source",
     "notes",
 )
-
-
-def as_json(report: Report) -> str:
-    """The report under its schema; numbers with every digit they have."""
-    return json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_csv(report: Report) -> str:
@@ -81,11 +75,6 @@ def _line(run: RunReport, part: str, estimate: Estimate) -> dict[str, object]:
         "source": run.run.source,
         "notes": "; ".join(estimate.notes),
     }
-
-
-def gate_as_json(result: GateResult) -> str:
-    """The gate under its schema."""
-    return json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def gate_as_junit(result: GateResult) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.report.measures import Measure, measures_of
 from passhat.stats.estimate import Estimate, estimate, metric
@@ -35,7 +36,7 @@ _FAR_AT, _FAR_HAT = 10, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class Curves(Plain):
     """What the charts over k show: estimates at every k, and bands beyond n.
 
     Attributes
@@ -52,7 +53,7 @@ class Curves:
     forecast_at: tuple[Forecast, ...] = ()
     forecast_hat: tuple[Forecast, ...] = ()
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "pass^k": [_point(point) for point in self.pass_hat],
             "pass@k": [_point(point) for point in self.pass_at],
@@ -147,12 +148,9 @@ class Width:
     attempts: int
     width: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {"tasks": self.tasks, "attempts": self.attempts, "width": self.width}
-
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class Details(Plain):
     """Curves, measures, policies, and what more data would bring.
 
     Attributes
@@ -175,18 +173,13 @@ class Details:
     def measure(self, name: str) -> Measure | None:
         return next((found for found in self.measures if found.name == name), None)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
-            "curves": self.curves.to_dict(),
-            "measures": {found.name: found.to_dict() for found in self.measures},
-            "missing_policies": {
-                word: {
-                    way: None if found is None else found.to_dict() for way, found in ways.items()
-                }
-                for word, ways in self.policies.items()
-            },
-            "plan": None if self.plan is None else self.plan.to_dict(),
-            "widths": [found.to_dict() for found in self.widths],
+            "curves": self.curves,
+            "measures": {measure.name: measure for measure in self.measures},
+            "missing_policies": self.policies,
+            "plan": self.plan,
+            "widths": self.widths,
         }
 
 

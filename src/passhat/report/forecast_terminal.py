@@ -39,7 +39,7 @@ def forecast_data(
         "schema": SCHEMA,
         "run": run.name,
         "results": [each.to_dict() | {"in_words": each.users(users)} for each in forecasts],
-        "reach": [each.to_dict() for each in inverse],
+        "reach": inverse,
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from passhat._display import counted
+from passhat._serialize import Plain
 from passhat.stats.arrays import BoolArray, FloatArray
 from passhat.stats.outcomes import Attempts, MeasureColumns, Verdict
 
@@ -33,12 +35,9 @@ class Quantiles:
     p75: float
     p95: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Plain):
     """One measure of a run.
 
     Attributes
@@ -55,6 +54,19 @@ class Measure:
         Of attempts that passed, and of those that failed.
     """
 
+    WRITTEN = (
+        "attempts",
+        "passed",
+        "mean",
+        "per_solved",
+        "low",
+        "high",
+        "level",
+        "method",
+        "spread",
+    )
+    method: ClassVar[str] = RATIO_METHOD
+
     name: str
     attempts: int
     passed: int
@@ -67,19 +79,6 @@ class Measure:
 
     def counts_text(self) -> str:
         return f"{counted(self.passed, 'success', 'successes')} in {self.attempts:,} attempts"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "attempts": self.attempts,
-            "passed": self.passed,
-            "mean": self.mean,
-            "per_solved": self.per_solved,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "method": RATIO_METHOD,
-            "spread": [part.to_dict() for part in self.spread],
-        }
 
 
 def measures_of(attempts: Attempts | MeasureColumns | None, level: float) -> tuple[Measure, ...]:

@@ -50,7 +50,7 @@ class Report:
 
     def json(self) -> str:
         """The report as JSON, with every number it shows."""
-        from passhat.report.data import as_json
+        from passhat._serialize import as_json
 
         return as_json(self._view)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from passhat._serialize import Plain
 from passhat.stats.outcomes import Verdict
 
 __all__ = ["AttemptLine", "Summary", "TaskSummary", "all_first", "summarise", "window"]
@@ -68,7 +69,7 @@ class AttemptLine:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSummary:
+class TaskSummary(Plain):
     """What became of the attempts at one task.
 
     ``first`` is first^k and ``in_a_row`` is window^(k/2), each True, False or unknown. ``numbers``
@@ -126,7 +127,7 @@ class TaskSummary:
         """The share of judged attempts that passed."""
         return self.passed / self.scored if self.scored else None
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "task": self.task,
             "attempts": self.marks,
@@ -143,8 +144,10 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Plain):
     """All tasks of a run; ``details`` are attempts with their reasons, at most some hundreds."""
+
+    WRITTEN = ("k", "tasks", "failures", "missing")
 
     k: int
     tasks: tuple[TaskSummary, ...]
@@ -181,14 +184,6 @@ class Summary:
     def answers(self, which: str) -> Counter[bool | None]:
         """On how many tasks ``first`` or ``in_a_row`` is true, false, open."""
         return Counter(getattr(task, which) for task in self.tasks)
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "k": self.k,
-            "tasks": [task.to_dict() for task in self.tasks],
-            "failures": dict(self.failures),
-            "missing": dict(self.missing),
-        }
 
 
 def summarise(rows: Iterable[Sequence[Any]], k: int, most: int = _MOST_DETAILS) -> Summary:

@@ -21,6 +21,7 @@ from passhat._display import (
     percent_interval,
     percent_range,
 )
+from passhat._serialize import Plain
 from passhat.protocol import Protocol
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, pass_at_k, pass_hat_k
@@ -52,8 +53,10 @@ _Estimator = Callable[[IntArray, IntArray, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceCheck:
+class SourceCheck(Plain):
     """One number of the source; ``computed`` is None where passhat refuses to answer."""
+
+    WRITTEN = ("metric", ("source", "says"), ("passhat", "computed"), "agrees", "why")
 
     metric: str
     says: float
@@ -65,15 +68,6 @@ class SourceCheck:
         verdict = "the same" if self.agrees else "not the same"
         text = f"{self.metric} {number(self.says)}, passhat {number(self.computed)}: {verdict}"
         return f"{text}; {self.why}" if self.why else text
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "metric": self.metric,
-            "source": self.says,
-            "passhat": self.computed,
-            "agrees": self.agrees,
-            "why": self.why,
-        }
 
 
 def check_source(run: Run) -> tuple[SourceCheck, ...]:
@@ -186,8 +180,10 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow:
+class TaskRow(Plain):
     """One task: its counts, its attempts as dots, and how unsettled its success rate is."""
+
+    WRITTEN = ("task", "n", "c", "missing", ("attempts", "dots"), "unsettled")
 
     task: str
     n: int
@@ -196,19 +192,9 @@ class TaskRow:
     dots: str
     unsettled: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "task": self.task,
-            "n": self.n,
-            "c": self.c,
-            "missing": self.missing,
-            "attempts": self.dots,
-            "unsettled": self.unsettled,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Plain):
     """What is reported of one run.
 
     ``weak_tests`` are tasks whose hidden tests notice too few mistakes, with the share they do.
@@ -364,7 +350,7 @@ class RunReport:
         """What the source itself printed, beside what passhat computes."""
         return check_source(self.run)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         outcomes = self.run.outcomes
         data: dict[str, object] = {
             "name": self.run.name,
@@ -382,19 +368,14 @@ class RunReport:
             "failures_by_category": self.run.failures_by_category,
             "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
             "source_says": dict(self.run.source_says),
-            "source_check": [check.to_dict() for check in self.source_checks],
-            "losses": [loss.to_dict() for loss in self.run.losses],
+            "source_check": self.source_checks,
+            "losses": self.run.losses,
             "warnings": list(self.warnings),
             "headline": self.headline,
-            "estimates": [estimate.to_dict() for estimate in self.estimates],
-            "slices": {
-                value: [estimate.to_dict() for estimate in estimates]
-                for value, estimates in self.slices.items()
-            },
+            "estimates": self.estimates,
+            "slices": self.slices,
             "sliced_by": self.slice_label,
-            "diagnostics": {
-                key: value for key, value in self.diagnosis.to_dict().items() if key != "notes"
-            },
+            "diagnostics": self.diagnosis,
             "notes": list(self.notes),
             "reading": list(self.run.reading),
         }
@@ -403,18 +384,17 @@ class RunReport:
         if self.details is not None:
             data |= self.details.to_dict()
         if self.tasks:
-            data["task_table"] = [row.to_dict() for row in self.tasks]
+            data["task_table"] = self.tasks
         return data
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Plain):
     """A report on one run or several."""
 
-    runs: tuple[RunReport, ...]
+    SCHEMA = SCHEMA
 
-    def to_dict(self) -> dict[str, object]:
-        return {"schema": SCHEMA, "runs": [run.to_dict() for run in self.runs]}
+    runs: tuple[RunReport, ...]
 
 
 def value_text(estimate: Estimate) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from passhat._display import counted
+from passhat._serialize import Plain
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store.schema import PER_ATTEMPT, VERSION, postgres_version
 
@@ -36,7 +37,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """What a check found; ``advice`` says what to do where something is wrong."""
 
     what: str
@@ -44,7 +45,7 @@ class Finding:
     found: str
     advice: str = ""
 
-    def to_dict(self) -> dict[str, str | None]:
+    def _written(self) -> dict[str, str | None]:
         return {
             "what": self.what,
             "level": str(self.level),

@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
+from passhat._serialize import Plain
 from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench
 from passhat.judging.samples import Sample, printable
@@ -118,7 +119,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Regraded:
+class Regraded(Plain):
     """One attempt that was looked at again; ``now`` is the new word where there is one."""
 
     task: str
@@ -132,7 +133,7 @@ class Regraded:
     def id(self) -> str:
         return f"{self.task}#{self.number}"
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "attempt": self.id,
             "outcome": str(self.outcome),

@@ -41,6 +41,7 @@ from typing import Literal
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 
@@ -67,7 +68,7 @@ _BESIDE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Plain):
     """The interval after some tasks; it never widens as tasks come in.
 
     Attributes
@@ -99,9 +100,6 @@ class Bounds:
             f"[{self.low:.3f}, {self.high:.3f}] ({self.level:.0%} at every look; {seen}, "
             f"{self.count:,} seen{', the ends crossed' if self.crossed else ''})"
         )
-
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 class ConfidenceSequence:

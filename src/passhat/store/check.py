@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from passhat.errors import ReadError, StoreUnavailable
@@ -77,9 +77,6 @@ class Health:
     def whole(self) -> bool:
         """Whether nothing is damaged, and no row points nowhere."""
         return self.sound and not any(getattr(self, name) for name in DAMAGES)
-
-    def to_dict(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Health:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from passhat._serialize import Plain
 from passhat.errors import PasshatError, ReadError
 from passhat.protocol import Protocol, Question
 from passhat.stats.outcomes import Verdict
@@ -189,9 +190,6 @@ class StoredRun:
         """How reports call it: its name (``passhat run --name``), or agent and id."""
         return self.name or f"{self.agent} {self.id}"
 
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 def protocol_from(data: Mapping[str, object]) -> Protocol:
     """A protocol from what ``to_dict`` wrote."""
@@ -312,7 +310,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptLine:
+class AttemptLine(Plain):
     """One finished attempt as a line."""
 
     place: Place
@@ -328,7 +326,7 @@ class AttemptLine:
     seed: int | None
     finished: str
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         """The words that ``passhat export`` uses."""
         failed, missing = self.verdict is Verdict.FAILED, self.verdict is Verdict.MISSING
         return {

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, Run, compare
 from passhat.protocol import Alternative
 from passhat.stats.compare import Claim, Interval
@@ -88,7 +89,7 @@ def test_equal_results_are_level_and_no_number_of_tasks_is_promised() -> None:
     assert found.p_value == 1.0
 
 
-@settings(max_examples=12)
+@settings(max_examples=max_examples(12))
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30),
     st.sampled_from(["two-sided", "greater", "less"]),

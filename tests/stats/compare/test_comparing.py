@@ -9,6 +9,7 @@ import pytest
 
 import passhat
 from passhat import Outcomes, Run, compare
+from passhat._serialize import to_data
 from passhat.errors import InvalidValue, MetricError
 from passhat.stats.compare import Claim
 from passhat.stats.compare.paired_comparison import Use, Value, deployment_line
@@ -176,7 +177,7 @@ def test_what_is_used_up_stands_apart_from_the_evidence() -> None:
     assert value.b.per_solved is None
     assert "cost per attempt 0.1 against 0.4, per solved task 0.15 against –" in str(found)
     assert "cost" not in found.results[0].sentence
-    assert found.to_dict()["deployment"] == [value.to_dict()]
+    assert found.to_dict()["deployment"] == to_data([value])
 
 
 def test_nothing_recorded_says_so() -> None:

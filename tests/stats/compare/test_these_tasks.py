@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, Run, compare
 from passhat.errors import InvalidValue
 from passhat.stats.compare import Claim
@@ -34,7 +35,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=max_examples(25))
 @given(rows, st.sampled_from(["pass^1", "pass@2", "pass^2"]), st.sampled_from([0.0125, 0.05]))
 def test_it_holds_its_point_has_width_and_mirrors(
     counts: list[tuple[int, int, int]], word: str, tail: float

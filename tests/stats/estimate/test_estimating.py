@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Estimate, Outcomes, estimate, estimate_all
 from passhat.errors import InvalidValue, OrderUnknown, TooFewAttempts, UnequalAttempts
 from passhat.stats.estimate import default_ks, missing_effect
@@ -44,7 +45,7 @@ def test_the_bounds_enclose_every_way_the_missing_could_have_ended(
             assert bound.value - 1e-12 <= truth.value <= bound.value_if_passed + 1e-12
 
 
-@settings(max_examples=25)  # the interval of delta^2 is drawn, and takes a while
+@settings(max_examples=max_examples(25))  # the interval of delta^2 is drawn, and takes a while
 @given(matrices)
 def test_policies_agree_where_nothing_is_missing(matrix: list[list[int]]) -> None:
     outcomes = Outcomes.from_matrix(np.maximum(matrix, 0))
@@ -57,7 +58,7 @@ def test_policies_agree_where_nothing_is_missing(matrix: list[list[int]]) -> Non
     assert [one.value for one in bound] == [one.value_if_passed for one in bound]
 
 
-@settings(max_examples=25)  # the interval of delta^2 is drawn, and takes a while
+@settings(max_examples=max_examples(25))  # the interval of delta^2 is drawn, and takes a while
 @given(matrices, st.randoms(use_true_random=False))
 def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: object) -> None:
     shuffled = list(matrix)
@@ -67,7 +68,7 @@ def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: objec
     assert [one.value for one in first] == pytest.approx([one.value for one in second], abs=1e-15)
 
 
-@settings(max_examples=25)  # the interval of delta^2 is drawn, and takes a while
+@settings(max_examples=max_examples(25))  # the interval of delta^2 is drawn, and takes a while
 @given(matrices)
 def test_delta_lies_within_jensens_bounds_for_exact_rates(matrix: list[list[int]]) -> None:
     outcomes = Outcomes.from_matrix(matrix)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from passhat._serialize import as_json
 from passhat.report.build import ReportOptions, build_report
-from passhat.report.data import as_csv, as_json
+from passhat.report.data import as_csv
 from passhat.report.explanation import explain
 from passhat.report.figures import Material, figure_bytes, make_figure
 from passhat.report.markdown import as_markdown

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import forecast
@@ -36,14 +37,14 @@ def ends(n: list[int] | int, c: list[int], *words: str) -> list[tuple[float, flo
     return [admissible.ends(metric, cutoff_for(0.95)) for metric in metrics]
 
 
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 @given(counts(), st.sampled_from([1, 3, 40, 1000, 10**6]))
 def test_never_fails_and_stays_in_range(given_counts: Counts, k: int) -> None:
     for low, high in ends(*given_counts, f"pass@{k}", f"pass^{k}", f"gpass@{k}:0.4"):
         assert -1e-9 <= low <= high <= 1 + 1e-9
 
 
-@settings(max_examples=8)
+@settings(max_examples=max_examples(8))
 @given(counts())
 def test_monotone_in_k(given_counts: Counts) -> None:
     ks = (1, 2, 8, 60, 4000)
@@ -54,7 +55,7 @@ def test_monotone_in_k(given_counts: Counts) -> None:
         assert (np.diff([one[end] for one in hat]) < 3e-4).all()
 
 
-@settings(max_examples=8)
+@settings(max_examples=max_examples(8))
 @given(counts())
 def test_failures_and_passes_are_mirror_images(given_counts: Counts) -> None:
     n, c = given_counts

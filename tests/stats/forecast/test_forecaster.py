@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import passhat
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue, TooFewAttempts
 from passhat.stats.forecast import FORMULAS, forecast, forecast_all, forecast_curve, keeps
 from passhat.stats.outcomes import Outcomes, Run
@@ -77,7 +78,7 @@ def test_a_line_outside_the_band_is_not_drawn() -> None:
     assert all(any(f"the {name} line says" in note for note in found.notes) for name in outside)
 
 
-@settings(max_examples=12)
+@settings(max_examples=max_examples(12))
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=20), st.integers(1, 6))
 def test_within_n_the_band_holds_what_was_observed(passed: list[int], k: int) -> None:
     outcomes = Outcomes.from_counts(6, passed)

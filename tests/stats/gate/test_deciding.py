@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import passhat
+from hypothesis_profiles import max_examples
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, NotComparable, TooFewAttempts
 from passhat.protocol import Protocol
@@ -334,7 +335,7 @@ def test_a_gate_needs_a_rule() -> None:
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=20), st.floats(0.01, 0.99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=max_examples(40))
 def test_the_order_of_tasks_does_not_matter(passes: list[int], limit: float) -> None:
     rule = f"pass^2 >= base - {limit:.3f}"
     base = [2] * len(passes)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.gate import GateVerdict
 from passhat.stats.gate.one_task import (
@@ -41,7 +42,7 @@ def test_certainty_cannot_be_shown() -> None:
 
 
 @given(st.integers(1, 40), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=max_examples(60))
 def test_missing_attempts_only_widen(n: int, data: st.DataObject) -> None:
     c = data.draw(st.integers(0, n))
     missing = data.draw(st.integers(0, 10))

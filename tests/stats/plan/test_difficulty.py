@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
@@ -47,7 +48,7 @@ def test_the_published_pilot() -> None:
 
 
 @given(st.floats(0.02, 0.98), st.floats(0, 1), st.integers(4, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=max_examples(30))
 def test_assumptions_give_what_they_say(mean: float, icc: float, n: int) -> None:
     found = Difficulty.from_mean(mean, icc)
     chosen = count_metric("pass^1")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import passhat
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
@@ -76,7 +77,7 @@ def test_tasks_that_are_alike_are_helped_by_attempts_without_end() -> None:
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.floats(0.02, 0.2))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=max_examples(8))
 def test_a_smaller_lift_and_more_power_need_more_tasks(
     mean: float, icc: float, lift: float
 ) -> None:

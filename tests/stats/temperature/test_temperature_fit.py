@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, Protocol, Run, read
 from passhat.errors import InvalidValue, NotComparable
 from passhat.examples import smollm2, transformer
@@ -220,7 +221,7 @@ def test_a_real_language_model() -> None:
     assert not agent.best[-1].edge
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=max_examples(25))
 @given(
     st.lists(st.floats(0, 1), min_size=3, max_size=7),
     st.integers(4, 30),

@@ -172,9 +172,6 @@ class Origin:
     source: str
     where: str
 
-    def to_dict(self) -> dict[str, object]:
-        return {"key": self.key, "value": self.value, "source": self.source, "where": self.where}
-
 
 def origins(ctx: click.Context) -> Iterator[Origin]:
     """Every option of a configured command with the place that decided it."""

@@ -38,7 +38,7 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
             {
                 "schema": SCHEMA,
                 "run": summary.id,
-                "attempts": [one.to_dict() for one in lines],
+                "attempts": lines,
                 "after": after or None,
             }
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from passhat._display import number
+from passhat._serialize import Plain
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.formatting import address, day
 from passhat.dashboard.run_summaries import Summary
@@ -25,7 +26,7 @@ _SUITE = ("suite", "suite_fingerprint", "tests_fingerprint")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Plain):
     """One run of the suite; ``changes`` is what differs from the run before."""
 
     run: Summary
@@ -37,7 +38,7 @@ class Step:
     def suite_changed(self) -> bool:
         return any(change.startswith(_SUITE) for change in self.changes)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "run": self.run.id,
             "agent": self.run.head.agent,
@@ -45,9 +46,9 @@ class Step:
             "started": self.run.head.started,
             "status": self.run.status,
             "attempts": self.run.counts.attempts,
-            "estimate": None if self.estimate is None else self.estimate.to_dict(),
+            "estimate": self.estimate,
             "trouble": self.trouble or None,
-            "changes": list(self.changes),
+            "changes": self.changes,
         }
 
 
@@ -66,7 +67,7 @@ def history(state: AppState, request: PageRequest) -> Answer:
         "suite": suite,
         "metric": word,
         "agent": agent or None,
-        "runs": [one.to_dict() for one in steps],
+        "runs": steps,
     }
     if request.form == "json":
         return Json(data)

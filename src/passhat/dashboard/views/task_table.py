@@ -44,8 +44,8 @@ def task(state: AppState, request: PageRequest) -> Answer:
         "n": n,
         "c": passed,
         "missing": len(lines) - n,
-        "estimates": [one.to_dict() for one in estimates],
-        "attempts": [one.to_dict() for one in lines],
+        "estimates": estimates,
+        "attempts": lines,
     }
     if form == "json":
         return Json(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat._serialize import to_data
 from passhat.report.details import Width
 from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
 from passhat.report.figures.lines import Panel, Scale, panel
@@ -190,7 +191,7 @@ def _measure_panel(
     several = len(labels) > 1
     rows: list[Row] = [
         {
-            **part.to_dict(),
+            **to_data(part),
             "row": f"{label}, {part.verdict}" if several else part.verdict,
             "series": label,
             "tip": f"{label}, {part.verdict}: median {figure_text(part.median)} {name}, middle "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from passhat._display import counted, number, some
+from passhat._serialize import to_data
 from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
 from passhat.report.figures.toy import toy_figures
@@ -89,7 +90,7 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
             for agent in agents
         ],
         command=command,
-        data=script_json(fit.to_dict()),
+        data=script_json(to_data(fit)),
     )
 
 
@@ -165,5 +166,5 @@ def toy_page(study: Study, *, command: str = "") -> str:
         ],
         figures=[(figure, page_svg(figure)) for figure in toy_figures(study)],
         command=command,
-        data=script_json(study.to_dict()),
+        data=script_json(to_data(study)),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from passhat._display import number
+from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.report.review.claim_text import Passage, passages
 from passhat.report.review.rules import RULES, Finding, findings_of
@@ -28,9 +29,6 @@ class Offer:
     sentence: str
     supported: bool
 
-    def to_dict(self) -> dict[str, object]:
-        return {"metric": self.metric, "sentence": self.sentence, "supported": self.supported}
-
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
@@ -41,31 +39,19 @@ class Reviewed:
     findings: tuple[Finding, ...]
     offers: tuple[Offer, ...] = ()
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "text": self.text,
-            "line": self.line,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "offers": [offer.to_dict() for offer in self.offers],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(Plain):
     """All claims of a text."""
+
+    SCHEMA = SCHEMA
+    WRITTEN = (..., "findings")
 
     claims: tuple[Reviewed, ...]
 
     @property
     def findings(self) -> int:
         return sum(len(claim.findings) for claim in self.claims)
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "schema": SCHEMA,
-            "claims": [claim.to_dict() for claim in self.claims],
-            "findings": self.findings,
-        }
 
 
 def review(

@@ -19,9 +19,6 @@ class Finding:
     message: str
     fix: str
 
-    def to_dict(self) -> dict[str, object]:
-        return {"rule": self.rule, "message": self.message, "fix": self.fix}
-
 
 Problem = tuple[str, str] | None
 

@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from passhat._display import counted, html_table, number
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, Looked
@@ -41,8 +42,10 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class RankSet:
+class RankSet(Plain):
     """The ranks an agent may have, best to worst, with the wanted confidence for all at once."""
+
+    WRITTEN = ("metric", "name", "value", "ranks")
 
     metric: str
     name: str
@@ -53,18 +56,17 @@ class RankSet:
     def __str__(self) -> str:
         return str(self.best) if self.best == self.worst else f"{self.best} to {self.worst}"
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "metric": self.metric,
-            "name": self.name,
-            "value": self.value,
-            "ranks": list(range(self.best, self.worst + 1)),
-        }
+    @property
+    def ranks(self) -> list[int]:
+        """Every rank that the agent may have."""
+        return list(range(self.best, self.worst + 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Comparisons:
+class Comparisons(Plain):
     """All pairs of three or more runs, on the tasks that all of them share."""
+
+    SCHEMA = SCHEMA
 
     names: tuple[str, ...]
     tasks: int
@@ -98,14 +100,13 @@ class Comparisons:
         header = ("metric", "possible ranks", "run", "value")
         return html_table(self.pairing_text, header, rows)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
-            "schema": SCHEMA,
-            "runs": list(self.names),
-            "tasks": {"shared": self.tasks, "left_out": list(self.left_out)},
+            "runs": self.names,
+            "tasks": {"shared": self.tasks, "left_out": self.left_out},
             "level": self.level,
-            "ranks": [entry.to_dict() for entry in self.ranks],
-            "comparisons": [entry.to_dict() for entry in self.pairs],
+            "ranks": self.ranks,
+            "comparisons": self.pairs,
         }
 
 

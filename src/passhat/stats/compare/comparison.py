@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from passhat._display import counted, html_table, number
+from passhat._serialize import Plain
 from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
 from passhat.stats.clusters import shared_labels
@@ -66,7 +67,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Plain):
     """What one metric says about B against A.
 
     Attributes
@@ -164,7 +165,7 @@ class Result:
         rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]
         return html_table(f"{self.metric}: {self.claim}", ("", ""), rows)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         data: dict[str, object] = {
             "metric": self.metric,
             "about": str(self.population),
@@ -357,7 +358,7 @@ def _missing_text(policy: MissingPolicy, missing: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceResult:
+class SliceResult(Plain):
     """One metric within one slice."""
 
     label: str
@@ -372,7 +373,7 @@ class SliceResult:
             f"adjusted for {found.looked_at})"
         )
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {"label": self.label, "value": self.value, **self.result.to_dict()}
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.claims import Claim, decide, points
 from passhat.stats.compare.lift import (
@@ -41,13 +42,12 @@ class CurvePoint:
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {"k": self.k, "lift": self.lift, "low": self.low, "high": self.high}
-
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Plain):
     """Between two values of k the other agent takes the lead."""
+
+    WRITTEN = (..., "sentence")
 
     family: str
     last_k: int
@@ -68,16 +68,10 @@ class Flip:
             "k is not neutral here."
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "family": self.family,
-            "last_k": self.last_k,
-            "first_k": self.first_k,
-            "leader_before": self.leader_before,
-            "leader_after": self.leader_after,
-            "shown": self.shown,
-            "sentence": str(self),
-        }
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +88,6 @@ class LiftCurve:
         ends = (self.points[0], self.points[-1])
         text = ", ".join(f"{points(end.lift)} points at k = {end.k}" for end in ends)
         return f"lift of {self.family}: {text}"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "family": self.family,
-            "level": self.level,
-            "points": [point.to_dict() for point in self.points],
-            "flips": [flip.to_dict() for flip in self.flips],
-            "method": self.method,
-        }
 
 
 def family(metric: Metric) -> str:

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from passhat._display import counted, html_table, number, some
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.clusters import TaskClusters
@@ -66,13 +67,6 @@ class Use:
     per_attempt: float
     per_solved: float | None
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "attempts": self.attempts,
-            "per_attempt": self.per_attempt,
-            "per_solved": self.per_solved,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -87,13 +81,6 @@ class Value:
         attempt = " against ".join(_figure(use.per_attempt if use else None) for use in sides)
         solved = " against ".join(_figure(use.per_solved if use else None) for use in sides)
         return f"{self.measure} per attempt {attempt}, per solved task {solved}"
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "measure": self.measure,
-            "a": None if self.a is None else self.a.to_dict(),
-            "b": None if self.b is None else self.b.to_dict(),
-        }
 
 
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
@@ -155,7 +142,7 @@ Words = str | Metric | Sequence[str | Metric]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Plain):
     """B against A on the tasks they share.
 
     Attributes
@@ -181,6 +168,8 @@ class Comparison:
     notes : tuple of str
         What a reader must know besides.
     """
+
+    SCHEMA = SCHEMA
 
     a: str
     b: str
@@ -257,9 +246,8 @@ class Comparison:
         note = " ".join(found.sentence for found in self.results)
         return html_table(f"B = {self.b} against A = {self.a}", header, rows, note)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
-            "schema": SCHEMA,
             "a": self.a,
             "b": self.b,
             "tasks": {
@@ -267,20 +255,20 @@ class Comparison:
                 "only_a": len(self.only_a),
                 "only_b": len(self.only_b),
             },
-            "protocol_differences": [entry.to_dict() for entry in self.agreement.differences],
-            "results": [found.to_dict() for found in self.results],
-            "these_tasks": [found.to_dict() for found in self.these_tasks],
-            "task_changes": [change.to_dict() for change in self.task_changes],
-            "unverified": [entry.to_dict() for entry in self.agreement.unverified],
+            "protocol_differences": self.agreement.differences,
+            "results": self.results,
+            "these_tasks": self.these_tasks,
+            "task_changes": self.task_changes,
+            "unverified": self.agreement.unverified,
             "protocols": {"a": self.agreement.a, "b": self.agreement.b},
-            "tasks_only_a": list(self.only_a),
-            "tasks_only_b": list(self.only_b),
-            "curves": [curve.to_dict() for curve in self.curves],
-            "flips": [flip.to_dict() for flip in self.flips],
-            "slices": [part.to_dict() for part in self.slices],
+            "tasks_only_a": self.only_a,
+            "tasks_only_b": self.only_b,
+            "curves": self.curves,
+            "flips": self.flips,
+            "slices": self.slices,
             "sliced_by": self.sliced_by,
-            "deployment": [value.to_dict() for value in self.deployment],
-            "notes": list(self.notes),
+            "deployment": self.deployment,
+            "notes": self.notes,
         }
 
 

@@ -41,9 +41,6 @@ class TaskChange:
             f"{self.attempts_b})"
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 def fisher_tests(
     c_a: IntArray, n_a: IntArray, c_b: IntArray, n_b: IntArray

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from passhat._display import counted, number, some
+from passhat._serialize import Plain
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Attempts, Completion, Outcomes
 
@@ -18,7 +19,7 @@ _AVERAGES_DISAGREE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Plain):
     """What the shape of the outcomes says about the run itself.
 
     Attributes
@@ -38,6 +39,9 @@ class Diagnosis:
         What a reader of the report should know.
     """
 
+    # Not the notes: a report writes them with its own.
+    WRITTEN = ("attempt_average", "task_average", "flaky", "always", "never", "icc", "all_alike")
+
     attempt_average: float
     task_average: float
     flaky: int
@@ -46,9 +50,6 @@ class Diagnosis:
     icc: float | None
     all_alike: bool
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def diagnose(

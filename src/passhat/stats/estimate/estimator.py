@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passhat._display import counted, html_table, number
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse
@@ -53,7 +54,7 @@ def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Plain):
     """A value, what it is worth, how it was made and what it speaks about.
 
     Attributes
@@ -82,6 +83,21 @@ class Estimate:
         What ``value`` does with attempts that have no verdict: counts them as failed (``bound``,
         ``fail``) or leaves them out (``exclude``).
     """
+
+    WRITTEN = (
+        "metric",
+        "value",
+        "missing_policy",
+        "value_if_passed",
+        "low",
+        "high",
+        "level",
+        "about",
+        "method",
+        "tasks",
+        "attempts",
+        "notes",
+    )
 
     metric: str
     value: float
@@ -117,24 +133,9 @@ class Estimate:
         rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]
         return html_table(str(self), ("", ""), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        data: dict[str, object] = {
-            "metric": self.metric,
-            "value": self.value,
-            "missing_policy": self.missing_policy,
-            "value_if_passed": self.value_if_passed,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "about": self.about,
-            "method": self.method,
-            "tasks": self.tasks,
-            "attempts": self.attempts,
-            "notes": list(self.notes),
-        }
-        if self.bounds is not None:
-            data["bounds"] = list(self.bounds)
-        return data
+    def _written(self) -> dict[str, object]:
+        data = Plain._written(self)
+        return data if self.bounds is None else data | {"bounds": self.bounds}
 
 
 _TAKES: tuple[OptionName, ...] = ("missing", "level", "drop_short", "cluster", "about")

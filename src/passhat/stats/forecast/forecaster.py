@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Unpack
 
 from passhat._display import counted, html_table, number
+from passhat._serialize import Plain
 from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import CountMetric, GPass, Metric, PassAt
@@ -25,7 +26,7 @@ SCHEMA = "passhat.forecast/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Plain):
     """The band of a metric at one k, whatever the shape of the difficulty.
 
     Attributes
@@ -51,6 +52,22 @@ class Forecast:
     notes : tuple of str
         Other remarks.
     """
+
+    WRITTEN = (
+        "metric",
+        "low",
+        "high",
+        "level",
+        "lines",
+        "observed",
+        "about",
+        "method",
+        "tasks",
+        "attempts",
+        "in_words",
+        "warnings",
+        "notes",
+    )
 
     metric: str
     low: float
@@ -101,22 +118,10 @@ class Forecast:
         rows += [("note", text) for text in self.notes]
         return html_table(str(self), ("", ""), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "metric": self.metric,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "lines": dict(self.lines),
-            "observed": self.observed,
-            "about": self.about,
-            "method": self.method,
-            "tasks": self.tasks,
-            "attempts": self.attempts,
-            "in_words": self.users(),
-            "warnings": list(self.warnings),
-            "notes": list(self.notes),
-        }
+    @property
+    def in_words(self) -> str:
+        """The band as numbers of users out of 10,000."""
+        return self.users()
 
 
 def _line_text(value: float | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 from passhat._display import html_table
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for
@@ -23,7 +24,7 @@ _EXACT_TO = 100  # beyond, k is found to 1%, rounded to the careful side
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Plain):
     """The k at which a target is met.
 
     Attributes
@@ -42,6 +43,8 @@ class Reach:
     furthest : int
         The largest k looked at; for ``pass^`` this number means "this or more".
     """
+
+    WRITTEN = (..., "sentence")
 
     family: str
     target: float
@@ -76,10 +79,10 @@ class Reach:
         rows = [(name, str(value)) for name, value in self.to_dict().items()]
         return html_table(str(self), ("", ""), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        data: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        data["sentence"] = str(self)
-        return data
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return str(self)
 
 
 def reaches(

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal, Protocol
 
 from passhat._display import html_table, number
+from passhat._serialize import Plain
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.gate.rules import Measure, Missing, Rule, Subject
@@ -69,7 +70,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleResult:
+class RuleResult(Plain):
     """One rule and what the data say of it.
 
     Attributes
@@ -148,7 +149,7 @@ class RuleResult:
         more = "" if self.advice is None else f"; {self.advice}"
         return f"{self.outcome}: {self.rule}; {self.evidence}{more}"
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "rule": str(self.rule),
             "verdict": str(self.verdict),
@@ -164,12 +165,12 @@ class RuleResult:
             "sentence": self.sentence,
             "outcome": self.outcome,
             "margin": self.margin,
-            "broken": [change.to_dict() for change in self.broken],
+            "broken": self.broken,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Plain):
     """All rules of a gate.
 
     Attributes
@@ -191,6 +192,23 @@ class GateResult:
     order_seed : int, str or None
         What drew the order of tasks of a gate that was watched.
     """
+
+    SCHEMA = SCHEMA
+    WRITTEN = (
+        "name",
+        "base",
+        "verdict",
+        "exit_code",
+        "incomplete",
+        "absent",
+        "missing_policy",
+        "headline",
+        ("rules", "results"),
+        "unsettled",
+        "warning",
+        "order_seed",
+        "notes",
+    )
 
     name: str
     base: str | None
@@ -272,24 +290,6 @@ class GateResult:
         return html_table(
             f"{self.name}: {self.headline}", ("verdict", "rule", "evidence", "what next"), rows
         )
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "schema": SCHEMA,
-            "name": self.name,
-            "base": self.base,
-            "verdict": str(self.verdict),
-            "exit_code": self.exit_code,
-            "incomplete": self.incomplete,
-            "absent": self.absent,
-            "missing_policy": self.missing_policy,
-            "headline": self.headline,
-            "rules": [found.to_dict() for found in self.results],
-            "unsettled": self.unsettled,
-            "warning": self.warning,
-            "order_seed": self.order_seed,
-            "notes": list(self.notes),
-        }
 
 
 def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray, IntArray, VerdictArray
 from passhat.stats.outcomes.vocabulary import Verdict, failure_category, missing_reason, own_words
 
@@ -26,7 +27,7 @@ MEASURES = ("seconds", "steps", "tokens", "cost")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Plain):
     """One fresh try of an agent at a task."""
 
     task: str
@@ -46,7 +47,7 @@ class Attempt:
         why = f" ({self.why})" if self.why else ""
         return f"{self.id} {self.verdict}{why}"
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "task": self.task,
             "attempt": self.number,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.stats.arrays import IntArray
 
 __all__ = ["Histogram", "cells_of"]
@@ -19,7 +20,7 @@ _DENSE_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class Histogram(Plain):
     """Unique pairs (n, c), sorted, and the number of tasks at each."""
 
     n: IntArray
@@ -40,9 +41,6 @@ class Histogram:
         table[(self.n - low) * width + self.c] = np.arange(len(self.n))
         found: IntArray = table[(n - low) * width + c]
         return found
-
-    def to_dict(self) -> dict[str, list[int]]:
-        return {"n": self.n.tolist(), "c": self.c.tolist(), "tasks": self.tasks.tolist()}
 
 
 def cells_of(n: IntArray, c: IntArray) -> Histogram:

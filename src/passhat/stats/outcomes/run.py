@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from passhat._display import counted, html_table
+from passhat._serialize import Plain
 from passhat.protocol import Protocol
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, MeasureColumns, MeasureSum
 from passhat.stats.outcomes.table import Outcomes
@@ -35,12 +36,9 @@ class Loss:
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what
 
-    def to_dict(self) -> dict[str, object]:
-        return {"where": self.where, "what": self.what, "rows": self.rows}
-
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Plain):
     """The rows of one source: ``rows == attempts + skipped + lost``, always.
 
     Parameters
@@ -56,6 +54,8 @@ class Tally:
     absent : int
         Attempts that the source planned and that have no row; they are missing, not skipped.
     """
+
+    WRITTEN = ("rows", "attempts", "skipped", "lost", "losses", "absent")
 
     rows: int
     attempts: int
@@ -80,19 +80,9 @@ class Tally:
             lines.append(f"LOST {counted(self.lost, 'row')}: {kinds}{more}")
         return tuple(lines)
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "rows": self.rows,
-            "attempts": self.attempts,
-            "skipped": dict(self.skipped),
-            "lost": self.lost,
-            "losses": [loss.to_dict() for loss in self.losses],
-            "absent": self.absent,
-        }
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class Run(Plain):
     """One agent, one protocol, its attempts.
 
     Parameters
@@ -210,17 +200,17 @@ class Run:
         ]
         return html_table(self.name, ("", ""), rows)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "name": self.name,
             "agent": self.agent,
             "source": self.source,
             "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
-            "outcomes": self.outcomes.to_dict(),
+            "outcomes": self.outcomes,
             "missing_by_reason": self.missing_by_reason,
             "failures_by_category": self.failures_by_category,
             "source_says": dict(self.source_says),
             "source_counts": list(self.source_counts),
             "reading": list(self.reading),
-            "tally": None if self.tally is None else self.tally.to_dict(),
+            "tally": self.tally,
         }

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from passhat._display import counted, html_table
+from passhat._serialize import Plain
 from passhat.errors import InvalidCounts, InvalidValue, shorten
 from passhat.stats.arrays import BoolArray, IntArray, VerdictArray
 from passhat.stats.outcomes.attempts import Attempt
@@ -84,7 +85,7 @@ class TaskNumbers(Sequence[str]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outcomes:
+class Outcomes(Plain):
     """What came of a run, task by task; build it with one of the ``from_`` methods.
 
     Attributes
@@ -320,7 +321,7 @@ class Outcomes:
         note = f"and {more:,} more tasks" if more > 0 else ""
         return html_table(str(self), ("task", "scored", "passed", "missing"), rows, note)
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         data: dict[str, object] = {
             "tasks": list(self.tasks),
             "n": self.n.tolist(),

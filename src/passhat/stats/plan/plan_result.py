@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from passhat._display import counted
+from passhat._serialize import Plain
 
 __all__ = ["SCHEMA", "Plan", "PlanRow"]
 
@@ -34,12 +35,9 @@ class PlanRow:
     cost: float | None
     seconds: float | None
 
-    def to_dict(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Plain):
     """Tasks and attempts needed.
 
     Attributes
@@ -78,6 +76,9 @@ class Plan:
     gate : bool
         Whether the plan is for the gate against a baseline.
     """
+
+    SCHEMA = SCHEMA
+    WRITTEN = (..., "cheapest", "sentence")
 
     metric: str
     goal: str
@@ -167,17 +168,6 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-    def to_dict(self) -> dict[str, object]:
-        data: dict[str, object] = {"schema": SCHEMA}
-        data |= {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("power_range", "tasks_range"):
-            data[name] = None if data[name] is None else list(getattr(self, name))
-        data["rows"] = [row.to_dict() for row in self.rows]
-        data["assumptions"] = list(self.assumptions)
-        data["cheapest"] = self.cheapest.to_dict()
-        data["sentence"] = self.sentence
-        return data
 
 
 def _table(rows: tuple[PlanRow, ...]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.lift import Interval, LiftSample, hull, simultaneous_tail
 from passhat.stats.compare.pairing import Differences, pair
@@ -19,8 +20,10 @@ __all__ = ["Advice", "Gain", "advise"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(Plain):
     """What one temperature gains over the base temperature at one k, in shares of tasks."""
+
+    WRITTEN = (..., "shown")
 
     k: int
     temperature: float
@@ -37,19 +40,9 @@ class Gain:
         low, high = (points(end, signed=False) for end in (self.low, self.high))
         return f"{points(self.lift)} points, {low} to {high}"
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "k": self.k,
-            "temperature": self.temperature,
-            "lift": self.lift,
-            "low": self.low,
-            "high": self.high,
-            "shown": self.shown,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Plain):
     """The temperature to use at every k.
 
     Attributes
@@ -105,15 +98,9 @@ class Advice:
             + f". At k = {last.k} that gains {last} over T = {self.base:g}."
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "base": self.base,
-            "steps": [
-                {"temperature": temperature, "ks": list(ks)} for temperature, ks in self.steps
-            ],
-            "best": [gain.to_dict() for gain in self.best],
-            "sentence": str(self),
-        }
+    def _written(self) -> dict[str, object]:
+        steps = [{"temperature": temperature, "ks": ks} for temperature, ks in self.steps]
+        return {"base": self.base, "steps": steps, "best": self.best, "sentence": str(self)}
 
 
 def _direction(temperatures: Sequence[float]) -> str:

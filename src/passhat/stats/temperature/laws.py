@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.temperature.optimum import best_temperatures
@@ -45,8 +46,10 @@ POWER_FROM_K = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(Plain):
     """The optimum of one eval set at one k."""
+
+    WRITTEN = (..., "in_regime")
 
     tasks: str
     spread: float
@@ -59,20 +62,20 @@ class Point:
         """Whether pass@k is neither close to 0 nor to 1."""
         return REGIME[0] < self.value < REGIME[1]
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "tasks": self.tasks,
-            "spread": self.spread,
-            "k": self.k,
-            "temperature": self.temperature,
-            "value": self.value,
-            "in_regime": self.in_regime,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ScalingLaw:
+class ScalingLaw(Plain):
     """T* = factor k^k_exponent s^spread_exponent, fitted in the scaling regime."""
+
+    WRITTEN = (
+        "name",
+        "factor",
+        "k_exponent",
+        "spread_exponent",
+        "exponent_sum",
+        "r_squared",
+        "points",
+    )
 
     name: str
     factor: float
@@ -92,17 +95,6 @@ class ScalingLaw:
             f"R² {self.r_squared:.4f}, {self.points} points"
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "factor": self.factor,
-            "k_exponent": self.k_exponent,
-            "spread_exponent": self.spread_exponent,
-            "exponent_sum": self.exponent_sum,
-            "r_squared": self.r_squared,
-            "points": self.points,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class LogLogit:
@@ -118,19 +110,19 @@ class LogLogit:
     r_squared: float
     misses_by: float | None
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "tasks": self.tasks,
-            "intercept": self.intercept,
-            "slope": self.slope,
-            "r_squared": self.r_squared,
-            "misses_by": self.misses_by,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Study(Plain):
     """Everything the toy says about one family of task sets."""
+
+    SCHEMA = "passhat.temperature-toy/1"
+    WRITTEN = (
+        "family",
+        "law",
+        "log_logit",
+        ("log_logit_median_r_squared", "median_r_squared"),
+        "points",
+    )
 
     family: str
     points: tuple[Point, ...]
@@ -141,15 +133,6 @@ class Study:
     def median_r_squared(self) -> float:
         """The median R² of the log-logit lines."""
         return float(np.median([line.r_squared for line in self.log_logit]))
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "family": self.family,
-            "law": self.law.to_dict(),
-            "log_logit": [line.to_dict() for line in self.log_logit],
-            "log_logit_median_r_squared": self.median_r_squared,
-            "points": [point.to_dict() for point in self.points],
-        }
 
 
 def study(name: str, ks: Sequence[int] = KS) -> Study:

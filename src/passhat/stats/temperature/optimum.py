@@ -99,9 +99,6 @@ class Optimum:
     temperature: float
     value: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {"k": self.k, "temperature": self.temperature, "value": self.value}
-
 
 def expected_pass_at_k(
     tasks: TaskSet, k: npt.ArrayLike, temperature: npt.ArrayLike

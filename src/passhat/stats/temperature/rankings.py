@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
@@ -62,8 +63,10 @@ _TIE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Plain):
     """The leading agent at one k and temperature, and the share of redraws in which it leads."""
+
+    WRITTEN = ("k", "temperature", "leader", "lead", ("share_of_redraws", "share"))
 
     k: int
     temperature: float
@@ -71,19 +74,12 @@ class Lead:
     lead: float
     share: float
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "k": self.k,
-            "temperature": self.temperature,
-            "leader": self.leader,
-            "lead": self.lead,
-            "share_of_redraws": self.share,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class RankingFlip:
+class RankingFlip(Plain):
     """Two agents whose order is not the same at every (k, T)."""
+
+    WRITTEN = ("a", "b", "shown", "leads", "sentence")
 
     a: str
     b: str
@@ -106,14 +102,10 @@ class RankingFlip:
         ]
         return "the ranking depends on k and T: " + "; ".join(parts)
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "a": self.a,
-            "b": self.b,
-            "shown": self.shown,
-            "leads": [lead.to_dict() for lead in self.leads],
-            "sentence": str(self),
-        }
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return str(self)
 
 
 def ranking_flips(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from passhat._display import counted, html_table, number
+from passhat._serialize import Plain
 from passhat.stats.estimate import Estimate
 from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.rankings import RankingFlip
@@ -23,7 +24,7 @@ SCHEMA = "passhat.temperature/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Plain):
     """pass@k at one temperature, and the share of redraws in which this temperature is the best."""
 
     k: int
@@ -31,7 +32,7 @@ class Cell:
     estimate: Estimate
     share_best: float
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "k": self.k,
             "temperature": self.temperature,
@@ -59,20 +60,19 @@ class BestTemperature:
     high: float | None
     edge: bool
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "k": self.k,
-            "tried": self.tried,
-            "between": self.between,
-            "low": self.low,
-            "high": self.high,
-            "edge": self.edge,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Plain):
     """Another temperature is the best from one k to the next."""
+
+    WRITTEN = (
+        "k_before",
+        "k_after",
+        "temperature_before",
+        "temperature_after",
+        ("share_of_redraws", "share"),
+        "sentence",
+    )
 
     k_before: int
     k_after: int
@@ -87,20 +87,17 @@ class Change:
             f"(both in {self.share:.0%} of redraws)"
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "k_before": self.k_before,
-            "k_after": self.k_after,
-            "temperature_before": self.temperature_before,
-            "temperature_after": self.temperature_after,
-            "share_of_redraws": self.share,
-            "sentence": str(self),
-        }
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Exponent:
+class Exponent(Plain):
     """The slope of ln T* over ln k."""
+
+    WRITTEN = (..., "sentence")
 
     value: float
     low: float
@@ -114,19 +111,14 @@ class Exponent:
             f"from k = {self.k_from} to {self.k_to}"
         )
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "k_from": self.k_from,
-            "k_to": self.k_to,
-            "sentence": str(self),
-        }
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
-class AgentFit:
+class AgentFit(Plain):
     """The fit of one agent."""
 
     agent: str
@@ -166,25 +158,28 @@ class AgentFit:
         lines += [f"  {self.exponent}"] if self.exponent else []
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
-    def to_dict(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         return {
             "agent": self.agent,
             "tasks": self.tasks,
-            "temperatures": list(self.temperatures),
-            "ks": list(self.ks),
+            "temperatures": self.temperatures,
+            "ks": self.ks,
             "advice": str(self.advice),
-            "advice_by_k": self.advice.to_dict(),
-            "cells": [cell.to_dict() for cell in self.cells],
-            "best": [best.to_dict() for best in self.best],
-            "changes": [change.to_dict() for change in self.changes],
-            "exponent": None if self.exponent is None else self.exponent.to_dict(),
-            "notes": list(self.notes),
+            "advice_by_k": self.advice,
+            "cells": self.cells,
+            "best": self.best,
+            "changes": self.changes,
+            "exponent": self.exponent,
+            "notes": self.notes,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class TemperatureFit:
+class TemperatureFit(Plain):
     """The fits of all agents, and the pairs whose ranking depends on k and T."""
+
+    SCHEMA = SCHEMA
+    WRITTEN = ("level", "agents", ("ranking_flips", "flips"), "method", "notes")
 
     agents: tuple[AgentFit, ...]
     flips: tuple[RankingFlip, ...]
@@ -214,13 +209,3 @@ class TemperatureFit:
         ]
         header = ("agent", "T", "k", "pass@k", "interval", "best in redraws")
         return html_table("pass@k by temperature", header, rows, " ".join(self.notes))
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "schema": SCHEMA,
-            "level": self.level,
-            "agents": [fit.to_dict() for fit in self.agents],
-            "ranking_flips": [flip.to_dict() for flip in self.flips],
-            "method": self.method,
-            "notes": list(self.notes),
-        }

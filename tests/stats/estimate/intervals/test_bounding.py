@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Estimate, Outcomes, estimate, estimate_all
 from passhat.errors import InvalidValue
 
@@ -40,7 +41,7 @@ def assert_sound(found: Estimate) -> None:
         assert found.low >= 0
 
 
-@settings(max_examples=25)
+@settings(max_examples=max_examples(25))
 @given(matrices, st.sampled_from(["new tasks", "these tasks"]))
 def test_every_interval_contains_its_point_has_width_and_stays_in_range(
     matrix: list[list[int]], about: str
@@ -55,7 +56,7 @@ def test_every_interval_contains_its_point_has_width_and_stays_in_range(
             assert_sound(found)
 
 
-@settings(max_examples=6)
+@settings(max_examples=max_examples(6))
 @given(matrices, st.randoms(use_true_random=False))
 def test_the_order_of_tasks_never_matters(matrix: list[list[int]], random: object) -> None:
     shuffled = list(matrix)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import comb
 from scipy.stats import beta
 
+from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
@@ -116,7 +117,7 @@ def test_clusters(tasks: list[tuple[float, int]]) -> None:
     np.testing.assert_allclose(alone.lows, gaffke(values, np.ones(len(values))).lows, atol=1e-8)
 
 
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 @given(suites)
 def test_delta_is_sound_and_repeatable(suite: list[tuple[int, int]]) -> None:
     n, c = columns(sorted(suite))
@@ -127,7 +128,7 @@ def test_delta_is_sound_and_repeatable(suite: list[tuple[int, int]]) -> None:
     np.testing.assert_allclose(alone.lows, found.lows[1:], atol=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 @given(suites, st.randoms(use_true_random=False))
 def test_delta_over_clusters(suite: list[tuple[int, int]], random: Any) -> None:
     n, c = columns(suite)

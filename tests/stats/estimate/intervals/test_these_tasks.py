@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes
 from passhat.stats.estimate import estimate, estimate_all, metric
 from passhat.stats.estimate.intervals.frontier import (
@@ -66,7 +67,7 @@ def tables(draw: st.DrawFn) -> Outcomes:
     return Outcomes.from_counts(n, c)
 
 
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 @given(tables(), st.data())
 def test_every_table_has_an_interval(outcomes: Outcomes, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, int(outcomes.n.min())))
