@@ -468,7 +468,8 @@ def plan(
         A second pilot on the same tasks: how alike the agents are is then measured.
     **options
         ``metric``, ``detect`` or ``half_width``, ``power``, ``level``, ``about`` and the others of
-        ``passhat plan``.
+        ``passhat plan``. With ``allocate=True`` (and ``budget``, ``most``) the plan has attempts
+        for each of the pilot's tasks: ``plan(...).allocation``, which ``run(n=...)`` takes.
     """
     from passhat.stats.plan import plan as run_plan
 

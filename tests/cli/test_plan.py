@@ -61,3 +61,20 @@ def test_a_gate_is_planned_in_attempts(capsys: pytest.CaptureFixture[str]) -> No
     assert data["cheapest"]["attempts"] > 8
     assert main([*asked, "--about", "new-tasks"]) == 2
     assert main(["plan", "--gate", "--detect", "0.05", "--mean", "0.5", "--icc", "0.3"]) == 2
+
+
+def test_attempts_per_task(pilot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", pilot, "--run", "A", "--allocate", "--metric", "pass^4"]
+    path = tmp_path / "plan.json"
+    assert main([*asked, "--budget", "270", "--most", "20", "-o", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "attempts each" in text
+    assert f"passhat run --attempts {path}" in text
+    made = json.loads(path.read_text())["allocation"]
+    assert sum(made["attempts"].values()) == made["total_attempts"] <= 270
+    assert 4 <= min(made["attempts"].values()) < max(made["attempts"].values()) <= 20
+    assert made["earlier"]["name"] == "A"
+    assert main([*asked, "--budget", "60"]) == 2
+    assert "120 in all" in capsys.readouterr().err
+    assert main(["plan", pilot, "--run", "A", "--budget", "60"]) == 2
+    assert "--allocate" in capsys.readouterr().err

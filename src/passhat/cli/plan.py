@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, source_options, term_options
+from passhat.cli.shared.options import HowToRead, source_options, term_options, write_text
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
@@ -24,6 +24,23 @@ if TYPE_CHECKING:
     "--gate",
     is_flag=True,
     help="Plan for `gate NEW --against BASELINE`: attempts at which a drop of D is red.",
+)
+@click.option(
+    "--allocate",
+    is_flag=True,
+    help="Attempts per task from SOURCE, an earlier run: many where they decide, few elsewhere.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --allocate: attempts over all tasks, as in 600.  [default: as many as SOURCE has]",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --allocate: the most attempts at one task.  [default: 8 times the mean]",
 )
 @term_options(
     "level",
@@ -49,6 +66,9 @@ if TYPE_CHECKING:
 )
 @source_options
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the plan as JSON, for passhat run --attempts."
+)
 def command(
     source: str | None,
     detect: float | None,
@@ -56,6 +76,9 @@ def command(
     metric: str,
     power: float,
     gate: bool,
+    allocate: bool,
+    budget: int | None,
+    most: int | None,
     terms: Terms,
     attempts: int | None,
     against: str | None,
@@ -66,6 +89,7 @@ def command(
     correlation: float,
     how: HowToRead,
     as_json_text: bool,
+    output: str | None,
 ) -> ExitCode:
     """Say how many tasks and attempts are needed, before they are paid for.
 
@@ -88,14 +112,21 @@ def command(
         half_width=half_width,
         power=power,
         gate=gate,
+        allocate=allocate,
+        budget=budget,
+        most=most,
         against=run_of(against, base_run, "--base-run"),
         mean=mean,
         icc=icc,
         correlation=correlation,
         attempts=attempts,
     )
+    if output is not None:
+        write_text(output, as_json(made))
     if as_json_text:
         click.echo(as_json(made), nl=False)
-    else:
+    elif output != "-":
         click.echo(str(made))
+        if output is not None and made.allocation is not None:
+            click.echo(f"\nmake the attempts with: passhat run --attempts {output} ...")
     return ExitCode.OK

@@ -102,6 +102,8 @@ def _as_run(
         outcomes=outcomes,
         protocol=replace(store.protocol(stored.id), attempts=stored.planned),
         source=store.path,
+        id=stored.id,
+        started=stored.started,
         # A leak comes first: one-screen reports show only the first warning.
         warnings=(
             *_leak_warnings(store, stored),
@@ -167,6 +169,8 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         outcomes=outcomes,
         protocol=replace(reading.protocol(key), attempts=stored.planned),
         source=reading.path,
+        id=stored.id,
+        started=stored.started,
         reading=(
             f"run {stored.id} of the store, started {stored.started}, {stored.status}",
             f"{stored.attempts:,} attempts, counted per task and not read one by one",

@@ -11,6 +11,7 @@ import numpy as np
 from passhat._display import counted, html_table
 from passhat._serialize import Plain
 from passhat.protocol import Protocol
+from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, MeasureColumns, MeasureSum
 from passhat.stats.outcomes.table import Outcomes
 from passhat.stats.outcomes.vocabulary import (
@@ -121,6 +122,10 @@ class Run(Plain):
         Whether ``agent`` comes from the name of a file or folder: the source itself names none.
     estimates : tuple
         Headline estimates, shown when the run is printed; ``passhat.run`` fills them in.
+    id, started : str
+        The run in passhat's own store, and when it began; empty elsewhere.
+    planned : array, optional
+        Attempts planned for each task of ``outcomes``, where they differ by task.
     """
 
     name: str
@@ -139,6 +144,9 @@ class Run(Plain):
     agent_guessed: bool = False
     estimates: tuple[object, ...] = ()
     warnings: tuple[str, ...] = ()
+    id: str = ""
+    started: str = ""
+    planned: IntArray | None = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -1,7 +1,17 @@
 """How many tasks, how many attempts: answered before the money is spent."""
 
+from passhat.stats.plan.allocation import Allocation, Allocator, EarlierRun
 from passhat.stats.plan.difficulty import Components, Difficulty
 from passhat.stats.plan.plan_result import Plan, PlanRow
 from passhat.stats.plan.planner import plan
 
-__all__ = ["Components", "Difficulty", "Plan", "PlanRow", "plan"]
+__all__ = [
+    "Allocation",
+    "Allocator",
+    "Components",
+    "Difficulty",
+    "EarlierRun",
+    "Plan",
+    "PlanRow",
+    "plan",
+]

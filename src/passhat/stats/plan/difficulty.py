@@ -24,7 +24,7 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["Components", "Difficulty"]
+__all__ = ["Components", "Difficulty", "binomial_chances", "cell_likelihood"]
 
 _POINTS = 200
 _ROUNDS = 400
@@ -73,7 +73,7 @@ class Difficulty:
                 hint="Make two or more attempts per task, or state both with --mean and --icc.",
             )
         rates = _grid()
-        likelihood = _likelihood(n, c, rates)
+        likelihood = cell_likelihood(n, c, rates)
         spread = np.diff(rates, prepend=0) + np.diff(rates, append=1)
         imaginary = _IMAGINARY_TASKS * spread / spread.sum()
         weights = np.full(len(rates), 1 / len(rates))
@@ -118,7 +118,7 @@ class Difficulty:
         between = float(self.weights @ (known - mean) ** 2)
         passes = np.arange(n + 1)
         value = metric.values(np.full(n + 1, n), passes)
-        chance = _binomial(n, self.rates)
+        chance = binomial_chances(n, self.rates)
         within = float(self.weights @ np.maximum(chance @ value**2 - (chance @ value) ** 2, 0))
         return Components(between, within)
 
@@ -129,7 +129,7 @@ def _grid() -> FloatArray:
     return np.sin(np.linspace(0, np.pi / 2, _POINTS + 1)) ** 2
 
 
-def _likelihood(n: IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
+def cell_likelihood(n: IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
     """Chance of c passes in n, up to a factor per row, for every cell and rate."""
     from scipy.special import xlog1py, xlogy
 
@@ -137,7 +137,7 @@ def _likelihood(n: IntArray, c: IntArray, rates: FloatArray) -> FloatArray:
     return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)), np.float64)
 
 
-def _binomial(n: int, rates: FloatArray) -> FloatArray:
+def binomial_chances(n: int, rates: FloatArray) -> FloatArray:
     """Chance of 0 to n passes in n attempts, one row per rate."""
     from scipy.special import gammaln, xlog1py, xlogy
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from passhat._display import counted
 from passhat._serialize import Plain
+from passhat.stats.plan.allocation import Allocation
 
 __all__ = ["SCHEMA", "Plan", "PlanRow"]
 
@@ -44,10 +45,11 @@ class Plan(Plain):
     ----------
     metric : str
         The word of the grammar.
-    goal : {"detect", "half-width"}
-        A lift between two agents on the same tasks, or the precision of one agent's value.
+    goal : {"detect", "half-width", "budget"}
+        A lift between two agents on the same tasks, the precision of one agent's value, or the
+        most that so many attempts give.
     target : float
-        The lift, or the half-width.
+        The lift, the half-width, or the attempts.
     level, power : float or None
         Confidence, and the chance to find a lift of that size (``None`` for a half-width).
     value : float
@@ -75,6 +77,9 @@ class Plan(Plain):
         New tasks, or these tasks: then the tasks are the pilot's, and attempts are planned.
     gate : bool
         Whether the plan is for the gate against a baseline.
+    allocation : Allocation or None
+        Attempts for each of the pilot's tasks, where that was asked for or (for a gate) needs
+        fewer attempts than the same number at every task.
     """
 
     SCHEMA = SCHEMA
@@ -97,6 +102,7 @@ class Plan(Plain):
     tasks_range: tuple[int, int] | None = None
     about: str = "new tasks"
     gate: bool = False
+    allocation: Allocation | None = None
 
     @property
     def cheapest(self) -> PlanRow:
@@ -106,11 +112,26 @@ class Plan(Plain):
     @property
     def sentence(self) -> str:
         """The answer in one sentence."""
+        if self.allocation is not None:
+            return self._allocated_sentence(self.allocation)
         row = self.cheapest
         each = " by each agent" if self.goal == "detect" else ""
         return (
             f"{self.goal_text}: {counted(row.tasks, 'task')} x "
             f"{counted(row.attempts, 'attempt')}{each}, {row.total_attempts:,} attempts in all."
+        )
+
+    def _allocated_sentence(self, made: Allocation) -> str:
+        if self.goal == "budget":
+            return made.sentence
+        row = self.cheapest
+        each = " by each agent" if self.goal == "detect" else ""
+        even = f"{row.attempts:,} attempts at each of {counted(row.tasks, 'task')}"
+        if made.is_uniform:
+            return f"{self.goal_text}: {even}{each}."
+        return (
+            f"{self.goal_text}: {made.total:,} attempts{each}, {made.range_text} per task, instead "
+            f"of {even} ({row.attempts * row.tasks:,})."
         )
 
     @property
@@ -149,9 +170,12 @@ class Plan(Plain):
         """The plan as text."""
         yield self.sentence
         yield ""
-        yield from _table(self.rows)
-        yield ""
-        yield f"- {self.attempts_text}"
+        if self.allocation is not None:
+            yield from self.allocation.lines()
+        else:
+            yield from _table(self.rows)
+            yield ""
+            yield f"- {self.attempts_text}"
         if self.tasks_range is not None:
             low, high = self.tasks_range
             power = ""

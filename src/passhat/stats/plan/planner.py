@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Unpack
 
 import numpy as np
 
 from passhat._display import counted
 from passhat.errors import InvalidValue
-from passhat.stats.arrays import FloatArray
+from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.lift import expected_bound
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes, Run
+from passhat.stats.plan.allocation import Allocation, Allocator
 from passhat.stats.plan.difficulty import Components, Difficulty
 from passhat.stats.plan.plan_result import Plan, PlanRow
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
@@ -185,6 +186,9 @@ def plan(
     correlation: float = 0.75,
     attempts: int | None = None,
     gate: bool = False,
+    allocate: bool = False,
+    budget: int | None = None,
+    most: int | None = None,
     **options: Unpack[TermOptions],
 ) -> Plan:
     """Tasks and attempts needed to see a lift, or to know a value precisely.
@@ -221,7 +225,16 @@ def plan(
         A number of attempts per task that the plan must list.
     gate : bool
         Plan for ``passhat gate NEW --against BASELINE``: attempts per task at which a drop of
-        ``detect`` is called a regression.
+        ``detect`` (by default the drop that a run of the pilot's size shows) is called a
+        regression; the same at every task or allocated, whichever needs fewer.
+    allocate : bool
+        Give attempts to the tasks where they decide: a number for each of the pilot's tasks, in
+        ``allocation`` of the result. About these tasks.
+    budget : int, optional
+        With ``allocate``, instead of ``detect`` and ``half_width``: attempts over all tasks; as
+        many as the pilot has by default.
+    most : int, optional
+        With ``allocate``: the most attempts at one task.
 
     Examples
     --------
@@ -230,6 +243,18 @@ def plan(
     """
     terms = Terms.from_options(options, terms, takes=_TAKES)
     chosen = _count_metric(metric)
+    if gate and detect is None and half_width is None and pilot is not None:
+        detect = _resolved_drop(_outcomes(pilot), chosen, terms.level, power)
+    if allocate or budget is not None or most is not None:
+        _refuse_unallocated(pilot, terms, against, attempts, budget, most, allocate=allocate)
+        assert pilot is not None
+        if detect is None and half_width is None:
+            return _with_budget(pilot, chosen, terms.level, budget, most)
+        if budget is not None:
+            raise InvalidValue(
+                "a plan needs one goal: --budget, or --detect or --half-width, not both."
+            )
+        terms = replace(terms, population=Population.THESE_TASKS)
     goal = _goal(detect, half_width, power, terms.level)
     if attempts is not None and attempts < chosen.k:
         raise InvalidValue(f"{chosen} needs at least {chosen.k} attempts per task, not {attempts}.")
@@ -247,9 +272,10 @@ def plan(
     price = _per_attempt(pilot)
     if gate or terms.population is Population.THESE_TASKS:
         assert pilot is not None
-        return _on_these_tasks(
+        made = _on_these_tasks(
             difficulty, chosen, goal, _outcomes(pilot), price, attempts, basis, gate=gate
         )
+        return _allocated(made, pilot, chosen, goal, most, gate=gate, asked=allocate)
     notes = (
         basis,
         *_pairing_text(goal, pilot, against, correlation),
@@ -380,6 +406,173 @@ def _on_these_tasks(
         about=str(Population.THESE_TASKS),
         gate=gate,
     )
+
+
+def _resolved_drop(
+    outcomes: Outcomes, metric: CountMetric, level: float, power: float
+) -> float | None:
+    """The drop that a run of the pilot's size shows with the wanted power."""
+    n = int(np.median(outcomes.n))
+    if n < metric.k:
+        return None
+    goal = Detect(0.5, level, power)
+    noise = math.sqrt(
+        2 * Difficulty.from_outcomes(outcomes).components(metric, n).within / len(outcomes)
+    )
+    drop = goal.reached_with_noise(noise, (1 - level) / 2, _LIMITS_COST)
+    return min(math.ceil(drop * 1000) / 1000, 0.999)
+
+
+# -- n per task ----------------------------------------------------------------------------------
+
+_ROUNDS = 6
+"""Corrections of the total until a design reaches its goal."""
+
+
+def _refuse_unallocated(
+    pilot: Run | Outcomes | None,
+    terms: Terms,
+    against: Run | Outcomes | None,
+    attempts: int | None,
+    budget: int | None,
+    most: int | None,
+    *,
+    allocate: bool,
+) -> None:
+    if not allocate:
+        name = "budget" if budget is not None else "most"
+        raise InvalidValue(
+            f"{name} is for attempts that differ by task.", hint="Add --allocate (allocate=True)."
+        )
+    if pilot is None:
+        raise InvalidValue(
+            "attempts per task are allocated by an earlier run of the same tasks, and none is "
+            "given.",
+            hint="Run each task 4 times or more, and give that run as SOURCE.",
+        )
+    if terms.population is Population.NEW_TASKS:
+        raise InvalidValue(
+            "an allocation makes a number about these tasks more certain; about new tasks only "
+            "more tasks do.",
+            hint="Leave out --about new-tasks, or --allocate.",
+        )
+    if against is not None or attempts is not None or terms.cluster is not None:
+        raise InvalidValue("--against, --attempts and --cluster play no part in an allocation.")
+    for name, value in (("budget", budget), ("most", most)):
+        if value is not None and (isinstance(value, bool) or value < 1):
+            raise InvalidValue(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def _with_budget(
+    pilot: Run | Outcomes, metric: CountMetric, level: float, budget: int | None, most: int | None
+) -> Plan:
+    """The most that a number of attempts gives; by default as many as the pilot has."""
+    outcomes = _outcomes(pilot)
+    difficulty, basis = _difficulty(pilot, None, None)
+    allocator = Allocator(pilot, metric, level, most, difficulty)
+    total = budget if budget is not None else int(outcomes.attempts)
+    made = allocator.allocation(total)
+    each = max(round(total / len(outcomes)), metric.k)
+    price = _per_attempt(pilot)
+    parts = difficulty.components(metric, each)
+    return Plan(
+        metric=metric.name,
+        goal="budget",
+        target=float(total),
+        level=level,
+        power=None,
+        value=difficulty.mean(metric),
+        between=parts.between,
+        within=parts.within,
+        rows=(_fixed_row(len(outcomes), each, 1, price),),
+        fewest_tasks=len(outcomes),
+        enough_attempts=None,
+        pilot_reaches=None,
+        assumptions=(basis, *_price_notes(price, 1)),
+        about=str(Population.THESE_TASKS),
+        allocation=made,
+    )
+
+
+def _allocated(
+    made: Plan,
+    pilot: Run | Outcomes,
+    metric: CountMetric,
+    goal: Goal,
+    most: int | None,
+    *,
+    gate: bool,
+    asked: bool,
+) -> Plan:
+    """The plan with attempts per task, if asked for, or if a gate then needs fewer of them."""
+    if not asked and not gate:
+        return made
+    allocator = Allocator(pilot, metric, goal.level, most)
+    needed = made.cheapest.attempts * made.cheapest.tasks
+    if isinstance(goal, HalfWidth):
+        # The interval itself decides, for equal n as for the design that is shown beside it.
+        needed = _even_total(allocator, goal.target, needed)
+        each = round(needed / allocator.count)
+        made = replace(made, rows=(_fixed_row(allocator.count, each, 1, _per_attempt(pilot)),))
+    design = _for_goal(allocator, goal, needed, gate=gate)
+    if design.total >= needed and not asked:
+        return made
+    return replace(made, allocation=design)
+
+
+def _even_total(allocator: Allocator, half_width: float, guess: int) -> int:
+    """Attempts at which equal n is expected to give the half-width."""
+    tasks = allocator.count
+    low, high, n = allocator.least - 1, _MOST_ATTEMPTS, max(round(guess / tasks), allocator.least)
+    for _ in range(_ROUNDS):
+        width = allocator.half_width(allocator.uniform(n * tasks))
+        low, high = (low, n) if width <= half_width else (n, high)
+        if high - low <= 1:
+            break
+        wanted = math.ceil(n * (width / half_width) ** 2)
+        n = wanted if low < wanted < high else (low + high + 1) // 2
+    return high * tasks
+
+
+def _for_goal(allocator: Allocator, goal: Goal, needed: int, *, gate: bool) -> Allocation:
+    """The fewest attempts whose standard error gives the goal, or ``needed`` at equal n.
+
+    Half-widths are those of the interval itself, on runs drawn from the posterior. For a lift, the
+    interval costs more than normal theory by a factor that is known for equal n
+    (``_LIMITS_COST``); how much more it costs for a design is measured in the same way.
+    """
+    agents = 2 if goal.kind == "detect" else 1
+    tail = (1 - goal.level) / (2 if gate or agents == 1 else 4)
+    even = allocator.uniform(needed)
+    if not allocator.noise(even):
+        return allocator.described(even, needed)
+    plain = allocator.half_width(even) / allocator.noise(even)
+
+    def reached(design: IntArray) -> float:
+        if isinstance(goal, HalfWidth):
+            return allocator.half_width(design)
+        noise = allocator.noise(design)
+        cost = max(allocator.half_width(design) / noise / plain, 1.0) if noise else 1.0
+        return goal.reached_with_noise(math.sqrt(agents) * noise, tail, _LIMITS_COST * cost)
+
+    designs = [even]
+    for floor in allocator.floors(needed):
+        low, high = floor * allocator.count - 1, needed
+        total = needed
+        for _ in range(_ROUNDS):
+            design = allocator.allocated(total, floor)
+            reach = reached(design)
+            if reach <= goal.target:
+                high = total
+                designs.append(design)
+            else:
+                low = total
+            if high - low <= max(0.02 * high, 1):
+                break
+            guess = math.ceil(total * (reach / goal.target) ** 2)
+            total = guess if low < guess < high else (low + high + 1) // 2
+    best = min(designs, key=lambda design: int(design.sum()))
+    return allocator.described(best, needed)
 
 
 def _attempt_counts(k: int) -> Iterator[int]:

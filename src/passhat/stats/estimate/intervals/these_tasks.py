@@ -25,13 +25,19 @@ W. Hoeffding (1956), On the distribution of the number of successes in independe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.estimate.intervals.frontier import Attempted, Calibration, Statistic, frontier
+from passhat.stats.estimate.intervals.frontier import (
+    Attempted,
+    Calibration,
+    Statistic,
+    frontier,
+    strata,
+)
 from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
 from passhat.stats.outcomes import Histogram
 from passhat.stats.terms import Terms
@@ -133,13 +139,19 @@ class TheseTasks:
 
     cells: Histogram
     terms: Terms
-    _attempted: Attempted | None = None
+    _strata: list[tuple[Attempted, float]] | None = None
 
-    @property
-    def attempted(self) -> Attempted:
-        if self._attempted is None:
-            self._attempted = Attempted.of(self.cells)
-        return self._attempted
+    def statistics(
+        self, values: _Values, target: Callable[[FloatArray], FloatArray]
+    ) -> list[Statistic]:
+        """A mean over the tasks, in parts of (nearly) the same number of attempts."""
+        if self._strata is None:
+            self._strata = [(Attempted.of(cells), share) for cells, share in strata(self.cells)]
+        parts = len(self._strata)
+        return [
+            Statistic(tried, values, target, share=share, parts=parts)
+            for tried, share in self._strata
+        ]
 
     def interval(self, metric: CountMetric | Delta) -> Ends | None:
         """Both ends; None where the metric is not defined on a single task."""
@@ -173,8 +185,7 @@ class TheseTasks:
         return int(self.cells.n.max()) == 1
 
     def _frontier(self, values: _Values, target: Callable[[FloatArray], FloatArray]) -> Ends:
-        statistic = Statistic(self.attempted, values, target)
-        return frontier([statistic], Calibration.at(self.terms.level))
+        return frontier(self.statistics(values, target), Calibration.at(self.terms.level))
 
     def _one_task(self, metric: CountMetric) -> Ends:
         """The metric over the interval of the task's success rate."""
@@ -196,7 +207,7 @@ class TheseTasks:
             return None
         k = metric.k
         power, mean = metric.parts
-        mu = Statistic(self.attempted, _values(mean), mean.known).point()
+        mu = sum(part.point() for part in self.statistics(_values(mean), mean.known))
         slope = k * mu ** (k - 1)
         powers, rates = _values(power), _values(mean)
         low, high = self._frontier(
@@ -247,7 +258,8 @@ def frontier_difference(
     fill them in and take the outer ends.
     """
     statistics = [
-        Statistic(Attempted.of(b), _values(metric), metric.known),
-        Statistic(Attempted.of(a), _values(metric), metric.known, sign=-1.0),
+        replace(part, sign=sign)
+        for sign, cells in ((1.0, b), (-1.0, a))
+        for part in TheseTasks(cells, terms).statistics(_values(metric), metric.known)
     ]
     return frontier(statistics, Calibration.at(terms.level))

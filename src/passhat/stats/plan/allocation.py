@@ -1,0 +1,495 @@
+r"""Attempts where they decide: n per task, fixed before a run by an earlier run of the same tasks.
+
+With u(n, C) the estimate of a metric from C passes in n attempts at a task, the mean over T tasks
+has the standard error :math:`\sqrt{\sum_i Var(u(n_i, C) \mid p_i)} / T`. Tasks that always or never
+pass have no variance; attempts at them are spent for nothing.
+
+The rates p_i are not known. Each task has the posterior that its passes in the earlier run leave of
+the difficulty distribution of all tasks (:class:`Difficulty`: the most likely one, plus one
+imaginary task of any rate), so that 8 of 8 is pulled to what tasks with 8 of 8 usually are, and
+what is minimized is the expected variance. u is a U-statistic, whose variance is a sum of terms
+1 / C(n, j) (Hoeffding 1948): convex in n, so that giving attempts to the largest decrease per
+attempt, one step after the other, is optimal.
+
+n comes from *other* data, so every estimate stays unbiased. A task's n says something about its
+rate, though, and intervals about these tasks treat tasks with different n apart.
+
+References
+----------
+J. Neyman (1934), On the two different aspects of the representative method, J. R. Statist. Soc. 97.
+W. Hoeffding (1948), A class of statistics with asymptotically normal distribution, Ann. Math.
+    Statist. 19.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from passhat._display import counted
+from passhat._serialize import Plain
+from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.intervals.these_tasks import TheseTasks
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run
+from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.plan.difficulty import Difficulty, binomial_chances, cell_likelihood
+from passhat.stats.terms import Terms
+
+__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "settled_share"]
+
+_LADDER = (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Numbers of attempts, in multiples of the smallest. Few different n keep intervals narrow, since
+each has rates of its own. Against every whole number they cost 1 to 3% of the saving."""
+_FLOORS = (1, 1.5)
+"""Smallest n that are tried, in the same multiples: tasks that look settled need attempts, too,
+before an interval can say so."""
+_MOST_TIMES = 8
+"""By default no task gets more than so many times the uniform number."""
+_DRAWS = 2
+_SEED = 20240712
+_WORTH = 0.03
+"""Less than 3% of the variance is not worth unequal n."""
+_FEW_EARLIER = 4
+_LARGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """The run that n per task was taken from.
+
+    Attributes
+    ----------
+    name : str
+        What reports call it.
+    id, started : str
+        The run in its store, and when it began; empty for a file.
+    suite, suite_fingerprint : str or None
+        Its suite, as recorded in its protocol.
+    digest : str
+        A fingerprint of its tasks and counts.
+    attempts : int
+        The median of scored attempts per task.
+    """
+
+    name: str = ""
+    id: str = ""
+    started: str = ""
+    suite: str | None = None
+    suite_fingerprint: str | None = None
+    digest: str = ""
+    attempts: int = 0
+
+    @classmethod
+    def of(cls, source: Run | Outcomes) -> EarlierRun:
+        """What is recorded of a run."""
+        outcomes = source.outcomes if isinstance(source, Run) else source
+        known = cls(digest=counts_digest(outcomes), attempts=int(np.median(outcomes.n)))
+        if not isinstance(source, Run):
+            return known
+        return replace(
+            known,
+            name=source.name,
+            id=source.id,
+            started=source.started,
+            suite=source.protocol.suite,
+            suite_fingerprint=source.protocol.suite_fingerprint,
+        )
+
+    def __str__(self) -> str:
+        return f"run {self.id}" if self.id else self.name or "an earlier run"
+
+
+def counts_digest(outcomes: Outcomes) -> str:
+    """A fingerprint of tasks with their counts, whatever their order."""
+    rows = zip(
+        outcomes.tasks,
+        outcomes.n.tolist(),
+        outcomes.c.tolist(),
+        outcomes.missing.tolist(),
+        strict=True,
+    )
+    return hashlib.sha256(repr(sorted(rows)).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Level(Plain):
+    """The tasks that get the same number of attempts."""
+
+    WRITTEN = ("attempts", "tasks", ("total_attempts", "total"), "passed_before")
+
+    attempts: int
+    tasks: int
+    passed_before: tuple[float, float]
+    """The lowest and the highest share of attempts that passed in the earlier run."""
+
+    @property
+    def total(self) -> int:
+        return self.attempts * self.tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation(Plain):
+    """Attempts per task, fixed before the run by an earlier run.
+
+    Attributes
+    ----------
+    metric : str
+        What it was made for.
+    tasks, attempts : tuple
+        The tasks of the earlier run, and the attempts at each.
+    others : int
+        Attempts at tasks that the earlier run does not have: the uniform number.
+    earlier : EarlierRun
+        Where the rates come from.
+    level : float
+        Confidence of the half-widths.
+    half_width, uniform_half_width : float
+        Expected half-width of the interval about these tasks, of this design and of the same
+        number of attempts at every task: the mean over runs drawn from the posterior.
+    uniform_total : int
+        Attempts that equal n would need for the same standard error.
+    table : tuple of Level
+        Where the attempts go.
+    notes : tuple of str
+        What to know about it.
+    """
+
+    WRITTEN = (
+        *("metric", ("total_attempts", "total"), ("uniform_total_attempts", "uniform_total")),
+        *("saving", "level", "half_width", "uniform_half_width", "others", "earlier", "table"),
+        *("notes", ("attempts", "by_task")),
+    )
+
+    metric: str
+    tasks: tuple[str, ...]
+    attempts: tuple[int, ...]
+    others: int
+    earlier: EarlierRun
+    level: float
+    half_width: float
+    uniform_half_width: float
+    uniform_total: int
+    table: tuple[Level, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Attempts over all tasks."""
+        return sum(self.attempts)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all tasks get about the same: unequal n would gain nothing."""
+        return max(self.attempts) - min(self.attempts) <= 1
+
+    @property
+    def saving(self) -> float:
+        """The share of the uniform design's attempts that are saved at the same standard error."""
+        return 0.0 if self.is_uniform else max(0.0, 1 - self.total / self.uniform_total)
+
+    @property
+    def by_task(self) -> dict[str, int]:
+        return dict(zip(self.tasks, self.attempts, strict=True))
+
+    @property
+    def range_text(self) -> str:
+        """Such as ``4 to 24``."""
+        low, high = min(self.attempts), max(self.attempts)
+        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+    @property
+    def sentence(self) -> str:
+        """The design in one sentence."""
+        tasks = counted(len(self.tasks), "task")
+        if self.is_uniform:
+            return f"{self.total:,} attempts at {tasks}: {self.range_text} each."
+        return (
+            f"{self.total:,} attempts at {tasks}, {self.range_text} each: as certain about "
+            f"{self.metric} on these tasks as {self.uniform_total:,} spread evenly "
+            f"({self.saving:.0%} saved)."
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Where attempts go, and what that gains."""
+        yield from _table(self.table)
+        yield ""
+        if not self.is_uniform:
+            yield (
+                f"- expected half-width of {self.metric} at {self.level:.0%}: {self.half_width:.3f}"
+                f"; the same total spread evenly: {self.uniform_half_width:.3f}"
+            )
+        yield f"- tasks that {self.earlier} does not have: {counted(self.others, 'attempt')} each"
+        yield from (f"- {note}" for note in self.notes)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Allocation:
+        """The part of a plan's JSON that a run needs; the table is not read back.
+
+        Raises
+        ------
+        InvalidValue
+            Something is not as ``to_dict`` writes it.
+        """
+        attempts, others, earlier = data.get("attempts"), data.get("others"), data.get("earlier")
+        if not isinstance(attempts, dict) or not attempts:
+            raise InvalidValue("the plan names no task: 'attempts' must map task ids to numbers.")
+        for task, n in [*attempts.items(), ("others", others)]:
+            if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**6:
+                raise InvalidValue(
+                    f"the plan gives {task!r} {n!r} attempts; a whole number from 1 is needed."
+                )
+        if not isinstance(earlier, dict):
+            raise InvalidValue("the plan does not say which run it was made from ('earlier').")
+        known = {
+            name: earlier[name] for name in EarlierRun.__slots__ if earlier.get(name) is not None
+        }
+        return cls(
+            metric=str(data.get("metric", "")),
+            tasks=tuple(attempts),
+            attempts=tuple(attempts.values()),
+            others=others if isinstance(others, int) else 1,
+            earlier=EarlierRun(**known),
+            level=_number(data.get("level"), 0.95),
+            half_width=_number(data.get("half_width"), math.nan),
+            uniform_half_width=_number(data.get("uniform_half_width"), math.nan),
+            uniform_total=int(_number(data.get("uniform_total_attempts"), sum(attempts.values()))),
+        )
+
+
+def _number(value: object, otherwise: float) -> float:
+    return float(value) if isinstance(value, int | float) else otherwise
+
+
+def _table(levels: Sequence[Level]) -> Iterator[str]:
+    rows = [("attempts each", "tasks", "attempts in all", "passed before")]
+    for level in levels:
+        low, high = (f"{share:.0%}" for share in level.passed_before)
+        passed = low if low == high else f"{low} to {high}"
+        rows.append((f"{level.attempts:,}", f"{level.tasks:,}", f"{level.total:,}", passed))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+
+
+def settled_share(outcomes: Outcomes) -> float:
+    """The share of scored attempts at tasks that passed always or never (two or more attempts)."""
+    settled = ((outcomes.c == 0) | (outcomes.c == outcomes.n)) & (outcomes.n > 1)
+    return float(outcomes.n[settled].sum() / max(int(outcomes.n.sum()), 1))
+
+
+class Allocator:
+    """Designs for the tasks of an earlier run, and what they are expected to give.
+
+    Parameters
+    ----------
+    source : Run or Outcomes
+        The earlier run. Attempts without a verdict say nothing about a rate and are left out.
+    metric : CountMetric
+        What is to be known.
+    level : float
+        Confidence of half-widths.
+    most : int, optional
+        The most attempts at one task; 8 times the uniform number by default.
+    """
+
+    def __init__(
+        self,
+        source: Run | Outcomes,
+        metric: CountMetric,
+        level: float = 0.95,
+        most: int | None = None,
+        difficulty: Difficulty | None = None,
+    ) -> None:
+        self.outcomes = source.outcomes if isinstance(source, Run) else source
+        self.earlier = EarlierRun.of(source)
+        self.metric = metric
+        self.level = level
+        self.least = max(metric.k, 2)
+        if most is not None and most < self.least:
+            raise InvalidValue(
+                f"{metric} needs at least {self.least} attempts per task, and --most is {most}.",
+                hint=f"Give --most {self.least} or more, or leave it out.",
+            )
+        self._most = most
+        difficulty = difficulty or Difficulty.from_outcomes(self.outcomes)
+        n, c = self.outcomes.counts(Completion.DROPPED)
+        self._cells = cells_of(n, c)
+        self._member = self._cells.places(n, c)
+        joint = cell_likelihood(self._cells.n, self._cells.c, difficulty.rates) * difficulty.weights
+        self._posterior = joint / joint.sum(axis=1, keepdims=True)
+        self._rates = difficulty.rates
+        self._variances: dict[int, FloatArray] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self.outcomes)
+
+    # -- variance --------------------------------------------------------------------------------
+
+    def variance(self, n: int) -> FloatArray:
+        """Expected variance of the estimate from n attempts, for every cell of the earlier run."""
+        known = self._variances.get(n)
+        if known is None:
+            u = self.metric.values(np.full(n + 1, n), np.arange(n + 1))
+            chance = binomial_chances(n, self._rates)
+            spread = np.maximum(chance @ u**2 - (chance @ u) ** 2, 0.0)
+            known = self._variances[n] = self._posterior @ spread
+        return known
+
+    def noise(self, attempts: IntArray) -> float:
+        """The expected standard error of a design."""
+        table = {n: self.variance(n) for n in np.unique(attempts).tolist()}
+        total = sum(float(v[self._member[attempts == n]].sum()) for n, v in table.items())
+        return math.sqrt(total) / self.count
+
+    def uniform(self, total: int) -> IntArray:
+        """The same attempts at every task; what is left over goes to the first tasks."""
+        each, more = divmod(total, self.count)
+        return np.where(np.arange(self.count) < more, each + 1, each).astype(np.int64)
+
+    def uniform_total(self, noise: float) -> int:
+        """Attempts at which equal n has this standard error, between whole n in proportion."""
+        target = (noise * self.count) ** 2
+
+        def spread(n: int) -> float:
+            return float(self.variance(n) @ self._cells.tasks)
+
+        low, high = self.least, 2 * self.least
+        if spread(low) <= target:
+            return low * self.count
+        while spread(high) > target and high < _LARGEST:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if spread(middle) <= target else (middle, high)
+        drop = spread(low) - spread(high)
+        part = min((spread(low) - target) / drop, 1.0) if drop > 0 else 1.0
+        return round((low + part) * self.count)
+
+    # -- designs ---------------------------------------------------------------------------------
+
+    def allocated(self, total: int, floor: int) -> IntArray:
+        """At most ``total`` attempts by the largest decrease of variance per attempt."""
+        levels = [n for n in self._ladder(self._limit(total)) if n >= floor] or [floor]
+        attempts = np.full(self.count, levels[0], np.int64)
+        left = total - levels[0] * self.count
+        if len(levels) == 1 or left <= 0:
+            return attempts
+        values = np.stack([self.variance(n) for n in levels], axis=1)
+        steps = np.diff(levels)
+        # Convex up to rounding: a step never gains more per attempt than the one before it.
+        gains = np.minimum.accumulate(-np.diff(values, axis=1) / steps, axis=1)
+        members = [np.flatnonzero(self._member == cell) for cell in range(len(values))]
+        stopped = np.zeros(len(values), bool)
+        for place in np.argsort(-gains, axis=None, kind="stable").tolist():
+            cell, step = divmod(place, len(steps))
+            if gains[cell, step] <= 0 or left <= 0:
+                break
+            if stopped[cell]:
+                continue
+            reached = members[cell][: left // int(steps[step])]
+            attempts[reached] = levels[step + 1]
+            left -= len(reached) * int(steps[step])
+            stopped[cell] = len(reached) < len(members[cell])
+        return attempts
+
+    def _ladder(self, most: int) -> list[int]:
+        listed = {math.ceil(self.least * step) for step in _LADDER}
+        return sorted({n for n in listed if n < most} | {most})
+
+    def _limit(self, total: int) -> int:
+        """The most attempts at one task."""
+        uniform = max(self.least, total // self.count)
+        return self._most if self._most is not None else _MOST_TIMES * uniform
+
+    def half_width(self, attempts: IntArray) -> float:
+        """The mean half-width of the interval about these tasks, over runs from the posterior."""
+        rng = np.random.default_rng(_SEED)
+        terms = Terms(level=self.level)
+        widths = []
+        for _ in range(_DRAWS):
+            drawn = self._drawn(attempts, rng)
+            low, high = TheseTasks(drawn, terms).interval(self.metric) or (0.0, 1.0)
+            widths.append((high - low) / 2)
+        return float(np.mean(widths))
+
+    def _drawn(self, attempts: IntArray, rng: np.random.Generator) -> Histogram:
+        """The counts of one run with this design, rates and attempts drawn."""
+        passes = np.zeros(self.count, np.int64)
+        for cell, posterior in enumerate(self._posterior):
+            own = np.flatnonzero(self._member == cell)
+            rates = rng.choice(self._rates, len(own), p=posterior / posterior.sum())
+            passes[own] = rng.binomial(attempts[own], rates)
+        return cells_of(attempts, passes)
+
+    def floors(self, total: int) -> list[int]:
+        """Smallest n whose designs have a standard error below that of equal n."""
+        fewest = self.least * self.count
+        if total < fewest:
+            raise InvalidValue(
+                f"{self.metric} needs at least {self.least} attempts at each of "
+                f"{counted(self.count, 'task')}, {fewest:,} in all; the budget is {total:,}.",
+                hint=f"Give a budget of {fewest} or more, or ask for a smaller k.",
+            )
+        worth = (1 - _WORTH) * self.noise(self.uniform(total)) ** 2
+        listed = [math.ceil(self.least * step) for step in _FLOORS]
+        return [
+            n
+            for n in listed
+            if n * self.count < total and self.noise(self.allocated(total, n)) ** 2 < worth
+        ]
+
+    def allocation(self, total: int) -> Allocation:
+        """The best design for a number of attempts; equal n where unequal n would gain nothing."""
+        designs = [self.allocated(total, floor) for floor in self.floors(total)]
+        best = min(designs, key=self.half_width, default=self.uniform(total))
+        return self.described(best, total)
+
+    def described(self, attempts: IntArray, total: int) -> Allocation:
+        """A design with what it is expected to give, beside ``total`` attempts spread evenly."""
+        made = Allocation(
+            metric=self.metric.name,
+            tasks=tuple(self.outcomes.tasks),
+            attempts=tuple(attempts.tolist()),
+            others=max(self.least, round(int(attempts.sum()) / self.count)),
+            earlier=self.earlier,
+            level=self.level,
+            half_width=self.half_width(attempts),
+            uniform_half_width=self.half_width(self.uniform(max(total, self.least * self.count))),
+            uniform_total=max(self.uniform_total(self.noise(attempts)), int(attempts.sum())),
+            table=self._levels(attempts),
+        )
+        return replace(made, notes=tuple(self._notes(made)))
+
+    def _levels(self, attempts: IntArray) -> tuple[Level, ...]:
+        share = self.outcomes.c / np.maximum(self.outcomes.n, 1)
+        levels = []
+        for n in np.unique(attempts).tolist():
+            own = share[attempts == n]
+            levels.append(Level(n, len(own), (float(own.min()), float(own.max()))))
+        return tuple(levels)
+
+    def _notes(self, made: Allocation) -> Iterator[str]:
+        if made.is_uniform:
+            yield "equal attempts: unequal ones would save less than 3% of the variance"
+        elif made.half_width > made.uniform_half_width:
+            yield (
+                "the estimate varies less, but with so few tasks its interval is not narrower: "
+                "few attempts cannot prove that a task is settled"
+            )
+        if self.earlier.attempts < _FEW_EARLIER:
+            yield (
+                f"the earlier run has {counted(self.earlier.attempts, 'attempt')} per task, which "
+                f"tell little about single tasks: the gain is small; {_FEW_EARLIER} or more are "
+                "better"
+            )
+        yield (
+            "rates are the earlier run's, shrunk to the difficulty of all its tasks; if the agent "
+            "changed since, intervals hold all the same and are only wider"
+        )
