@@ -114,10 +114,10 @@ def test_tasks_that_are_alike_get_the_same() -> None:
 
 
 def test_a_half_width_needs_fewer_attempts_than_equal_ones() -> None:
-    made = plan(mixed(60), allocate=True, metric="pass^4", half_width=0.06)
+    made = plan(mixed(90), allocate=True, metric="pass^4", half_width=0.05)
     assert made.allocation is not None
     assert made.allocation.total < made.cheapest.total_attempts
-    assert made.allocation.half_width <= 0.06
+    assert made.allocation.half_width <= 0.05
     assert "instead of" in made.sentence
 
 
