@@ -141,7 +141,7 @@ async def _served(
     from contextlib import AsyncExitStack
 
     from passhat.dashboard.guard import is_loopback
-    from passhat.integrations.agentbeats.green_app import green_application, launcher_application
+    from passhat.integrations.agentbeats.a2a_server import green_application, launcher_application
     from passhat.runner.serving import Listening, open_socket
 
     ended = asyncio.Event()

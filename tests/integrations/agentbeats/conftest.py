@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from passhat.dashboard.guard import Access
+from passhat.integrations.agentbeats.a2a_server import green_application, launcher_application
 from passhat.integrations.agentbeats.assessments import Rules
 from passhat.integrations.agentbeats.green_agent import GreenAgent, Settings
-from passhat.integrations.agentbeats.green_app import green_application, launcher_application
 
 Serving = Callable[[Callable[[str], Any]], str]
 

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from passhat.integrations.agentbeats.a2a_server import LARGEST_REQUEST
 from passhat.integrations.agentbeats.assessments import Answered, request_assessment
-from passhat.integrations.agentbeats.green_app import LARGEST_REQUEST
 from passhat.report.build import build_report
 from passhat.store import open_store
 

@@ -219,7 +219,7 @@ def test_a_caller_that_sent_too_much_is_told_so(start_green: Any) -> None:
 def test_tasks_of_callers_do_not_fill_the_memory(
     start_green: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passhat.integrations.agentbeats.green_app._MOST_TASKS", 3)
+    monkeypatch.setattr("passhat.integrations.agentbeats.a2a_server._MOST_TASKS", 3)
     green = start_green()
     with httpx.Client(timeout=PATIENCE) as http:
         ids = [
