@@ -159,6 +159,22 @@ def _make_old_a2a(folder: Path) -> None:
     (folder / "complete").touch()
 
 
+@pytest.fixture(scope="session")
+def agentbeats_v1(old_a2a: Path) -> Path:
+    """A folder with the package agentbeats 1.2.6, without its needs; kept like its interpreter."""
+    folder = old_a2a.parents[1] / "agentbeats"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            wanted = ["install", "--quiet", "--no-deps", "--target", str(folder)]
+            pip = [str(old_a2a), "-m", "pip", *wanted, "agentbeats==1.2.6"]
+            made = subprocess.run(pip, capture_output=True, text=True)
+            if made.returncode:
+                lines = made.stderr.strip().splitlines() or ["no reason given"]
+                pytest.skip(f"agentbeats 1.2.6 cannot be installed: {lines[-1]}")
+    return folder
+
+
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -97,7 +97,11 @@ def test_a_full_evaluation_by_a_client_of_sdk_0_3_26(
 
 
 class Backend:
-    """A stand-in for a version 1 backend: resets, greets, starts the battle, takes reports."""
+    """A stand-in for a version 1 backend, as strict as the real one.
+
+    It resets both agents by their launchers, waits until both have said that they are ready,
+    greets both by streaming to the card at the early path, starts the battle, and takes reports.
+    """
 
     def __init__(self, old_a2a: Path, white: str, green: Any, config: dict[str, object]) -> None:
         self.old_a2a, self.white, self.green, self.config = old_a2a, white, green, config
@@ -105,7 +109,8 @@ class Backend:
         self.battle["interact_history"] = []
         self.asked: dict[str, Any] = {}
         self.ready: list[str] = []
-        self.greeted: list[dict[str, Any]] = []
+        self.both_ready = asyncio.Event()
+        self.greeted: dict[str, str] = {}
         self.background: set[asyncio.Task[None]] = set()
         self.url = ""
 
@@ -137,23 +142,34 @@ class Backend:
     async def show(self, _request: Request) -> JSONResponse:
         return JSONResponse(self.battle)
 
-    async def is_ready(self, request: Request) -> JSONResponse:
+    async def is_ready(self, request: Request) -> Response:
         assert (await request.json()) == {"ready": True}
         self.ready.append(request.path_params["id"])
-        return JSONResponse({})
+        if set(self.ready) == {"green-1", "white-1"}:
+            self.both_ready.set()
+        return Response(status_code=204)
 
     async def play(self) -> None:
         self.battle["state"] = "running"
         async with httpx.AsyncClient(timeout=PATIENCE) as http:
-            reset = {"signal": "reset", "agent_id": "green-1", "backend_url": self.url}
-            answered = await http.post(f"{self.green.launcher}/reset", json=reset)
-            assert answered.status_code == 200
-        hello: dict[str, object] = {
-            "type": "battle_info",
-            "battle_id": "b-1",
-            "backend_url": self.url,
-        }
-        self.greeted = await self.send(self.green.url, hello)
+            for launcher, agent_id in ((self.green.launcher, "green-1"), (self.white, "white-1")):
+                reset = {"signal": "reset", "agent_id": agent_id, "backend_url": self.url}
+                answered = await http.post(f"{launcher}/reset", json={**reset, "extra_args": {}})
+                assert answered.status_code == 200
+        async with asyncio.timeout(PATIENCE):
+            await self.both_ready.wait()
+        for agent_id, url in (("green-1", self.green.url), ("white-1", self.white)):
+            hello: dict[str, object] = {
+                "type": "battle_info",
+                "battle_id": "b-1",
+                "agent_name": agent_id,
+                "agent_id": agent_id,
+                "backend_url": self.url,
+            }
+            self.greeted[agent_id] = "".join(
+                "".join(one.get("texts", [])) + one.get("text", "")
+                for one in await self.send(url, hello)
+            )
         start: dict[str, object] = {
             "type": "battle_start",
             "battle_id": "b-1",
@@ -196,8 +212,8 @@ def test_a_battle_of_version_1_from_the_command_line(
         "green_agent_id": "green-1",
         "opponents": [{"name": "white", "agent_id": "white-1"}],
     }
-    assert backend.ready == ["green-1"]
-    assert backend.greeted == [{"kind": "message"}]
+    assert backend.ready == ["green-1", "white-1"]
+    assert backend.greeted == {"green-1": "ready to evaluate", "white-1": "ready"}
     *progress, result = backend.battle["interact_history"]
     assert len([one for one in progress if " attempt " in one["message"]]) == 4
     assert {one["reported_by"] for one in (*progress, result)} == {"passhat"}

@@ -37,7 +37,11 @@ def test_a_reset_clears_its_memory(serving: Serving, white_module: ModuleType) -
     agent = white_module.WhiteAgent("demo:careful")
     asyncio.run(agent.session("c"))
     url = serving(lambda url: white_module.application(agent, url))
-    assert httpx.post(f"{url}/reset", timeout=60).json() == {"status": "reset"}
+    assert httpx.get(f"{url}/status", timeout=60).json()["conversations"] == 1
+    assert httpx.post(f"{url}/reset", timeout=60).status_code == 415  # as a page could send it
+    assert agent.sessions
+    answered = httpx.post(f"{url}/reset", json={"signal": "reset"}, timeout=60)
+    assert answered.json() == {"status": "reset", "backend_told": False}
     assert not agent.sessions
 
 

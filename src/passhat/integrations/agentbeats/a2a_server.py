@@ -1,11 +1,28 @@
-"""The green agent's doors: A2A of both versions, and the launcher that older backends expect."""
+"""A2A servers of both protocol versions, and the launcher that AgentBeats' older backends expect.
+
+``passhat serve`` and ``examples/white_agent.py`` are served by it. The A2A project's test kit is
+run against both (``tools/run_a2a_kit.py``); what is done beyond the SDK is what the kit asks for.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+import logging
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+import httpx
+from a2a.server.agent_execution import AgentExecutor
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import (
@@ -16,44 +33,70 @@ from a2a.server.routes import (
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Task, TaskState
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
+from sse_starlette.sse import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from passhat._version import __version__
+from passhat.agents.a2a_wire import whole_numbers
 from passhat.dashboard.guard import Access, Guard
+from passhat.errors import shorten
 from passhat.integrations.agentbeats.assessments import Rules
 from passhat.integrations.agentbeats.green_agent import CALLER, GreenAgent
-from passhat.integrations.agentbeats.strangers import Callers, CheckedTransport
+from passhat.integrations.agentbeats.strangers import AllowedHosts, Callers, CheckedTransport
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["LARGEST_REQUEST", "green_application", "green_card", "launcher_application"]
+__all__ = [
+    "LARGEST_REQUEST",
+    "a2a_application",
+    "agent_card",
+    "green_application",
+    "green_card",
+    "launcher_application",
+    "launcher_routes",
+]
 
 LARGEST_REQUEST = 1024 * 1024
-_EARLY_CARD = "/.well-known/agent.json"
-_OPEN = (AGENT_CARD_WELL_KNOWN_PATH, _EARLY_CARD, "/health")
-"""What may be read without a token."""
+_CARD_PLACES = (AGENT_CARD_WELL_KNOWN_PATH, "/.well-known/agent.json", "/")
+"""Of today, of early agents, and where a person looks who has the address only."""
 _CARD_CACHE = "public, max-age=300"
 _REQUEST_SECONDS = 30.0
 """A client that sends its request byte by byte does not hold a connection for longer."""
 _MOST_TASKS = 200
-_ENDED = (
-    TaskState.TASK_STATE_COMPLETED,
-    TaskState.TASK_STATE_FAILED,
-    TaskState.TASK_STATE_CANCELED,
-    TaskState.TASK_STATE_REJECTED,
-)
+_AT_WORK = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_INVALID_REQUEST, _INVALID_PARAMS = -32600, -32602
+_PART_KINDS = ("text", "file", "data")
 
 _DESCRIPTION = """\
 Evaluates agents: k fresh attempts at every task of a suite, pass@k and pass^k with intervals. \
 Send {"participants": {"role": "url"}, "config": {"suite": "orderdesk/retail", "k": 4}}."""
 
 
+def agent_card(
+    url: str, *, name: str, description: str, version: str, skill: AgentSkill
+) -> AgentCard:
+    """The card of an agent that streams text, for clients of both protocol versions."""
+    return AgentCard(
+        name=name,
+        description=description,
+        version=version,
+        capabilities=AgentCapabilities(streaming=True, push_notifications=False),
+        default_input_modes=["text/plain"],
+        default_output_modes=["text/plain", "application/json"],
+        skills=[skill],
+        supported_interfaces=[
+            AgentInterface(protocol_binding="JSONRPC", protocol_version=protocol, url=url)
+            for protocol in ("1.0", "0.3")
+        ],
+    )
+
+
 def green_card(url: str) -> AgentCard:
-    """What passhat says about itself, for clients of both protocol versions."""
+    """The card of ``passhat serve``."""
     skill = AgentSkill(
         id="assess",
         name="Assess an agent",
@@ -61,39 +104,205 @@ def green_card(url: str) -> AgentCard:
         tags=["evaluation", "reliability", "pass^k"],
         examples=['{"participants": {"agent": "http://localhost:9210"}, "config": {"k": 4}}'],
     )
-    return AgentCard(
-        name="passhat",
-        description=_DESCRIPTION,
-        version=__version__,
-        capabilities=AgentCapabilities(streaming=True),
-        default_input_modes=["text"],
-        default_output_modes=["text"],
-        skills=[skill],
-        supported_interfaces=[
-            AgentInterface(protocol_binding="JSONRPC", protocol_version=version, url=url)
-            for version in ("1.0", "0.3")
-        ],
+    return agent_card(
+        url, name="passhat", description=_DESCRIPTION, version=__version__, skill=skill
     )
 
 
 def green_application(agent: GreenAgent, url: str, access: Access | None = None) -> ASGIApp:
-    """The A2A server, with its card where clients of today and of yesterday look for it."""
-    card = green_card(url)
-    handler = DefaultRequestHandler(agent, _BoundedTasks(), card)
-    routes = []
-    for place in (AGENT_CARD_WELL_KNOWN_PATH, _EARLY_CARD):
-        routes += create_agent_card_routes(card, card_url=place, cache_control=_CARD_CACHE)
-    routes += create_jsonrpc_routes(
-        handler, rpc_url="/", context_builder=_CallContext(), enable_v0_3_compat=True
+    """The evaluator."""
+    return a2a_application(
+        agent,
+        green_card(url),
+        access or Access(),
+        server="evaluator",
+        command="passhat serve",
+        name_option="--card-url",
+        callers=agent.callers,
     )
-    routes.append(Route("/health", _health))
-    return _guarded(Starlette(routes=routes), agent, access)
 
 
 def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None = None) -> ASGIApp:
-    """``POST /reset`` gives up what is going on, ``GET /status`` says how much that is."""
+    """The evaluator's launcher, for a port of its own."""
 
-    async def reset(request: Request) -> JSONResponse:
+    async def reset() -> dict[str, object]:
+        return {"stopped": agent.stop_all()}
+
+    def status() -> dict[str, object]:
+        return {"evaluations": agent.going_on, "finished": agent.finished}
+
+    return _guarded(
+        Starlette(routes=launcher_routes(reset, status, rules.hosts)),
+        access or Access(),
+        server="launcher",
+        command="passhat serve",
+        name_option="--card-url",
+        callers=agent.callers,
+    )
+
+
+def a2a_application(
+    executor: AgentExecutor,
+    card: AgentCard,
+    access: Access,
+    *,
+    server: str,
+    command: str,
+    name_option: str,
+    callers: Callers | None = None,
+    routes: Sequence[Route] = (),
+) -> ASGIApp:
+    """An A2A server behind the guard.
+
+    Parameters
+    ----------
+    executor : AgentExecutor
+        The agent, as the SDK calls it.
+    card : AgentCard
+        Shown at the well-known paths of today and of early agents, and at ``/``.
+    access : Access
+        Hosts, names and token.
+    server, command, name_option : str
+        Its name, the command that started it, and the option that allows another host name.
+    callers : Callers, optional
+        Caps of callers; those of their bytes by default.
+    routes : sequence of Route
+        Further routes.
+    """
+    # The SDK logs a traceback for every wrong request; without a handler they would be printed.
+    logging.getLogger("a2a").addHandler(logging.NullHandler())
+    handler = DefaultRequestHandler(executor, _BoundedTasks(), card)
+    started = formatdate(usegmt=True)
+    app = Starlette(
+        routes=[
+            *(_card_route(card, place, started) for place in _CARD_PLACES),
+            _rpc_route(handler),
+            Route("/health", _health),
+            *routes,
+        ]
+    )
+    return _guarded(
+        app, access, server=server, command=command, name_option=name_option, callers=callers
+    )
+
+
+def _guarded(
+    app: ASGIApp,
+    access: Access,
+    *,
+    server: str,
+    command: str,
+    name_option: str,
+    callers: Callers | None,
+) -> ASGIApp:
+    """The same guard as the dashboard's; no page in a browser has a reason to call this server."""
+    return Guard(
+        _Limited(app, callers or Callers()),
+        access,
+        server=server,
+        command=command,
+        name_option=name_option,
+        content_types=("application/json",),
+        open_paths=(*_CARD_PLACES, "/health"),
+        pages=False,
+    )
+
+
+def _card_route(card: AgentCard, place: str, started: str) -> Route:
+    (route,) = create_agent_card_routes(card, card_url=place, cache_control=_CARD_CACHE)
+    show = route.endpoint
+
+    async def shown(request: Request) -> Response:
+        response: Response = await show(request)
+        response.headers["last-modified"] = started
+        return response
+
+    return Route(place, shown, methods=["GET"])
+
+
+def _rpc_route(handler: DefaultRequestHandler) -> Route:
+    """JSON-RPC at ``/``, as the SDK answers it, with three corrections.
+
+    Its adapter for version 0.3 calls wrong parameters an invalid request (-32600 where -32602 is
+    due) and takes a part of an unknown kind for text. Numbers of data parts come out of protobuf
+    as floats: 4 is sent as 4.0, and clients that look for an integer find none.
+    """
+    (route,) = create_jsonrpc_routes(
+        handler, rpc_url="/", context_builder=_CallContext(), enable_v0_3_compat=True
+    )
+    dispatch = route.endpoint
+
+    async def rpc(request: Request) -> Response:
+        call = _early_call(await request.body())
+        if call is not None and (kinds := _unknown_kinds(call)):
+            error = {"code": _INVALID_PARAMS, "message": f"Parts of unknown kind: {kinds}"}
+            return JSONResponse({"jsonrpc": "2.0", "id": call.get("id"), "error": error})
+        response: Response = await dispatch(request)
+        if isinstance(response, EventSourceResponse):
+            response.body_iterator = _corrected_events(response.body_iterator)
+        elif isinstance(response, JSONResponse):
+            body = json.loads(bytes(response.body))
+            error = body.get("error") or {}
+            if error.get("code") == _INVALID_REQUEST and call is not None:
+                body["error"] = {**error, "code": _INVALID_PARAMS, "message": "Invalid params"}
+            response = JSONResponse(whole_numbers(body), response.status_code)
+        return response
+
+    return Route("/", rpc, methods=["POST"])
+
+
+def _early_call(body: bytes) -> dict[str, Any] | None:
+    """A well-formed call of a method of version 0.3, whatever its parameters are; or ``None``."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    is_call = (
+        isinstance(data, dict)
+        and data.get("jsonrpc") == "2.0"
+        and (data.get("id") is None or type(data["id"]) in (str, int))
+        and isinstance(data.get("method"), str)
+        and "/" in data["method"]
+    )
+    return data if is_call else None
+
+
+def _unknown_kinds(call: Mapping[str, Any]) -> str:
+    """The kinds of a message's parts that version 0.3 does not know, as words."""
+    params = call.get("params")
+    message = params.get("message") if isinstance(params, dict) else None
+    parts = message.get("parts") if isinstance(message, dict) else None
+    # Before version 0.3 the field was called type.
+    kinds = [
+        part.get("kind", part.get("type"))
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict)
+    ]
+    unknown = [kind for kind in kinds if isinstance(kind, str) and kind not in _PART_KINDS]
+    return ", ".join(shorten(kind) for kind in unknown[:5])
+
+
+async def _corrected_events(events: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    async for event in events:
+        if isinstance(event, dict) and isinstance(event.get("data"), str):
+            data = whole_numbers(json.loads(event["data"]))
+            yield {**event, "data": json.dumps(data, ensure_ascii=False)}
+        else:
+            yield event
+
+
+def launcher_routes(
+    reset: Callable[[], Awaitable[Mapping[str, object]]],
+    status: Callable[[], Mapping[str, object]],
+    hosts: AllowedHosts,
+) -> list[Route]:
+    """What a backend of version 1 asks of a launcher: ``POST /reset``, ``GET /status``.
+
+    ``reset`` gives up what is going on. The backend that asked for it is told that the agent is
+    ready: it waits for that before it begins a battle.
+    """
+
+    async def reset_now(request: Request) -> JSONResponse:
         try:
             asked = await request.json()
         except ValueError:
@@ -101,57 +310,32 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
         asked = asked if isinstance(asked, dict) else {}
         if asked.get("signal", "reset") != "reset":
             return JSONResponse({"detail": "unsupported signal"}, 400)
-        stopped = agent.stop_all()
-        told = await _tell_backend(asked, rules)
-        return JSONResponse({"status": "reset", "stopped": stopped, "backend_told": told})
+        done = await reset()
+        told = await _tell_backend(asked, hosts)
+        return JSONResponse({"status": "reset", **done, "backend_told": told})
 
-    async def status(_request: Request) -> JSONResponse:
-        return JSONResponse(
-            {
-                "status": "server up, with agent running",
-                "evaluations": agent.going_on,
-                "finished": agent.finished,
-            }
-        )
+    async def status_now(_request: Request) -> JSONResponse:
+        return JSONResponse({"status": "server up, with agent running", **status()})
 
-    routes = [
-        Route("/reset", reset, methods=["POST"]),
-        Route("/status", status),
+    return [
+        Route("/reset", reset_now, methods=["POST"]),
+        Route("/status", status_now),
         Route("/health", _health),
     ]
-    return _guarded(Starlette(routes=routes), agent, access)
-
-
-def _guarded(app: ASGIApp, agent: GreenAgent, access: Access | None) -> ASGIApp:
-    """The same guard as the dashboard's; no page in a browser has a reason to call this server."""
-    return Guard(
-        _Limited(app, agent.callers),
-        access or Access(),
-        server="evaluator",
-        command="passhat serve",
-        name_option="--card-url",
-        content_types=("application/json",),
-        open_paths=_OPEN,
-        pages=False,
-    )
 
 
 async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-async def _tell_backend(asked: Mapping[str, Any], rules: Rules) -> bool:
-    """A version 1 backend waits until the agent it has reset says that it is ready."""
-    from urllib.parse import quote
-
-    import httpx
-
+async def _tell_backend(asked: Mapping[str, Any], hosts: AllowedHosts) -> bool:
+    """Tell a version 1 backend that the agent it has reset is ready."""
     backend, agent_id = asked.get("backend_url"), asked.get("agent_id")
     if not isinstance(backend, str) or not isinstance(agent_id, str):
         return False
-    if rules.hosts.refusal(backend, "the backend") is not None:
+    if hosts.refusal(backend, "the backend") is not None:
         return False
-    transport = CheckedTransport(rules.hosts)
+    transport = CheckedTransport(hosts)
     try:
         async with httpx.AsyncClient(timeout=5.0, transport=transport, trust_env=False) as http:
             place = f"{backend.rstrip('/')}/agents/{quote(agent_id, safe='')}"
@@ -209,14 +393,14 @@ class _BoundedTasks(InMemoryTaskStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ended: dict[str, bool] = {}
+        self._resting: dict[str, bool] = {}
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         await super().save(task, context)
-        self._ended[task.id] = task.status.state in _ENDED
-        ended = [one for one, has_ended in self._ended.items() if has_ended]
-        for one in ended[: max(0, len(self._ended) - _MOST_TASKS)]:
-            del self._ended[one]
+        self._resting[task.id] = task.status.state not in _AT_WORK
+        resting = [one for one, rests in self._resting.items() if rests]
+        for one in resting[: max(0, len(self._resting) - _MOST_TASKS)]:
+            del self._resting[one]
             await self.delete(one, context)
 
 

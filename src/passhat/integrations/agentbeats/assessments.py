@@ -31,6 +31,7 @@ __all__ = [
     "Assessment",
     "BadRequest",
     "Battle",
+    "NoRequest",
     "Rules",
     "is_greeting",
     "read_request",
@@ -124,6 +125,10 @@ class BadRequest(Exception):
     def __init__(self, *reasons: str) -> None:
         super().__init__("; ".join(reasons))
         self.reasons = reasons
+
+
+class NoRequest(BadRequest):
+    """A text that is no request for an evaluation at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +262,7 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
         if config is None:
             raise BadRequest("what stands in <env_config> is not a JSON object")
         return {"white_agent": tagged[1].strip()}, config, None
-    raise BadRequest(
+    raise NoRequest(
         'expected {"participants": {"role": "url"}, "config": {...}}, a battle_start, or '
         f"<white_agent_url> and <env_config>, not {shorten(text, 80)}"
     )

@@ -23,6 +23,7 @@ from passhat.errors import PasshatError
 from passhat.integrations.agentbeats.assessments import (
     Assessment,
     BadRequest,
+    NoRequest,
     Rules,
     is_greeting,
     read_request,
@@ -260,17 +261,23 @@ class GreenAgent(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
         text = context.get_user_input()
-        if is_greeting(text):
-            await event_queue.enqueue_event(
-                new_text_message("ready to evaluate", context_id=context.context_id)
-            )
-            return
         task = context.current_task or new_task_from_user_message(context.message)
-        await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
+        if context.current_task is None:
+            await event_queue.enqueue_event(task)
+        else:  # the task as it was would be taken for the answer
+            await updater.start_work()
+        if is_greeting(text):  # backends of version 1 read artifacts and status updates only
+            await updater.add_artifact([new_text_part("ready to evaluate")], name="Ready")
+            await updater.complete()
+            return
         caller = str(context.call_context.state.get(CALLER, ""))
         try:
             asked = await self._admitted(text, caller)
+        except NoRequest as error:
+            # Asked for, not refused: the next message of the task may be a request.
+            await updater.requires_input(_words(f"Send a request: {error}", updater))
+            return
         except BadRequest as error:
             self._say(f"rejected: {error}")
             await updater.reject(_words("Rejected: " + "; ".join(error.reasons), updater))
