@@ -62,7 +62,7 @@ class Explanation:
         found = self.estimate
         if found is None or found.low is None or found.high is None or found.level is None:
             return "none"
-        return f"{found.low!r} to {found.high!r}, {found.level:.0%} for {found.about}"
+        return f"{found.low!r} to {found.high!r}, {100 * found.level:g}% for {found.about}"
 
 
 def explain(

@@ -73,7 +73,7 @@ def _summary(
             (each.metric, percent(each.observed), percent_range(each.low, each.high))
             for each in shown
         ]
-        yield plain_table(("metric", "observed", f"{forecasts[0].level:.0%} band"), rows)
+        yield plain_table(("metric", "observed", f"{100 * forecasts[0].level:g}% band"), rows)
         yield plain(_next_step(last))
     yield plain("Model lines, notes and method: --full. Every digit: --json.", "grey50")
 
@@ -125,7 +125,8 @@ def _parts(
         yield Text("")
     if not forecasts:
         return
-    yield Text(f"{forecasts[0].level:.0%} band for new tasks, and lines inside it", style="bold")
+    level = f"{100 * forecasts[0].level:g}%"
+    yield Text(f"{level} band for new tasks, and lines inside it", style="bold")
     yield _table(forecasts)
     yield facts(_facts(forecasts, users))
 

@@ -92,7 +92,7 @@ def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
     for about, title in _QUESTIONS:
         level = next((one.level for one in estimates if one.level is not None), None)
-        yield Text(title.format(level="" if level is None else f"{level:.0%} "), style="bold")
+        yield Text(title.format(level="" if level is None else f"{100 * level:g}% "), style="bold")
         yield from _estimate_tables(estimates, about)
         yield Text("")
     if any(map(_moves, estimates)):

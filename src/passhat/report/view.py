@@ -306,7 +306,7 @@ class RunReport(Plain):
         level = next((one.level for one in self.estimates if one.level is not None), None)
         if level is None:
             return "none computed: the values are point estimates"
-        return f"{level:.0%}, for new tasks and for these tasks, each by name"
+        return f"{100 * level:g}%, for new tasks and for these tasks, each by name"
 
     @property
     def methods(self) -> tuple[tuple[str, str], ...]:

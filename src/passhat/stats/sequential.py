@@ -97,7 +97,7 @@ class Bounds(Plain):
     def __str__(self) -> str:
         seen = "no task yet" if self.mean is None else f"mean {self.mean:.3f}"
         return (
-            f"[{self.low:.3f}, {self.high:.3f}] ({self.level:.0%} at every look; {seen}, "
+            f"[{self.low:.3f}, {self.high:.3f}] ({100 * self.level:g}% at every look; {seen}, "
             f"{self.count:,} seen{', the ends crossed' if self.crossed else ''})"
         )
 

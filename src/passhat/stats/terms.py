@@ -37,6 +37,8 @@ class Population(StrEnum):
     @classmethod
     def of(cls, word: str) -> Population:
         """The population with this name; ``new-tasks`` and the alias ``re-runs`` are accepted."""
+        if not isinstance(word, str):
+            raise InvalidValue(f"about must be 'new tasks' or 'these tasks', not {shorten(word)}.")
         spelled = word.strip().lower().replace("-", " ").replace("_", " ")
         if spelled in ("re runs", "reruns"):
             return cls.THESE_TASKS

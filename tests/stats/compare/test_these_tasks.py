@@ -78,6 +78,29 @@ def test_fixed_rates_are_covered(a: list[float], b: list[float], n: int, word: s
     assert held / repetitions >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / repetitions)
 
 
+def test_a_run_against_itself_is_symmetric_about_zero() -> None:
+    cells = _cells(8, [0, 8, 8, 5, 3, 8, 8, 8, 7, 1] * 3)
+    interval = lift_on_these_tasks(cells, cells, _count_metric("pass^4"), 0.025)
+    assert -0.3 < interval.low < 0 < interval.high < 0.3
+    assert interval.low == pytest.approx(-interval.high, abs=1e-6)
+
+
+def test_what_broke_is_seen() -> None:
+    before, after = _cells(8, [8] * 30), _cells(8, [8] * 20 + [0] * 10)
+    interval = lift_on_these_tasks(before, after, _count_metric("pass^1"), 0.025)
+    assert interval.low < -1 / 3 < interval.high < -0.2
+
+
+def test_thousands_of_attempts_per_task_are_answered() -> None:
+    """Limits on counts that say nothing are left out: 3,000 attempts took a minute."""
+    rng = np.random.default_rng(9)
+    rates = np.linspace(0.1, 0.9, 12)
+    before, after = (_cells(3000, rng.binomial(3000, rates).tolist()) for _ in range(2))
+    interval = lift_on_these_tasks(before, after, _count_metric("pass^2"), 0.025)
+    assert interval.low < 0 < interval.high
+    assert interval.high - interval.low < 0.03
+
+
 def test_it_is_narrower_than_the_lift_on_new_tasks_and_both_are_named() -> None:
     rng = np.random.default_rng(1)
     rates = np.linspace(0.05, 0.9, 40)

@@ -50,7 +50,9 @@ def forest(runs: Sequence[RunReport]) -> Figure | None:
         (estimate.level for estimate in runs[0].estimates if estimate.level is not None), None
     )
     intervals = (
-        "" if level is None else f" The lines are {level:.0%} intervals for new tasks, each run "
+        ""
+        if level is None
+        else f" The lines are {100 * level:g}% intervals for new tasks, each run "
     )
     tail = "by itself; whether one run beats another is a question for passhat compare."
     return Figure(

@@ -93,7 +93,7 @@ def html_report(
         lead=top,
         cards=list(page.cards(report)) if len(labels) <= page.MOST_ON_CARDS else [],
         overview=page_tables.overview(report) if len(labels) > page.MOST_ON_CARDS else None,
-        level=f"{options.terms.level:.0%}",
+        level=f"{100 * options.terms.level:g}%",
         labels=labels,
         most_runs=MOST_RUNS,
         settling=list(page.settling(report, found)),

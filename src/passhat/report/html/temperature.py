@@ -84,7 +84,7 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
         changes=[f"{agent.agent}: {change}." for agent in agents for change in agent.changes],
         cannot=fit.notes,
         formulas=_FORMULAS,
-        method=f"{fit.method[0].upper()}{fit.method[1:]}. Level {fit.level:.0%}.",
+        method=f"{fit.method[0].upper()}{fit.method[1:]}. Level {100 * fit.level:g}%.",
         protocols=[
             (agent.agent, list(_protocol(agent, runs, missing)), list(agent.notes))
             for agent in agents
@@ -108,7 +108,7 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
         ]
         rows.append((f"{temperature:g}", *shown))
     yield Table(
-        f"{agent.agent}: pass@k by temperature, {level:.0%} intervals for new tasks, and the "
+        f"{agent.agent}: pass@k by temperature, {100 * level:g}% intervals for new tasks, and the "
         "share of redraws in which this temperature is the best",
         ("T", *(f"pass@{k}" for k in agent.ks)),
         tuple(rows),

@@ -215,7 +215,8 @@ def _what_next(evidence: Evidence) -> str:
             "around. Judge or repeat those first."
         )
     if evidence.needed is None:
-        return "No number of tasks would settle it if the lift stays as it is."
+        what = "attempts" if evidence.population is Population.THESE_TASKS else "tasks"
+        return f"No number of {what} would settle it if the lift stays as it is."
     if evidence.population is Population.THESE_TASKS:
         return (
             f"If the lift stays the same, about {evidence.needed:,} attempts per task would settle "

@@ -234,7 +234,7 @@ def judge(
     else:
         interval = paired_lift(pairing, metric, terms, setting.tail)
         by_itself = paired_lift(pairing, metric, terms, alone)
-        needed = None if undecided else _attempts_needed(pairing, lift, interval)
+        needed = None if undecided else _attempts_needed(pairing, lift, interval, terms.alternative)
     tested = _tested(differences, terms.alternative)
     wins = int((differences.values > _LEVEL).sum())
     losses = int((differences.values < -_LEVEL).sum())
@@ -297,12 +297,16 @@ def _attempts(pairing: Pairing) -> int:
     return int(np.median(np.concatenate(both)))
 
 
-def _attempts_needed(pairing: Pairing, lift: float, interval: Interval) -> int | None:
+def _attempts_needed(
+    pairing: Pairing, lift: float, interval: Interval, alternative: Alternative
+) -> int | None:
     """Attempts per task at which the interval would exclude zero, if the lift stays the same.
 
-    The noise of attempts falls with their number; that of tasks plays no part.
+    The noise of attempts falls with their number; that of tasks plays no part. ``None`` when no
+    number does: the lift is zero, or points away from the alternative.
     """
-    if abs(lift) < _LEVEL:
+    away = {"greater": lift < 0, "less": lift > 0, "two-sided": False}
+    if abs(lift) < _LEVEL or away[alternative]:
         return None
     reach = lift - interval.low if lift > 0 else interval.high - lift
     return int(np.ceil(_attempts(pairing) * max(reach / abs(lift), 1.0) ** 2))

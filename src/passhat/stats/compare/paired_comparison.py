@@ -340,7 +340,7 @@ def compare(
     changes = _changed(pairing, terms)
     results = _results(pairing, metrics, terms, agreement, population, changes)
     beside: tuple[Result, ...] = ()
-    if terms.population is None and all(unordered_twin(word) for word in metrics):
+    if terms.population is None and all(unordered_twin(word, pairing, terms) for word in metrics):
         beside = _results(pairing, metrics, terms, agreement, Population.THESE_TASKS, changes)
     slices: tuple[SliceResult, ...] = ()
     if by is not None:

@@ -29,7 +29,7 @@ H. E. Daniels (1954), Saddlepoint approximations in statistics, Ann. Math. Stati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,14 +38,7 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing
-from passhat.stats.estimate.metrics import (
-    CountMetric,
-    FirstAll,
-    FirstAny,
-    Metric,
-    PassAt,
-    PassHat,
-)
+from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
 
@@ -62,6 +55,7 @@ _STEEPNESS = np.geomspace(0.05, 40, 14)
 """Values of s, in units of one over the range of u."""
 
 _ROOM = 1e-9
+_MOST_LIMITS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +196,28 @@ def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: fl
         below = np.cumsum(np.exp(log_chance), axis=1)[:, :-1]
         low, high = _clopper_pearson(np.cumsum(counts)[:-1], counts.sum())
         scale = counts.sum() / total
-        for j in range(n):
+        for j, sign_of_limit, limit in _tightest(cells.c[here], n, low, high):
             row = np.zeros(len(value))
-            row[block] = below[:, j]
-            limits += [(row, float(high[j]) * scale), (-row, -float(low[j]) * scale)]
+            row[block] = sign_of_limit * below[:, j]
+            limits.append((row, sign_of_limit * limit * scale))
     return _Side(value, cumulants, equalities, limits, point, step)
+
+
+def _tightest(
+    seen: IntArray, n: int, low: FloatArray, high: FloatArray
+) -> Iterator[tuple[int, float, float]]:
+    """The limits on the share of tasks with at most j passes that imply all others.
+
+    Between two numbers of passes that were seen, the count and so its limits stay the same, while
+    the share under any rates grows with j: the upper limit says most at the last such j, the lower
+    one at the first. Of very many numbers some are taken; what is left out widens the interval.
+    """
+    places = np.unique(seen)
+    places = places[np.unique(np.linspace(0, len(places) - 1, _MOST_LIMITS).round().astype(int))]
+    for j in (places[places > 0] - 1).tolist():
+        yield j, 1.0, float(high[j])
+    for j in places[places < n].tolist():
+        yield j, -1.0, float(low[j])
 
 
 def _rates(n: int) -> FloatArray:
@@ -248,7 +259,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     An ordered metric takes the interval of its unordered twin, widened to hold its own lift. With
     one attempt per task the bound on new tasks is the narrower one that holds.
     """
-    twin = unordered_twin(metric)
+    twin = unordered_twin(metric, pairing, terms)
     if twin is None:
         raise InvalidValue(
             f"the lift of {metric} on these tasks has no interval.",
@@ -275,10 +286,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     return Interval(min(ends.low, *lifts), max(ends.high, *lifts))
 
 
-def unordered_twin(metric: Metric) -> CountMetric | None:
+def unordered_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
     """The metric itself if it looks at counts only, or the one with the same truth that does."""
-    if isinstance(metric, CountMetric):
-        return metric
-    if isinstance(metric, FirstAny):
-        return PassAt(metric.k)
-    return PassHat(metric.k) if isinstance(metric, FirstAll) else None
+    attempts, _ = pairing.a.counts(terms.missing.completion)
+    return metric.unordered(int(attempts.max()))

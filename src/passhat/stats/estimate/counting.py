@@ -186,8 +186,9 @@ def _upper_tail(n: IntArray, c: IntArray, k: int, needed: int) -> FloatArray:
     possible = (drawn <= c[:, None]) & (drawn >= k - (n - c)[:, None])
     logs = np.where(possible, logs, -np.inf)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    share: FloatArray = weights[:, needed:].sum(axis=1) / weights.sum(axis=1)
-    return np.clip(share, 0.0, 1.0)
+    # Both parts of the sum apart, so that what is certain is exactly 0 or 1.
+    enough, fewer = weights[:, needed:].sum(axis=1), weights[:, :needed].sum(axis=1)
+    return np.asarray(enough / (enough + fewer), np.float64)
 
 
 # -- checking and spreading ------------------------------------------------------------------------

@@ -120,7 +120,7 @@ class Estimate(Plain):
         return f"[{number(self.low)}, {number(self.high)}]"
 
     def __str__(self) -> str:
-        level = "" if self.level is None else f"{self.level:.0%}, "
+        level = "" if self.level is None else f"{100 * self.level:g}%, "
         moved = self.value_if_passed is not None and self.value_if_passed != self.value
         upper = f" to {number(self.value_if_passed)}" if moved else ""
         return (

@@ -71,6 +71,8 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
 
 def _matters(metric: CountMetric, side: str) -> bool:
     """Whether k attempts tell rates apart that n attempts cannot: near 0 or near 1."""
+    if metric.k == 1:
+        return False
     if isinstance(metric, PassAt):
         return side == "0"
     return side == "1" if isinstance(metric, PassHat) else True
@@ -126,12 +128,15 @@ def rare_tasks(cells: Histogram, metric: CountMetric) -> int:
     """Tasks of the rarer kind at the end of the rates that the metric depends on.
 
     For pass@k the tasks that never passed or the others, for pass^k those that always passed or
-    the others, whichever are fewer; for other metrics the smaller of both.
+    the others, whichever are fewer; for other metrics, and for k = 1, where they are one metric,
+    the smaller of both.
     """
     total = int(cells.tasks.sum())
     never = int(cells.tasks[cells.c == 0].sum())
     always = int(cells.tasks[cells.c == cells.n].sum())
-    kinds = {PassAt: (never,), PassHat: (always,)}.get(type(metric), (never, always))
+    kinds: tuple[int, ...] = (never, always)
+    if metric.k > 1 and isinstance(metric, PassAt | PassHat):
+        kinds = (never,) if isinstance(metric, PassAt) else (always,)
     return min(min(count, total - count) for count in kinds)
 
 

@@ -105,7 +105,7 @@ class Forecast(Plain):
 
     def __str__(self) -> str:
         return (
-            f"{self.metric} in {self.band_text()} ({self.level:.0%} band, {self.about}; "
+            f"{self.metric} in {self.band_text()} ({100 * self.level:g}% band, {self.about}; "
             f"{counted(self.tasks, 'task')}, {counted(self.attempts, 'attempt')})"
         )
 

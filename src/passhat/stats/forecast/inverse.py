@@ -57,11 +57,11 @@ class Reach(Plain):
         if self.family == "pass@":
             return (
                 f"pass@k reaches {self.target:g} {self._from(self.surely, 'surely')}, "
-                f"{self._from(self.possibly, 'possibly')} ({self.level:.0%} band)"
+                f"{self._from(self.possibly, 'possibly')} ({100 * self.level:g}% band)"
             )
         return (
             f"pass^k stays at {self.target:g} or above {self._up_to(self.surely, 'surely')}, "
-            f"{self._up_to(self.possibly, 'possibly')} ({self.level:.0%} band)"
+            f"{self._up_to(self.possibly, 'possibly')} ({100 * self.level:g}% band)"
         )
 
     def _from(self, k: int | None, how: str) -> str:

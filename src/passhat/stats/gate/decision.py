@@ -40,6 +40,9 @@ from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 __all__ = ["GateOptions", "NoRegression", "Tools", "gate", "judge", "regression_result"]
 
 
+_COARSEST = 0.5
+"""Data that resolve no drop smaller than this show nothing that is worth being called a pass."""
+
 _RESOLVED = 1 + 1.2816 / 1.96
 """A drop of this many half-widths of the interval is called a regression with a chance of 90%."""
 
@@ -88,10 +91,14 @@ def regression_result(
     margin = rule.margin
     if margin is None:
         margin = _resolution(high - value, value - low)
+    too_coarse = rule.margin is None and margin > _COARSEST
+    reach = max(high - value, value - low) if too_coarse else value - low
     if high < 0 or broken:
         verdict = GateVerdict.REFUTED
+    elif too_coarse or low < -margin:
+        verdict = GateVerdict.NOT_SETTLED
     else:
-        verdict = GateVerdict.SHOWN if low >= -margin else GateVerdict.NOT_SETTLED
+        verdict = GateVerdict.SHOWN
     return RuleResult(
         rule,
         verdict,
@@ -102,7 +109,9 @@ def regression_result(
         str(Population.THESE_TASKS),
         len(paired.pairing),
         paired.attempts,
-        _advice(verdict, absent, margin, value - low, value) if not broken else None,
+        _advice(verdict, absent, margin, reach, value, too_coarse=too_coarse)
+        if not broken
+        else None,
         (*_notes(rule, margin, broken), *paired.notes, *missing_notes(run.outcomes, terms.missing)),
         margin=margin,
         broken=broken,
@@ -128,7 +137,13 @@ def _notes(rule: NoRegression, margin: float, broken: tuple[TaskChange, ...]) ->
 
 
 def _advice(
-    verdict: GateVerdict, absent: Absent, margin: float, reach: float, value: float
+    verdict: GateVerdict,
+    absent: Absent,
+    margin: float,
+    reach: float,
+    value: float,
+    *,
+    too_coarse: bool,
 ) -> Advice | None:
     if verdict is not GateVerdict.NOT_SETTLED:
         return None
@@ -140,6 +155,15 @@ def _advice(
         )
     room = value + margin
     n = int(absent.outcomes.counts(Completion.AS_FAILED)[0].min())
+    if too_coarse:
+        needed = max(math.ceil(n * (_RESOLVED * reach / _COARSEST) ** 2), n + 1)
+        return Advice(
+            "attempts",
+            f"these data resolve only drops of {points(margin, signed=False)} points or more: "
+            f"about {needed:,} attempts per task in both runs ({n} now), or more tasks, would "
+            f"resolve {points(_COARSEST, signed=False)}",
+            attempts=needed,
+        )
     if room <= 0.002:
         return Advice(
             "limit",
@@ -344,8 +368,9 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...
         short = np.flatnonzero(lacking)
         named = some([outcomes.tasks[i] for i in short[:6].tolist()], 5)
         notes += (
-            f"{counted(absent, 'attempt')} of the {planned} planned per task are absent on "
-            f"{counted(len(short), 'task')} ({named}) and count as missing",
+            f"{counted(absent, 'attempt')} of the {planned} planned per task "
+            f"{'is' if absent == 1 else 'are'} absent on {counted(len(short), 'task')} ({named}) "
+            f"and {'counts' if absent == 1 else 'count'} as missing",
         )
         outcomes = replace(
             outcomes,
@@ -355,7 +380,8 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...
     lost = max((options.tasks or 0) - len(outcomes), 0)
     if lost:
         absent += lost * (planned or int(there.max()))
-        notes += (f"{counted(lost, 'task')} of the {options.tasks:,} planned are absent",)
+        verb = "is" if lost == 1 else "are"
+        notes += (f"{counted(lost, 'task')} of the {options.tasks:,} planned {verb} absent",)
     return Absent(outcomes, absent, lost), notes
 
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
+<<<<<<< HEAD
 from passhat._display import html_table, number
 from passhat._serialize import Plain
+=======
+from passhat._display import counted, html_table, number
+>>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.gate.rules import Measure, Missing, Rule, Subject
@@ -139,8 +143,8 @@ class RuleResult(Plain):
             return f"{what} ({self.about})"
         return (
             f"{what}, at least {_shown(self.low, self.rule, signed=lift)} and at most "
-            f"{_shown(self.high, self.rule, signed=lift)} ({self.level:.0%} one-sided each; about "
-            f"{self.about})"
+            f"{_shown(self.high, self.rule, signed=lift)} ({100 * self.level:g}% one-sided each; "
+            f"about {self.about})"
         )
 
     @property
@@ -273,7 +277,10 @@ class GateResult(Plain):
         return f"{self.verdict.capitalize()}: {', '.join(counts)}.{ending}"
 
     def _absent_text(self) -> str:
-        return f": {self.absent:,} planned attempts are absent" if self.absent else ""
+        if not self.absent:
+            return ""
+        verb = "is" if self.absent == 1 else "are"
+        return f": {counted(self.absent, 'planned attempt')} {verb} absent"
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.headline}"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from passhat._display import counted
 from passhat.errors import InvalidValue, PasshatError
-from passhat.stats.clusters import task_clusters
+from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.guard import agree
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing, pair
@@ -78,13 +78,16 @@ def metric_result(
     else:
         verdict = verdict_of(rule, low, high)
         if verdict is GateVerdict.NOT_SETTLED:
-            advice = advise(rule, absent, value.value, bounds.value_if_passed, (low, high))
+            advice = advise(
+                rule, absent, value.value, bounds.value_if_passed, (low, high), terms.about()
+            )
     return RuleResult(
         rule,
         verdict,
         value.value,
-        low,
-        high,
+        # With short tasks left out, the value is about fewer tasks than the bounds.
+        None if low is None else min(low, value.value),
+        None if high is None else max(high, value.value),
         (1 + terms.level) / 2,
         value.about,
         value.tasks,
@@ -169,7 +172,7 @@ def lift_result(
     advice = None
     if verdict is GateVerdict.NOT_SETTLED:
         advice = advise(rule, absent, value, None, (ends.low, ends.high), population)
-    clusters = task_clusters(run.outcomes, terms.cluster)
+    labels = paired.pairing.clusters
     return RuleResult(
         rule,
         verdict,
@@ -184,7 +187,7 @@ def lift_result(
         (
             *paired.notes,
             *missing_notes(run.outcomes, terms.missing),
-            *(() if clusters is None else clusters.warnings()),
+            *(() if labels is None else TaskClusters(terms.cluster or "", labels).warnings()),
         ),
     )
 
@@ -308,9 +311,10 @@ def advise(
     if population is Population.THESE_TASKS:
         n = int(outcomes.counts(Completion.AS_FAILED)[0].min())
         needed = max(math.ceil(n * more), n + 1)
+        runs = " in both runs" if rule.relative else ""
         return Advice(
             "attempts",
-            f"about {needed:,} attempts per task in both runs should settle it ({n} now)",
+            f"about {needed:,} attempts per task{runs} should settle it ({n} now)",
             attempts=needed,
         )
     tasks = len(outcomes)

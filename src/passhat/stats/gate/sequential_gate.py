@@ -214,7 +214,13 @@ class Watcher:
         low, value, high = track.bounds
         verdict = track.verdict
         advice = Advice("finish", f"{self._tasks - self._used:,} planned tasks are still to come")
-        if self._used == self._tasks:
+        if self._used == self._tasks and self._about is Population.THESE_TASKS:
+            # The mean of a suite that is complete is known, but for attempts without a verdict.
+            missing = counted(self._missing, "attempt")
+            advice = Advice(
+                "verdicts", f"all planned tasks are in: the {missing} without a verdict decide"
+            )
+        elif self._used == self._tasks:
             advice = Advice("tasks", "all planned tasks are in: only more tasks would settle it")
         return RuleResult(
             track.rule,

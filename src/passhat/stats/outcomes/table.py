@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -165,7 +165,7 @@ class Outcomes(Plain):
         >>> Outcomes.from_matrix([[1, 0, 0], [0, 0, 1], [0, 0, 0]])
         <Outcomes: 3 tasks x 3 attempts, 2 passed, order known>
         """
-        verdicts = _verdict_matrix(np.asarray(matrix))
+        verdicts = _verdict_matrix(_as_array(matrix))
         rows, columns = verdicts.shape
         passed = _row_counts(verdicts == 1) if verdicts.dtype == np.int8 else _row_counts(verdicts)
         lost = None
@@ -385,6 +385,23 @@ def _frozen_labels(
         if len(values) != tasks:
             raise InvalidValue(f"label {name!r} has {len(values):,} values for {tasks:,} tasks.")
     return MappingProxyType(frozen)
+
+
+def _as_array(matrix: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    try:
+        return np.asarray(matrix)
+    except ValueError:
+        # NumPy refuses rows of different lengths; say which one is.
+        rows = cast("Iterable[Any]", matrix)
+        sizes = [len(row) if isinstance(row, Sized) else None for row in rows]
+        row = next((i for i, size in enumerate(sizes) if size is None or size != sizes[0]), 0)
+        found = "no list" if sizes[row] is None else counted(sizes[row] or 0, "entry", "entries")
+        raise InvalidValue(
+            f"row {row} of the matrix has {found}, row 0 has {sizes[0]}: every task needs a row of "
+            "the same length.",
+            hint="Fill short rows with None (a missing attempt), or give n and c of each task: "
+            "Outcomes.from_counts(n, c).",
+        ) from None
 
 
 def _verdict_matrix(matrix: npt.NDArray[np.generic]) -> npt.NDArray[np.int8 | np.bool_]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+<<<<<<< HEAD
 from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.stats.plan.allocation import Allocation
+=======
+from passhat._display import counted, percent
+>>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
 
 __all__ = ["SCHEMA", "Plan", "PlanRow"]
 
@@ -137,18 +141,19 @@ class Plan(Plain):
     @property
     def goal_text(self) -> str:
         """What was asked for."""
+        level, power = (f"{100 * (share or 0):g}%" for share in (self.level, self.power))
         these = " on these tasks" if self.about == "these tasks" else ""
         if self.gate:
             return (
-                f"For the gate to be red with power {self.power:.0%} when {self.metric} drops by "
+                f"For the gate to be red with power {power} when {self.metric} drops by "
                 f"{self.target:g} on these tasks"
             )
         if self.goal == "detect":
             return (
                 f"To see a lift of {self.target:g} in {self.metric}{these} with power "
-                f"{self.power:.0%} at level {self.level:.0%}"
+                f"{power} at level {level}"
             )
-        return f"To know {self.metric}{these} to within {self.target:g} at level {self.level:.0%}"
+        return f"To know {self.metric}{these} to within {self.target:g} at level {level}"
 
     @property
     def attempts_text(self) -> str:
@@ -180,7 +185,8 @@ class Plan(Plain):
             low, high = self.tasks_range
             power = ""
             if self.power_range is not None:
-                power = f", power {self.power_range[0]:.0%} to {self.power_range[1]:.0%}"
+                ends = [percent(end, 0) for end in self.power_range]
+                power = f", power {ends[0]} to {ends[1]}"
             yield (
                 f"- the pilot knows its variance only so well: {low:,} to {high:,} tasks{power} "
                 "(from 1 to 9 redraws in 10)"

@@ -81,7 +81,7 @@ def ladders_of(
     made = [_ladder(agent, own, ks, policy, note, drop_short) for agent, own in groups.items()]
     if not any(ladder.ks for ladder in made):
         raise InvalidValue(
-            f"no agent has enough attempts at every task for k = {min(ks)}.",
+            f"no agent has enough attempts at every task for k = {min(ks, default=1)}.",
             hint="Ask for a smaller k, or leave short tasks out with --drop-short.",
         )
     return tuple(made)
@@ -110,7 +110,8 @@ def _ladder(
     rungs = [restricted(run.outcomes, shared) for run in ordered]
     if drop_short and ks:
         rungs, dropped = _without_short(rungs, max(ks), policy)
-        notes += (f"{counted(dropped, 'task')} with fewer than {max(ks)} attempts left out",)
+        if dropped:
+            notes += (f"{counted(dropped, 'task')} with fewer than {max(ks)} attempts left out",)
     fewest = min(int(rung.counts(policy.completion)[0].min()) for rung in rungs)
     supported = tuple(k for k in ks or default_ks_of(fewest) if k <= fewest)
     beyond = [str(k) for k in ks if k > fewest]
@@ -123,7 +124,7 @@ def _ladder(
 
 def default_ks_of(fewest: int) -> tuple[int, ...]:
     """1, 2, 4, 8 ... up to so many attempts."""
-    return default_ks(Outcomes.from_counts(fewest, [0]))
+    return default_ks(Outcomes.from_counts(fewest, [0])) if fewest else ()
 
 
 def _without_short(

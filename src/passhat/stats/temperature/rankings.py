@@ -8,7 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
+<<<<<<< HEAD
 from passhat._serialize import Plain
+=======
+from passhat._display import percent
+>>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder
@@ -96,7 +100,8 @@ class RankingFlip(Plain):
 
     def __str__(self) -> str:
         parts = [
-            f"{name} leads at T = {lead.temperature:g}, k = {lead.k} ({lead.share:.0%} of redraws)"
+            f"{name} leads at T = {lead.temperature:g}, k = {lead.k} "
+            f"({percent(lead.share, 0)} of redraws)"
             for name in (self.a, self.b)
             for lead in (self.surest(name),)
         ]
@@ -138,7 +143,7 @@ def _leads(a: Ladder, b: Ladder, policy: MissingPolicy, seed: int) -> tuple[Lead
             temperature,
             a.agent if lead > _TIE else b.agent if lead < -_TIE else "",
             abs(lead),
-            float(max(share[i, j], 1 - share[i, j])),
+            float(share[i, j] if lead >= 0 else 1 - share[i, j]),
         )
         for i, temperature in enumerate(temperatures)
         for j, k in enumerate(ks)

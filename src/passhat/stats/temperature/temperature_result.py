@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+<<<<<<< HEAD
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
+=======
+from passhat._display import counted, html_table, number, percent
+>>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
 from passhat.stats.estimate import Estimate
 from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.rankings import RankingFlip
@@ -84,7 +88,7 @@ class Change(Plain):
         return (
             f"T = {self.temperature_before:g} is best at k = {self.k_before}, "
             f"T = {self.temperature_after:g} at k = {self.k_after} "
-            f"(both in {self.share:.0%} of redraws)"
+            f"(both in {percent(self.share, 0)} of redraws)"
         )
 
     @property
@@ -202,7 +206,7 @@ class TemperatureFit(Plain):
                 str(cell.k),
                 number(cell.estimate.value),
                 cell.estimate.interval_text(),
-                f"{cell.share_best:.0%}",
+                f"{percent(cell.share_best, 0)}",
             )
             for fit in self.agents
             for cell in fit.cells

@@ -21,12 +21,8 @@ from passhat.stats.estimate.intervals.frontier import (
     _tilts,
     frontier,
 )
-from passhat.stats.estimate.intervals.these_tasks import (
-    blaker,
-    clopper_pearson,
-    frontier_difference,
-)
-from passhat.stats.estimate.metrics import CountMetric, PassHat
+from passhat.stats.estimate.intervals.these_tasks import blaker, clopper_pearson
+from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.estimate.metrics.ordered import MOST_ATTEMPTS, ShuffledWindow
 from passhat.stats.outcomes import Histogram
 from passhat.stats.terms import Terms
@@ -207,22 +203,6 @@ def test_a_gate_takes_ends_that_hold_one_by_one() -> None:
     for about in ("new tasks", AGAIN):
         found = estimate(outcomes, "pass^1", Terms(equal_tails=True), about=about)
         assert (found.low, found.high) == pytest.approx(clopper_pearson(12, 20, 0.95))
-
-
-def test_a_difference_of_a_run_and_itself_holds_zero() -> None:
-    cells = Outcomes.from_counts(8, [0, 8, 8, 5, 3, 8, 8, 8, 7, 1] * 3).histogram()
-    low, high = frontier_difference(cells, cells, PassHat(4), Terms())
-    assert -0.3 < low < 0 < high < 0.3
-    assert low == pytest.approx(-high, abs=1e-3)
-
-
-def test_a_difference_sees_what_broke() -> None:
-    before = Outcomes.from_counts(8, [8] * 30).histogram()
-    after = Outcomes.from_counts(8, [8] * 20 + [0] * 10).histogram()
-    low, high = frontier_difference(before, after, PassHat(1), Terms())
-    assert low < -1 / 3 < high < -0.2
-    better_low, better_high = frontier_difference(after, before, PassHat(1), Terms())
-    assert (better_low, better_high) == pytest.approx((-high, -low), abs=1e-3)
 
 
 @pytest.mark.parametrize(("w", "n"), [(1, 5), (2, 5), (3, 8), (4, 9), (6, 6)])

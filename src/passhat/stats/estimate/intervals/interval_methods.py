@@ -67,6 +67,7 @@ _SMALLEST_WIDTH = 10.0**-_DIGITS
 _MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a note
 _SOLVED = 1e-4  # the frontier's ends are certified to about 3e-5
 _HISTOGRAM = "Gaffke's bound on the histogram of task values"
+_EXTENDED = ", extended to the point"
 _JOINT = "Gaffke's bound on joint draws of both means"
 _Named = Iterator[tuple[Metric, Interval]]
 
@@ -83,7 +84,7 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
             max(low - _SMALLEST_WIDTH, metric.lowest),
             min(high + _SMALLEST_WIDTH, metric.highest),
         )
-    return Interval(low, high, interval.method + (", extended to the point" if extended else ""))
+    return Interval(low, high, interval.method + (_EXTENDED if extended else ""))
 
 
 def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
@@ -143,8 +144,9 @@ def _seeded(asked: Asked) -> str:
 
 
 def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
-    for metric, low, high in zip(metrics, ends.lows.tolist(), ends.highs.tolist(), strict=True):
-        yield metric, Interval(low, high, method)
+    rows = zip(metrics, ends.lows.tolist(), ends.highs.tolist(), ends.extended, strict=True)
+    for metric, low, high, extended in rows:
+        yield metric, Interval(low, high, method + (_EXTENDED if extended else ""))
 
 
 def _for_these_tasks(view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked) -> _Named:

@@ -25,7 +25,7 @@ W. Hoeffding (1956), On the distribution of the number of successes in independe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv
@@ -42,14 +42,7 @@ from passhat.stats.estimate.metrics import CountMetric, Delta, Metric, PassHat
 from passhat.stats.outcomes import Histogram
 from passhat.stats.terms import Terms
 
-__all__ = [
-    "Ends",
-    "TheseTasks",
-    "binomial_interval",
-    "blaker",
-    "clopper_pearson",
-    "frontier_difference",
-]
+__all__ = ["Ends", "TheseTasks", "binomial_interval", "blaker", "clopper_pearson"]
 
 
 Ends = tuple[float, float]
@@ -227,39 +220,3 @@ _Values = Callable[[int, IntArray], FloatArray]
 def _values(metric: CountMetric) -> _Values:
     """The metric at c passes in n attempts; with fewer than k attempts it is not defined."""
     return lambda n, c: metric.values(np.full(len(c), n, np.int64), c)
-
-
-def frontier_difference(
-    a: Histogram, b: Histogram, metric: CountMetric, terms: Terms
-) -> tuple[float, float]:
-    """The interval of the lift B - A of a metric on exactly these tasks.
-
-    Parameters
-    ----------
-    a, b : Histogram
-        The same tasks under both agents: ``outcomes.histogram(completion)`` of the paired tasks, in
-        which every task has at least k attempts. The two may have different n.
-    metric : CountMetric
-        ``pass^k``, ``pass@k``, ``gpass@k:t`` or ``rate``; of an ordered metric take
-        ``metric.unordered(n)``.
-    terms : Terms
-        Only the level is used. Each end alone misses at most (1 - level) / 2.
-
-    Returns
-    -------
-    tuple of float
-        The two ends, within [-1, 1] up to rounding. They hold the point ``mean_b - mean_a`` except
-        where attempts vary less than independent ones; extend them to it.
-
-    Notes
-    -----
-    The tasks of A and of B are independent given the tasks, so the cumulant generating function of
-    the difference is that of B at s plus that of A at -s. Missing attempts: call it once per way to
-    fill them in and take the outer ends.
-    """
-    statistics = [
-        replace(part, sign=sign)
-        for sign, cells in ((1.0, b), (-1.0, a))
-        for part in TheseTasks(cells, terms).statistics(_values(metric), metric.known)
-    ]
-    return frontier(statistics, Calibration.at(terms.level))
