@@ -91,13 +91,14 @@ def _from_frame(frame: Any) -> Outcomes:
     values = {name: frame[name].to_list() for name in names}
     try:
         gatherer.add(values)
+        gathered = gatherer.runs()
     except RowError as error:
+        other = "" if error.other is None else f" (see row {error.other})"
         raise InvalidValue(
-            f"row {error.row} of the frame: {error.message}", hint=error.hint
+            f"row {error.row} of the frame: {error.message}{other}", hint=error.hint
         ) from None
-    gathered = gatherer.runs()
     if len(gathered) != 1:
-        models = some([one.model or "" for one in gathered])
+        models = some([run.model or "" for run in gathered])
         raise InvalidValue(
             f"the frame holds {len(gathered)} runs ({models}), and one is needed.",
             hint="Choose one: frame[frame['model'] == 'NAME']",
