@@ -46,7 +46,7 @@ def test_betting_without_replacement_over_all_orders(values: tuple[float, ...]) 
         wrong = 0
         orders = list(permutations(values))
         for row in orders:
-            sequence = ConfidenceSequence(1 - ALPHA, sides=sides, total=len(values))  # type: ignore[arg-type]
+            sequence = ConfidenceSequence(1 - ALPHA, sides=sides, total=len(values))
             seen = [sequence.update(value) for value in row]
             wrong += any(not f.low - 1e-9 <= truth <= f.high + 1e-9 for f in seen[:-1])
             last = seen[-1]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat import Outcomes, compare, estimate, gate
-from passhat.stats.compare import Claim
+from passhat.stats.arrays import IntArray
+from passhat.stats.compare import Claim, Comparison
 from passhat.stats.compare.comparison import Result
 from passhat.stats.compare.lift import LiftSample
 from passhat.stats.gate import GateVerdict
@@ -29,6 +30,11 @@ pairs = st.integers(1, 5).flatmap(
 def _sides(n: int, counts: list[tuple[int, int]]) -> tuple[Outcomes, Outcomes]:
     a, b = zip(*counts, strict=True)
     return Outcomes.from_counts(n, a), Outcomes.from_counts(n, b)
+
+
+def _of_matrices(sides: list[IntArray]) -> Comparison:
+    a, b = (Outcomes.from_matrix(side) for side in sides)
+    return compare(a, b, "pass^2", **NEW)
 
 
 def _ends(result: Result) -> tuple[float, float]:
@@ -119,12 +125,12 @@ def test_ten_copies_of_a_suite_are_ten_times_the_evidence_unless_they_are_cluste
     a, b = [0, 1, 2, 2, 4, 1], [1, 3, 3, 2, 4, 3]
     labels = {"copy": [f"t{i}" for i in range(6) for _ in range(10)]}
     once = compare(Outcomes.from_counts(4, a), Outcomes.from_counts(4, b), **NEW).results[0]
-    many = [
+    many_a, many_b = (
         Outcomes.from_counts(4, [c for c in side for _ in range(10)], labels=labels)
         for side in (a, b)
-    ]
-    copied = compare(*many, **NEW).results[0]
-    by_copy = compare(*many, cluster="copy", **NEW).results[0]
+    )
+    copied = compare(many_a, many_b, **NEW).results[0]
+    by_copy = compare(many_a, many_b, cluster="copy", **NEW).results[0]
     assert copied.low > once.low
     assert _ends(by_copy) == pytest.approx(_ends(once), abs=1e-8)
     assert (copied.p_value or 1) < (once.p_value or 0)
@@ -176,7 +182,7 @@ def test_the_interval_holds_that_of_every_way_the_missing_could_have_ended(
     total = sum(map(len, holes))
     if total > 4:
         return
-    (found,) = compare(*(Outcomes.from_matrix(side) for side in rows), "pass^2", **NEW).results
+    (found,) = _of_matrices(rows).results
     claims = set()
     for fill in product((0, 1), repeat=total):
         filled = [side.copy() for side in rows]
@@ -184,7 +190,7 @@ def test_the_interval_holds_that_of_every_way_the_missing_could_have_ended(
             fill, [(s, tuple(p)) for s in (0, 1) for p in holes[s]], strict=True
         ):
             filled[side][place] = value
-        (one,) = compare(*(Outcomes.from_matrix(side) for side in filled), "pass^2", **NEW).results
+        (one,) = _of_matrices(filled).results
         assert found.low <= one.lift <= found.high
         assert found.lift_lowest - 1e-12 <= one.lift <= found.lift_highest + 1e-12
         claims.add(one.claim)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat import Outcomes
+from passhat._serialize import to_data
 from passhat.stats.compare.curves import family, lift_curve
 from passhat.stats.compare.lift import LiftSample
 from passhat.stats.compare.pairing import pair
@@ -38,12 +39,9 @@ def test_every_point_is_the_difference_of_two_averages(
     assert [point.k for point in curve.points] == list(range(1, n + 1))
     for point in curve.points:
         k = point.k
-        value = (
-            (lambda c, k=k: comb(c, k) / comb(n, k))
-            if word == "pass^"
-            else (lambda c, k=k: 1 - comb(n - c, k) / comb(n, k))
-        )
-        differences = [value(y) - value(x) for x, y in counts]
+        all_pass = [comb(c, k) / comb(n, k) for c in range(n + 1)]
+        value = all_pass if word == "pass^" else [1 - share for share in all_pass[::-1]]
+        differences = [value[y] - value[x] for x, y in counts]
         assert point.lift == pytest.approx(float(np.mean(differences)), abs=1e-12)
         alone = LiftSample.of(np.array(differences)).interval(0.025)
         assert point.low <= alone.low + 1e-12
@@ -72,7 +70,7 @@ def test_flips_are_found_where_the_sign_changes_and_levels_are_skipped() -> None
     assert (flip.leader_before, flip.leader_after) == ("spread", "steady")
     assert not flip.shown
     assert "may be chance" in str(flip)
-    assert flip.to_dict()["sentence"] == str(flip)
+    assert to_data(flip)["sentence"] == str(flip)
 
 
 def test_a_flip_is_shown_only_when_the_band_shows_both_sides() -> None:
@@ -115,7 +113,7 @@ def test_text_and_data() -> None:
     curve = lift_curve(pair(a, b), metric("pass^2"), BOUND, level=0.9)
     assert curve is not None
     assert str(curve) == "lift of pass^k: +16.7 points at k = 1, 0.0 points at k = 2"
-    data = curve.to_dict()
+    data = to_data(curve)
     assert data["level"] == 0.9
     assert isinstance(data["points"], list)
     assert data["points"][0]["k"] == 1

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat import Outcomes, compare
+from passhat._serialize import to_data
 from passhat.stats.compare.pairing import pair
 from passhat.stats.compare.task_changes import changed_tasks, fisher_tests
 from passhat.stats.outcomes import MissingPolicy
@@ -95,7 +96,7 @@ def test_changes_are_sorted_named_and_one_sided_when_asked() -> None:
     assert [c.task for c in changed_tasks(pair(a, b), BOUND, 0.05, "greater")] == ["up"]
     one_sided = changed_tasks(pair(a, b), BOUND, 0.05, "less")[0].p_value
     assert one_sided == pytest.approx(both[0].p_value / 2)
-    assert list(both[0].to_dict()) == [
+    assert list(to_data(both[0])) == [
         *("task", "change", "passed_a", "attempts_a", "passed_b", "attempts_b"),
         *("p_value", "p_holm"),
     ]
@@ -109,7 +110,7 @@ def test_changes_are_sorted_named_and_one_sided_when_asked() -> None:
 def test_a_change_must_hold_however_the_missing_would_have_ended(
     a: list[int], b: list[int]
 ) -> None:
-    sides = [Outcomes.from_matrix([row]) for row in (a, b)]
+    sides = (Outcomes.from_matrix([a]), Outcomes.from_matrix([b]))
     shown = {change.change for change in changed_tasks(pair(*sides), BOUND, 0.1)}
     every = []
     for fill_a, fill_b in product(
@@ -120,7 +121,7 @@ def test_a_change_must_hold_however_the_missing_would_have_ended(
             [next(fill) if x == -1 else x for x in row]
             for row, fill in zip((a, b), values, strict=True)
         ]
-        filled = [Outcomes.from_matrix([row]) for row in rows]
+        filled = (Outcomes.from_matrix([rows[0]]), Outcomes.from_matrix([rows[1]]))
         every.append({change.change for change in changed_tasks(pair(*filled), BOUND, 0.1)})
     for change in shown:
         assert all(change in found for found in every)

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-<<<<<<< HEAD
-from passhat._display import html_table, number
-from passhat._serialize import Plain
-=======
 from passhat._display import counted, html_table, number
->>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
+from passhat._serialize import Plain
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.gate.rules import Measure, Missing, Rule, Subject

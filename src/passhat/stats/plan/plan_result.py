@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-<<<<<<< HEAD
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat._serialize import Plain
 from passhat.stats.plan.allocation import Allocation
-=======
-from passhat._display import counted, percent
->>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
 
 __all__ = ["SCHEMA", "Plan", "PlanRow"]
 

@@ -8,11 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-<<<<<<< HEAD
-from passhat._serialize import Plain
-=======
 from passhat._display import percent
->>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
+from passhat._serialize import Plain
 from passhat.stats.arrays import FloatArray
 from passhat.stats.outcomes import MissingPolicy
 from passhat.stats.temperature.ladders import Ladder

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-<<<<<<< HEAD
-from passhat._display import counted, html_table, number
-from passhat._serialize import Plain
-=======
 from passhat._display import counted, html_table, number, percent
->>>>>>> 4550b9e (Statistics on little data: gates, comparisons and levels claim no more than the data show)
+from passhat._serialize import Plain
 from passhat.stats.estimate import Estimate
 from passhat.stats.temperature.advice import Advice
 from passhat.stats.temperature.rankings import RankingFlip

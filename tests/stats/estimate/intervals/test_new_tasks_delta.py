@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from passhat import Outcomes, estimate
 from passhat.errors import InvalidValue
+from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.intervals.new_tasks_delta import gaffke_delta, gaffke_delta_clusters
 
 
@@ -50,12 +51,15 @@ def test_both_ends_lie_where_the_truth_can_lie(tasks: list[tuple[int, int]], k: 
 def test_known_truths_are_covered(name: str, k: int, tasks: int) -> None:
     """50 suites each: a true coverage of .95 falls below .86 once in a hundred."""
     rng = np.random.default_rng(len(name))
-    draw = {
-        "coins": lambda: np.full(tasks, 0.5),
-        "always or never": lambda: (rng.random(tasks) < 0.6).astype(float),
-        "spread": lambda: rng.beta(0.8, 0.6, tasks),
-        "nearly all solved": lambda: rng.beta(8, 0.8, tasks),
-    }[name]
+
+    def draw() -> FloatArray:
+        return {
+            "coins": np.full(tasks, 0.5),
+            "always or never": (rng.random(tasks) < 0.6).astype(float),
+            "spread": rng.beta(0.8, 0.6, tasks),
+            "nearly all solved": rng.beta(8, 0.8, tasks),
+        }[name]
+
     if name == "coins":
         truth = 0.0
     elif name == "always or never":
