@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from passhat.runner import Progress, RunPlan
     from passhat.runner.run import Work
     from passhat.runner.run_spec import Loaded, RunResult, RunSpec
+    from passhat.stats.outcomes import Run
     from passhat.store import Store
     from passhat.suites.base import Settings
 
@@ -314,10 +315,20 @@ def _until_stopped(
         return result
 
 
+def _failure(store: Store, run_id: str, run: Run) -> str:
+    """The first failed attempt, as ``passhat show`` takes it; empty when there is none."""
+    outcomes = run.outcomes
+    failed = (outcomes.n > outcomes.c).nonzero()[0]
+    task = outcomes.tasks[int(failed[0])] if len(failed) else ""
+    number = store.first_failure(run_id, task) if task else None
+    return "" if number is None else f"{run_id} {task}#{number}"
+
+
 def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
     """The attempts as they came, then what they are worth over all tasks."""
     from rich.console import Console
 
+    from passhat.readers import Needs
     from passhat.readers.store import run_from_store
     from passhat.report.brief import brief_run
     from passhat.report.build import ReportOptions, build_report
@@ -325,15 +336,17 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
     from passhat.report.terminal import render_report, render_summary
 
     stored = store.find(plan.record.id)
-    if stored.attempts:
+    if stored.attempts and (full or verbose):
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.ended(stored.id) if row[0] in chosen)
         summary = summarise(rows, plan.attempts)
-        options = ReportOptions(short=not (full or verbose))
-        report = build_report([run_from_store(store, stored)], options)
-        if full or verbose:
-            click.echo(render_summary(summary, Console(), full=verbose), nl=False)
-            click.echo(render_report(report, Console()), nl=False)
-        else:
-            click.echo(brief_run(report.runs[0], summary, stored.id, Console()), nl=False)
+        click.echo(render_summary(summary, Console(), full=verbose), nl=False)
+        report = build_report([run_from_store(store, stored)], ReportOptions())
+        click.echo(render_report(report, Console()), nl=False)
+    elif stored.attempts:
+        # One screen needs counts alone: those of a million attempts take a second.
+        needs = Needs(attempts=False, measures=False, answers=False)
+        run = run_from_store(store, stored, needs)
+        (found,) = build_report([run], ReportOptions(short=True)).runs
+        click.echo(brief_run(found, _failure(store, stored.id, run), Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)

@@ -14,12 +14,11 @@ from rich.text import Text
 from passhat._display import counted, percent, percent_interval
 from passhat.report import comparison_view as view
 from passhat.report.comparison_view import TaskChange
-from passhat.report.run_summary import Summary
 from passhat.report.tables import captured, plain, plain_table
 from passhat.report.view import Report, RunReport, estimate_text, run_labels, run_warnings
 from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim
-from passhat.stats.outcomes import Outcomes, Run, Verdict
+from passhat.stats.outcomes import Outcomes, Run
 
 __all__ = ["brief_comparison", "brief_report", "brief_run"]
 
@@ -39,9 +38,12 @@ def brief_report(report: Report, console: Console) -> str:
     return captured(console, lambda: _runs(report.runs))
 
 
-def brief_run(report: RunReport, summary: Summary, run_id: str, console: Console) -> str:
-    """The end of ``passhat run``: the same as a report, with how to look at a failure."""
-    return captured(console, lambda: _finished_run(report, summary, run_id))
+def brief_run(report: RunReport, failure: str, console: Console) -> str:
+    """The end of ``passhat run``: the same as a report, with how to look at a failure.
+
+    ``failure`` names a failed attempt as ``passhat show`` does, RUN TASK#NUMBER; empty for none.
+    """
+    return captured(console, lambda: _finished_run(report, failure))
 
 
 def brief_comparison(
@@ -67,16 +69,14 @@ def _run(run: RunReport) -> Iterator[RenderableType]:
     yield Text(_more(run), style=_GREY)
 
 
-def _finished_run(run: RunReport, summary: Summary, run_id: str) -> Iterator[RenderableType]:
+def _finished_run(run: RunReport, failure: str) -> Iterator[RenderableType]:
     yield from _first_warning(run.warnings)
     yield plain(run.headline)
     yield from _estimates(run, most=3)
     yield from _missing(run)
     yield from _worst_tasks(run.run.outcomes)
-    failures = [line for line in summary.details if line.verdict is Verdict.FAILED]
-    if failures:
-        first = failures[0]
-        yield plain(_limited(f"Read a failure: passhat show {run_id} {first.id}"))
+    if failure:
+        yield plain(_limited(f"Read a failure: passhat show {failure}"))
     yield Text("More: passhat run --full, passhat report, passhat view", style=_GREY)
 
 
@@ -211,7 +211,7 @@ def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
 def _comparison(
     comparison: Comparison, runs: Sequence[Run], changes: Sequence[TaskChange]
 ) -> Iterator[RenderableType]:
-    a, b = run_labels(runs)
+    a, b = map(_cut, run_labels(runs))
     yield from _first_warning(_named_warnings((a, b), runs))
     yield plain(view.headline(comparison, a, b))
     yield Text("")
@@ -225,13 +225,13 @@ def _comparison(
         ]
         for result in comparison.results[:_MOST_ROWS]
     ]
-    header = ("metric", _cut(a), _cut(b), "lift in points", "")
+    header = ("metric", a, b, "lift in points", "")
     yield plain_table(header, rows, left=(0, 4))
     if comparison.differing:
         yield plain(_limited(f"On exactly these tasks: {_these_tasks(comparison)}"))
     cells = view.paired_cells(runs[0].outcomes, runs[1].outcomes)
     if cells is not None:
-        yield plain(cells.text(_cut(a), _cut(b)))
+        yield plain(cells.text(a, b))
     for title, moved in view.largest_changes(changes):
         yield plain(_listed(f"{title}:", moved))
     advice = view.next_step(comparison)

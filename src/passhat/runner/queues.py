@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -79,6 +80,7 @@ _DRAIN_SECONDS = 0.02
 _UNWRITTEN = 1_000
 """More than this many finished attempts are never held in memory."""
 _QUICK_SECONDS = 0.1
+_ASKED_SECONDS = 1.0
 """A block of claims that is used up sooner than this was too small."""
 _LARGEST_BLOCK = 500
 _PAUSE_SECONDS = 0.5
@@ -233,6 +235,7 @@ class Claims:
         self._claimed: list[Wanted] = []
         self._time = asyncio.get_running_loop().time
         self._last = 0.0
+        self._asked = -math.inf
 
     async def following(self) -> Wanted | None:
         """The next attempt; ``None`` when there is none, or no more are wanted."""
@@ -244,11 +247,20 @@ class Claims:
                         claimed = await self._retry(partial(self._claim, block))
                         self._claimed = claimed[::-1]
                         continue
-                    more = None if self._refill is None else await self._refill()
+                    more = await self._more()
                     if more is None:
                         return None
                     self._todo = more
         return self._claimed.pop() if self._claimed and self.more_wanted() else None
+
+    async def _more(self) -> Iterator[Wanted] | None:
+        """What other runners left; asked once by all workers that run out at the same time."""
+        now = self._time()
+        if self._refill is None or now - self._asked < _ASKED_SECONDS:
+            return None
+        more = await self._refill()
+        self._asked = self._time()
+        return more
 
     async def check(self) -> None:
         """Drop claims that another runner took over; called when a result was refused."""

@@ -121,20 +121,26 @@ class RunPlan:
         All tasks once, then all of them again, so that a stop stays fair. A rule that is watched
         needs whole tasks, in an order drawn beforehand.
         """
+        return self.left(AttemptSet(), order_seed)
+
+    def left(self, made: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
+        """The planned attempts that are not in a set, in the order in which to make them."""
         ids = [task.id for task in self.tasks]
         numbers = range(1, self.attempts + 1)
         if self.stop_when:
             order = consumption_order(ids, order_seed)
-            yield from ((task, number) for task in order for number in numbers)
+            attempts = ((task, number) for task in order for number in numbers)
+            yield from (attempt for attempt in attempts if attempt not in made)
             return
+        # Rounds that every task has behind it are not drawn: a run of a million attempts goes on
+        # at once.
+        behind = made.common(ids)
         for number in numbers:
+            if behind >> number & 1:
+                continue
             round_ = list(ids)
             random.Random(f"{self.seed}/{number}").shuffle(round_)
-            yield from ((task, number) for task in round_)
-
-    def left(self, made: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
-        """The planned attempts that are not in a set, in the order in which to make them."""
-        return (attempt for attempt in self.wanted(order_seed) if attempt not in made)
+            yield from ((task, number) for task in round_ if (task, number) not in made)
 
     def attempter(
         self, guard: ProcessGuard | None = None, stopping: Callable[[], bool] | None = None

@@ -452,12 +452,15 @@ async def arun(
             before(plan, store, freed)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
         plan = replace(plan, budget=budget)
-        if left_to_make(plan, store):
-            for model in loaded.models[1:]:  # the runner itself asks the agent
+        others = loaded.models[1:]  # the runner itself asks the agent
+        workers: AbstractContextManager[Work | None] = nullcontext()
+        # With nothing to make no model is asked, and no Ray worker started.
+        if (others or engine is not None) and left_to_make(plan, store):
+            for model in others:
                 await awaited(model.check())
-        # Ray workers are not started when there is nothing to make.
-        here = engine is None or not left_to_make(plan, store)
-        work = stack.enter_context(nullcontext() if here or not engine else engine(plan, loaded))
+            if engine is not None:
+                workers = engine(plan, loaded)
+        work = stack.enter_context(workers)
         counts = await run_attempts(plan, store, stop, progress or _ignore, work)
         return stored_result(plan, store, counts, stopped=stop.asked)
 
@@ -469,11 +472,14 @@ def stored_result(
     run, tasks = plan.record.id, [task.id for task in plan.tasks]
     unmade = store.made(run).left(tasks, plan.attempts)
     held = sum(claims.claims for claims in store.held(run))
-    unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
+    stored = store.find(run)
+    unscored = 0
+    if stored.missing:
+        unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
     return RunResult(
         id=run,
         store=store.path,
-        stored=store.find(run),
+        stored=stored,
         plan=plan,
         progress=counts or Progress(total=0),
         stopped=stopped,

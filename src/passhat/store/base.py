@@ -459,6 +459,14 @@ class Store(ABC):
         for block in self._stream(judgements.ENDED_ROWS, (self._key(run),), 2_000):
             yield from block
 
+    def first_failure(self, run: str, task: str) -> int | None:
+        """The number of the first failed attempt at a task."""
+        row = self._db.execute(
+            "SELECT min(number) FROM judged WHERE run = ? AND task = ? AND verdict = 0",
+            (self._key(run), self._tasks(run).get(task, -1)),
+        ).fetchone()
+        return None if row[0] is None else int(row[0])
+
     def measures(
         self, agent: str, suite: str, most: int = 10_000
     ) -> list[tuple[float | None, float | None, float | None]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,6 +104,10 @@ class AttemptSet:
 
     def __len__(self) -> int:
         return sum(numbers.bit_count() for numbers in self._numbers.values())
+
+    def common(self, tasks: Iterable[str]) -> int:
+        """The numbers that all of these tasks have, as bits."""
+        return functools.reduce(operator.and_, (self._numbers.get(task, 0) for task in tasks), ~0)
 
     def left(self, tasks: Iterable[str], attempts: int) -> int:
         """How many of so many attempts at each of these tasks are not there."""
