@@ -256,3 +256,201 @@ def test_an_address_that_is_none(word: str, passhat: Any) -> None:
     ended = passhat("run", "-a", word, "-s", "orderdesk/retail")
     assert ended.code == 2
     assert "a2a:http://localhost:9210" in ended.err
+
+
+# The first half of the conversations with these agents is hostile, the second half honest: what the
+# first half does must not reach the second.
+
+
+def _event(result: object) -> bytes:
+    return f"data: {json.dumps({'jsonrpc': '2.0', 'id': '1', 'result': result})}\n\n".encode()
+
+
+def _status(state: str, task: str = "t", context: str = "c") -> bytes:
+    return _event(
+        {"statusUpdate": {"taskId": task, "contextId": context, "status": {"state": state}}}
+    )
+
+
+def _artifact(text: str, *, append: bool = False, task: str = "t", context: str = "c") -> bytes:
+    artifact = {"artifactId": "a", "parts": [{"text": text}]}
+    change = {"taskId": task, "contextId": context, "artifact": artifact, "append": append}
+    return _event({"artifactUpdate": change})
+
+
+async def _trickle(_context: str) -> AsyncIterator[bytes]:
+    for byte in _artifact("yes" * 10_000):
+        yield bytes([byte])
+        await asyncio.sleep(0.05)
+
+
+async def _endless_states(_context: str) -> AsyncIterator[bytes]:
+    while True:
+        yield _status("TASK_STATE_WORKING")
+        await asyncio.sleep(0.01)
+
+
+async def _huge_artifacts(context: str) -> AsyncIterator[bytes]:
+    while True:
+        yield _artifact("x" * 500_000, append=True, context=context)
+        await asyncio.sleep(0)
+
+
+async def _another_task(context: str) -> AsyncIterator[bytes]:
+    yield _status("TASK_STATE_WORKING", context=context)
+    yield _artifact("yes", task="of-somebody-else", context=context)
+    yield _status("TASK_STATE_COMPLETED", context=context)
+
+
+async def _another_context(context: str) -> AsyncIterator[bytes]:
+    yield _status("TASK_STATE_WORKING", context=context)
+    yield _artifact("yes", context="of-somebody-else")
+    yield _status("TASK_STATE_COMPLETED", context=context)
+
+
+async def _duplicates(context: str) -> AsyncIterator[bytes]:
+    for _ in range(3):
+        yield _status("TASK_STATE_WORKING", context=context)
+        yield _artifact("no", context=context)
+    for _ in range(50):
+        yield _status("TASK_STATE_COMPLETED", context=context)
+
+
+def _streamed(body: Callable[[str], AsyncIterator[bytes]]) -> Callable[[str, str], Response]:
+    return lambda _asked, context: StreamingResponse(body(context), media_type="text/event-stream")
+
+
+def _gzip_bomb(_asked: str, _context: str) -> Response:
+    import gzip
+
+    bomb = gzip.compress(bytes(200 * 1024 * 1024), compresslevel=1)
+    return Response(bomb, headers={"content-encoding": "gzip"}, media_type="application/json")
+
+
+class HalfHostile:
+    """An agent that is hostile in its first conversations and honest in the others."""
+
+    def __init__(self, answer: Callable[[str, str], Response], hostile: int = 2) -> None:
+        self.answer, self.left, self.cards, self.elsewhere = answer, hostile, 0, 0
+
+    def application(self, url: str) -> Starlette:
+        async def show_card(_request: Request) -> JSONResponse:
+            self.cards += 1
+            # The second reading would send the client to another port.
+            other = url if self.cards == 1 else "http://127.0.0.1:1/"
+            return JSONResponse(card(other, capabilities={"streaming": True}))
+
+        async def rpc(request: Request) -> Response:
+            asked = (await request.json())["id"]
+            if self.left:
+                self.left -= 1
+                return self.answer(asked, f"hostile-{asked}")
+
+            async def honest() -> AsyncIterator[bytes]:
+                yield _artifact("yes", context=f"honest-{asked}")
+                yield _status("TASK_STATE_COMPLETED", context=f"honest-{asked}")
+
+            return StreamingResponse(honest(), media_type="text/event-stream")
+
+        async def away(_request: Request) -> Response:
+            self.elsewhere += 1
+            return JSONResponse({})
+
+        return Starlette(
+            routes=[
+                Route("/.well-known/agent-card.json", show_card),
+                Route("/elsewhere", away, methods=["GET", "POST"]),
+                Route("/", rpc, methods=["POST"]),
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("answer", "category", "words"),
+    [
+        (_streamed(_trickle), "timeout", "no answer within 3 s"),
+        (_streamed(_endless_states), "timeout", "no answer within 3 s"),
+        (_streamed(_another_task), "agent_error", "of-somebody-else"),
+        (_streamed(_another_context), "agent_error", "of-somebody-else"),
+        (_streamed(_huge_artifacts), "format_error", "4,194,304 bytes"),
+        (lambda *_: RedirectResponse("/elsewhere", 307), "agent_error", "/elsewhere"),
+        (lambda *_: RedirectResponse("/elsewhere", 302), "agent_error", "/elsewhere"),
+        (_gzip_bomb, "format_error", "compressed"),
+        (_streamed(_duplicates), "wrong_answer", ""),
+    ],
+    ids=[
+        *("trickle", "endless-states", "wrong-task", "wrong-context", "huge-artifacts"),
+        *("redirect-307", "redirect-302", "gzip-bomb", "duplicate-events"),
+    ],
+)
+def test_a_hostile_conversation_fails_its_own_attempt_only(
+    answer: Callable[[str, str], Response],
+    category: str,
+    words: str,
+    serving: Serving,
+    tmp_path: Path,
+) -> None:
+    agent = HalfHostile(answer)
+    made = attempted(serving(agent.application), tmp_path, n=4, step_seconds=3)
+    ended = sorted((one.judgement.why, one.judgement.detail) for one in made)
+    assert [why for why, _ in ended] == ["", "", category, category], ended
+    assert words in ended[-1][1]
+    assert agent.elsewhere == 0
+    assert agent.cards == 1  # the card of the first reading holds for the whole run
+
+
+def test_a_card_that_changes_to_another_host_ends_the_next_run(
+    serving: Serving, tmp_path: Path, passhat: Any
+) -> None:
+    cards = 0
+
+    def make(url: str) -> Starlette:
+        async def show(_request: Request) -> JSONResponse:
+            nonlocal cards
+            cards += 1
+            return JSONResponse(card(url if cards == 1 else "http://evil.example/"))
+
+        async def rpc(request: Request) -> Response:
+            asked = (await request.json())["id"]
+            made: Response = message("yes", asked)(asked)
+            return made
+
+        return Starlette(
+            routes=[Route("/.well-known/agent-card.json", show), Route("/", rpc, methods=["POST"])]
+        )
+
+    url = serving(make)
+    assert [one.judgement.why for one in attempted(url, tmp_path)] == ["", ""]
+    ended = passhat(
+        *("run", "-a", f"a2a:{url}", "-s", f"jsonl:{tmp_path / 't.jsonl'}", "-n", 3),
+        *("--store", tmp_path / "store.db"),
+    )
+    assert ended.code == 2
+    assert "sends us to 'http://evil.example/'" in ended.err
+
+
+def test_a_task_that_is_asked_for_and_comes_back_as_another(
+    serving: Serving, tmp_path: Path
+) -> None:
+    def task(asked: str, name: str, state: str) -> dict[str, object]:
+        known = {"id": name, "contextId": f"c-{asked}", "status": {"state": state}}
+        return {"jsonrpc": "2.0", "id": asked, "result": known}
+
+    def make(url: str) -> Starlette:
+        async def show(_request: Request) -> JSONResponse:
+            return JSONResponse(card(url))
+
+        async def rpc(request: Request) -> Response:
+            body = await request.json()
+            if body["method"] == "GetTask":
+                return JSONResponse(task(body["id"], "another", "TASK_STATE_COMPLETED"))
+            first = task(body["id"], "mine", "TASK_STATE_WORKING")
+            return JSONResponse({**first, "result": {"task": first["result"]}})
+
+        return Starlette(
+            routes=[Route("/.well-known/agent-card.json", show), Route("/", rpc, methods=["POST"])]
+        )
+
+    (one,) = attempted(serving(make), tmp_path, n=1)
+    assert one.judgement.why == "agent_error"
+    assert "another" in one.judgement.detail

@@ -119,6 +119,14 @@ class Reply:
             self._status_text = _message_text(status.message)
 
     def _belongs_to(self, context_id: str, task_id: str) -> None:
+        """Note the ids of an event; a second id is that of another conversation's event."""
+        for known, given in ((self.context_id, context_id), (self.task_id, task_id)):
+            if known and given and given != known:
+                raise AgentFault(
+                    FailureCategory.AGENT_ERROR,
+                    f"the reply mixes {shorten(known)} with {shorten(given)}: "
+                    "an event of another task or conversation",
+                )
         self.context_id = context_id or self.context_id
         self.task_id = task_id or self.task_id
 
