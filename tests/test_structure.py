@@ -114,3 +114,22 @@ def test_only_the_command_line_imports_an_integration() -> None:
         and not name.startswith(("passhat.integrations", "passhat.cli"))
     ]
     assert wrong == []
+
+
+# A separator of punctuation and a space is how sentences are written, not how data are.
+PARSED_SENTENCE = re.compile(
+    r"""\.(r?split|r?partition)\(r?["'][^"']*[.;:,)]\ ["']|re\.split\(r?["'][^"']*\ ["']""", re.X
+)
+
+
+def test_no_code_parses_a_sentence_that_other_code_wrote() -> None:
+    places = [
+        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
+        for folder in ("stats", "report", "cli", "dashboard", "readers", "store", "runner")
+        for path in sorted((SOURCE / folder).rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if PARSED_SENTENCE.search(line)
+    ]
+    assert places == []
+    assert PARSED_SENTENCE.search('value, _, interval = one.method.split("; ", 2)')
+    assert PARSED_SENTENCE.search("""re.split(r'(?<=[.]) ', one.sentence)[-1]""")

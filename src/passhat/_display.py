@@ -76,21 +76,21 @@ def percent(share: float | None, digits: int = 1) -> str:
     return text if text.endswith("%") else f"{text}%"
 
 
-def percent_range(low: float | None, high: float | None, digits: int = 1) -> str:
+def percent_range(low: float | None, high: float | None, digits: int = 1, unit: str = "%") -> str:
     """``percent_range(0.253, 0.323)`` is ``25.3 to 32.3%``; a dash where an end is ``None``."""
     if low is None or high is None:
         return "–"
     ends = [_percent_number(end, digits) for end in (low, high)]
     if ends[0] == ends[1]:
-        return percent(low, digits)
+        return f"{ends[0]}{unit}" if not ends[0].endswith("%") else ends[0]
     if any(end.endswith("%") for end in ends):
         return f"{percent(low, digits)} to {percent(high, digits)}"
-    return f"{ends[0]} to {ends[1]}%"
+    return f"{ends[0]} to {ends[1]}{unit}"
 
 
-def percent_interval(low: float | None, high: float | None) -> str:
+def percent_interval(low: float | None, high: float | None, unit: str = "%") -> str:
     """``49 to 77%``; narrow intervals get the digits that tell their ends apart."""
-    return percent_range(low, high, percent_digits(low, high))
+    return percent_range(low, high, percent_digits(low, high), unit)
 
 
 def percent_digits(low: float | None, high: float | None) -> int:

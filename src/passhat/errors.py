@@ -148,6 +148,7 @@ class ReadError(PasshatError):
         super().__init__(f"{where}: {message}", hint=hint)
         self.source = source
         self.line = line
+        self.reason = message
 
 
 class StoreConflict(ReadError):

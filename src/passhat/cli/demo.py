@@ -97,7 +97,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
         failures = one.run.failures_by_category.items()
         entries += [(one.run.agent or one.name, one.headline)]
         entries += [(one.run.agent or one.name, f"failed by {why}: {n}") for why, n in failures]
-    example = f"passhat show {runs[0].name.split()[-1]} retail/001#1 --store {store_path}"
+    example = f"passhat show {runs[0].id} retail/001#1 --store {store_path}"
     entries += [("Attempts", store_path), ("Read one", example)]
     entries += [("The report", f"{page} (open it in a browser)")]
     click.echo(captured(Console(), lambda: [facts(entries)]), nl=False)

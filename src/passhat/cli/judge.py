@@ -97,11 +97,7 @@ def _in_store(word: str, store_path: str) -> Iterator[_Shown]:
                 yield _Shown(
                     f"{name}#{number}",
                     ", ".join(part for part in words if part),
-                    tuple(
-                        (role.removesuffix(" judge"), text)
-                        for role, text in texts.items()
-                        if role in ("plain judge", "split judge")
-                    ),
+                    tuple((_JUDGES[role], text) for role, text in texts.items() if role in _JUDGES),
                     texts.get("program", answer),
                     answer if "program" in texts else "",
                 )
@@ -231,6 +227,7 @@ def audited_in_results(path: str) -> list[Audited]:
 
 
 _DEFAULT_STORE = ".passhat/passhat.db"
+_JUDGES = {"plain judge": "plain", "split judge": "split"}
 _OURS = ("sandbox_error", "judge_error")
 
 

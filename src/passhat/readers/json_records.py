@@ -95,7 +95,7 @@ def read_bytes(source: Source, log: Losing) -> bytearray:
     except ReadError as error:
         if not data:
             raise
-        log.lose("the end", error.message.partition(": ")[2] or error.message, 0)
+        log.lose("the end", error.reason, 0)
     if data.startswith(BYTE_ORDER_MARK):
         del data[: len(BYTE_ORDER_MARK)]
     return data
@@ -151,7 +151,7 @@ def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int
     except ReadError as error:
         if number == 0:
             raise
-        log.lose(f"after line {number}", error.message.partition(": ")[2] or error.message, 0)
+        log.lose(f"after line {number}", error.reason, 0)
 
 
 def short_lines(stream: IO[bytes]) -> Iterator[bytes]:

@@ -277,7 +277,7 @@ def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Renderab
         yield plain(
             _limited(
                 f"{labels.get(better, better)} beats {labels.get(worse, worse)} by "
-                f"{percent_interval(low, high).removesuffix('%')} points"
+                f"{percent_interval(low, high, ' points')}"
             )
         )
     if len(clear) > _MOST_PAIRS:

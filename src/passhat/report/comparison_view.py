@@ -118,13 +118,18 @@ def curve_rows(curve: LiftCurve) -> Rows:
 def protocol_lines(comparison: Comparison) -> list[str]:
     """What differs and was allowed, one by one; then what was not recorded."""
     lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
+    return [*lines, *_unverified_lines(comparison)] or [_SAME]
+
+
+_SAME = "the same in every field"
+
+
+def _unverified_lines(comparison: Comparison) -> list[str]:
     unverified = [entry.field for entry in comparison.agreement.unverified]
-    if unverified:
-        lines.append(
-            f"unverified, not recorded on both sides ({counted(len(unverified), 'field')}): "
-            f"{', '.join(unverified)}"
-        )
-    return lines or ["the same in every field"]
+    if not unverified:
+        return []
+    count = counted(len(unverified), "field")
+    return [f"unverified, not recorded on both sides ({count}): {', '.join(unverified)}"]
 
 
 def ranking_lines(comparisons: Comparisons) -> list[str]:
@@ -134,8 +139,10 @@ def ranking_lines(comparisons: Comparisons) -> list[str]:
     for each in comparisons.pairs:
         own = f"{number_of[each.b]} over {number_of[each.a]}"
         lines += [f"{own} differs: {entry}" for entry in each.agreement.differences]
-    lines += [line for each in comparisons.pairs for line in protocol_lines(each)[-1:]]
-    return [line for line in dict.fromkeys(lines) if not line.startswith("differs")]
+    for each in comparisons.pairs:
+        same = [] if each.agreement.differences else [_SAME]
+        lines += _unverified_lines(each) or same
+    return list(dict.fromkeys(lines))
 
 
 def ranking_note(comparisons: Comparisons) -> str:

@@ -45,7 +45,7 @@ def _study_rows(study: Study) -> Iterator[Sequence[str]]:
         own = {point.k: point for point in study.points if point.tasks == name}
         shown = (own[k] for k in _SHOWN_KS if k in own)
         cells = (f"{p.temperature:.4g}{' ' if p.in_regime else '*'}" for p in shown)
-        yield (name.split(", ")[1], *cells)
+        yield (next(iter(own.values())).parameter, *cells)
 
 
 def _study_facts(study: Study) -> Iterator[tuple[str, str]]:

@@ -314,9 +314,9 @@ class RunReport(Plain):
         values: dict[str, dict[str, None]] = {}
         intervals: dict[str, dict[str, None]] = {}
         for one in self.estimates:
-            value, _, interval = one.method.split("; ", 2)
-            values.setdefault(value, {})[_family(one)] = None
-            intervals.setdefault(f"{interval} ({one.about})", {})[_family(one)] = None
+            values.setdefault(one.estimator, {})[_family(one)] = None
+            interval = f"{one.interval_method} ({one.about})"
+            intervals.setdefault(interval, {})[_family(one)] = None
         return (
             *((", ".join(families), how) for how, families in values.items()),
             *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),
@@ -403,8 +403,7 @@ def value_text(estimate: Estimate) -> str:
     upper = estimate.value_if_passed
     if upper is None or upper == estimate.value:
         return percent(estimate.value, digits)
-    ends = (percent(estimate.value, digits), percent(upper, digits))
-    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix('%')} to {ends[1]}"
+    return percent_range(estimate.value, upper, digits)
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -485,8 +484,8 @@ def _suite_of(run: Run) -> str:
 
 
 def _own_name_of(run: Run) -> str:
-    """What a run's name adds to its agent: mostly its id."""
-    return run.name.removeprefix(run.agent or "").strip()
+    """What tells runs of one agent apart: the id in the store, or the run's own name."""
+    return run.id or run.name.removeprefix(run.agent or "").strip()
 
 
 def _family(estimate: Estimate) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from passhat.protocol import Protocol
 from passhat.readers import read
 from passhat.report.html.payload import attempts_data, transcripts_of
@@ -10,8 +12,9 @@ from passhat.store import AttemptRecord, RunRecord, open_store
 from passhat.suites.base import Judgement, Task
 
 
-def test_seeds_and_conversations_of_a_stored_run(store_place: str) -> None:
-    record = RunRecord("agent", Protocol(suite="suite"), [Task("b", "?"), Task("a", "?")])
+@pytest.mark.parametrize("name", ["", "base (v1). old; x"])
+def test_seeds_and_conversations_of_a_stored_run(store_place: str, name: str) -> None:
+    record = RunRecord("agent", Protocol(suite="suite"), [Task("b", "?"), Task("a", "?")], name)
     said = [{"role": "user", "text": "hello"}]
     with open_store(store_place) as store:
         store.begin(record, 1)

@@ -43,7 +43,9 @@ def fixed(low: float, high: float, value: float = 0.5) -> Tools:
 
     def estimate(outcomes: Outcomes, word: str, terms: Terms) -> Estimate:
         level = terms.level
-        return Estimate(str(word), value, None, low, high, level, "new tasks", "", len(outcomes), 8)
+        return Estimate(
+            str(word), value, None, low, high, level, "new tasks", "", "", len(outcomes), 8
+        )
 
     return Tools(estimate=estimate)
 
@@ -71,7 +73,7 @@ def test_a_one_sided_level_is_the_end_of_a_two_sided_interval() -> None:
 
     def estimate(_outcomes: Outcomes, _word: str, terms: Terms) -> Estimate:
         seen.append(terms.level)
-        return Estimate("pass^4", 0.5, None, 0.4, 0.6, 0.9, "new tasks", "", 1, 1)
+        return Estimate("pass^4", 0.5, None, 0.4, 0.6, 0.9, "new tasks", "", "", 1, 1)
 
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.95)
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.99)
@@ -155,7 +157,7 @@ def test_without_an_interval_nothing_is_settled() -> None:
 
 
 def _no_interval(outcomes: Outcomes, word: str, _terms: Terms) -> Estimate:
-    return Estimate(str(word), 0.5, None, None, None, None, "new tasks", "", len(outcomes), 8)
+    return Estimate(str(word), 0.5, None, None, None, None, "new tasks", "", "", len(outcomes), 8)
 
 
 # -- compared with base ----------------------------------------------------------------------

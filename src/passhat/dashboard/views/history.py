@@ -14,7 +14,7 @@ from passhat.dashboard.formatting import address, day
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Mark, Plot, Point, Series, draw
 from passhat.errors import PasshatError
-from passhat.protocol import Protocol
+from passhat.protocol import Difference, Protocol
 from passhat.stats.estimate import Estimate, metric
 
 __all__ = ["history"]
@@ -32,11 +32,11 @@ class Step(Plain):
     run: Summary
     estimate: Estimate | None
     trouble: str
-    changes: tuple[str, ...]
+    changes: tuple[Difference, ...]
 
     @property
     def suite_changed(self) -> bool:
-        return any(change.startswith(_SUITE) for change in self.changes)
+        return any(change.field in _SUITE for change in self.changes)
 
     def _written(self) -> dict[str, object]:
         return {
@@ -48,7 +48,7 @@ class Step(Plain):
             "attempts": self.run.counts.attempts,
             "estimate": self.estimate,
             "trouble": self.trouble or None,
-            "changes": self.changes,
+            "changes": [str(change) for change in self.changes],
         }
 
 
@@ -104,9 +104,9 @@ def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
     return steps
 
 
-def _changes(before: Protocol, after: Protocol) -> tuple[str, ...]:
+def _changes(before: Protocol, after: Protocol) -> tuple[Difference, ...]:
     """Fields that both recorded and that differ."""
-    return tuple(str(entry) for entry in before.differences(after) if entry.known)
+    return tuple(entry for entry in before.differences(after) if entry.known)
 
 
 def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
@@ -121,7 +121,7 @@ def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
         if points:
             lines.append(Series(_short(agent), points, place, bars=True))
     marks = [
-        Mark(x - 0.5, f"{day(one.run.head.started)}: {'; '.join(one.changes)}")
+        Mark(x - 0.5, f"{day(one.run.head.started)}: {'; '.join(map(str, one.changes))}")
         for x, one in enumerate(steps)
         if one.changes
     ]
@@ -173,6 +173,6 @@ def _csv(steps: Sequence[Step], word: str) -> Csv:
         found = one.estimate
         numbers = (found.value, found.low, found.high, found.level) if found else ("",) * 4
         head = one.run.head
-        changes = "; ".join(one.changes)
+        changes = "; ".join(map(str, one.changes))
         rows.append((head.id, head.agent, head.name, head.started, word, *numbers, changes))
     return Csv((*header, "changes"), rows)

@@ -70,16 +70,17 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
     counts = {
         label: {
             **run.run.failures_by_category,
-            **{f"missing: {why}": n for why, n in run.run.missing_by_reason.items()},
+            **{_reason_text(why): n for why, n in run.run.missing_by_reason.items()},
         }
         for label, run in shown
     }
+    reasons = {_reason_text(why) for _, run in shown for why in run.run.missing_by_reason}
     attempts = {label: run.run.outcomes.attempts for label, run in shown}
     total: dict[str, int] = {}
     for own in counts.values():
         for why, count in own.items():
             total[why] = total.get(why, 0) + count
-    order = sorted(total, key=lambda why: (why.startswith("missing"), -total[why], why))
+    order = sorted(total, key=lambda why: (why in reasons, -total[why], why))
     labels = [label for label, _ in shown]
     rows: list[Row] = [
         {
@@ -135,6 +136,10 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
             for why in order
         ),
     )
+
+
+def _reason_text(why: str) -> str:
+    return f"missing: {why}"
 
 
 def _thick(labels: Sequence[str]) -> float:

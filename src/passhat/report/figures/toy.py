@@ -36,7 +36,7 @@ def toy_figures(study: Study) -> Iterator[Figure]:
     yield _single_task()
     names = _some(list(dict.fromkeys(point.tasks for point in study.points)))
     shown = [p for p in study.points if p.tasks in names and p.temperature > 0]
-    labels = {name: name.split(", ")[1] for name in names}
+    labels = {point.tasks: point.parameter for point in study.points if point.tasks in names}
     yield _over_k(study, shown, labels)
     yield _over_spread(study)
     yield _log_logit(study, shown, labels)

@@ -14,7 +14,7 @@ from passhat.report.figures.spread import figure_text
 from passhat.report.measures import RATIO_METHOD, Measure
 from passhat.report.view import Report, RunReport, card_interval, card_value
 from passhat.stats.compare import Comparison, Comparisons
-from passhat.stats.compare.claims import points
+from passhat.stats.compare.claims import Claim, points
 from passhat.stats.estimate import Estimate, metric
 
 __all__ = [
@@ -199,8 +199,8 @@ def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator
                     f"{one.tasks_needed:,} paired tasks like these would settle it "
                     f"({one.tasks:,} now)."
                 )
-            elif str(one.claim) == "inconclusive":
-                yield f"{one.metric}: {re.split(r'(?<=[.]) ', one.sentence)[-1]}"
+            elif one.claim is Claim.INCONCLUSIVE:
+                yield f"{one.metric}: {one.remarks[-1]}"
             else:
                 yield f"{one.metric} is settled: {one.claim}, {one.interval_text()} points."
     labels = labels_of(report.runs)

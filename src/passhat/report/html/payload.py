@@ -68,7 +68,7 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
         return Transcripts()
     with opened as store:
         try:
-            stored = store.find(run.name.rsplit(" ", 1)[-1])
+            stored = store.find(run.id or run.name)
         except PasshatError:  # a run with that name was made elsewhere
             return Transcripts()
         numbers = _numbers(store, stored.id)

@@ -71,8 +71,8 @@ class Estimate(Plain):
         The confidence of the interval.
     about : str
         The population it speaks about: ``new tasks`` or ``these tasks``.
-    method : str
-        Estimator, missing policy and interval method.
+    estimator, interval_method : str
+        How the value and the interval were computed.
     tasks, attempts : int
         What it rests on.
     bounds : tuple of float or None
@@ -106,12 +106,19 @@ class Estimate(Plain):
     high: float | None
     level: float | None
     about: str
-    method: str
+    estimator: str
+    interval_method: str
     tasks: int
     attempts: int
     bounds: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     missing_policy: str = "bound"
+
+    @property
+    def method(self) -> str:
+        """Estimator, missing policy and interval method in words."""
+        missing = _POLICY_WORDS[MissingPolicy.of(self.missing_policy)]
+        return f"{self.estimator}; {missing}; {self.interval_method}"
 
     def interval_text(self) -> str:
         """The interval in brackets, or that there is none."""
@@ -315,7 +322,8 @@ def _as_estimate(
         high=max(highs, default=None),
         level=terms.level if lows else None,
         about=terms.about(),
-        method=f"{metric.estimator}; {_POLICY_WORDS[terms.missing]}; {made.how}",
+        estimator=metric.estimator,
+        interval_method=made.how,
         tasks=len(view.outcomes),
         attempts=view.attempts,
         bounds=made.bounds,

@@ -49,13 +49,14 @@ POWER_FROM_K = 20
 class Point(Plain):
     """The optimum of one eval set at one k."""
 
-    WRITTEN = (..., "in_regime")
+    WRITTEN = ("tasks", "spread", "k", "temperature", "value", "in_regime")
 
     tasks: str
     spread: float
     k: int
     temperature: float
     value: float
+    parameter: str = ""
 
     @property
     def in_regime(self) -> bool:
@@ -166,7 +167,7 @@ def head_or_tail() -> tuple[ScalingLaw, ...]:
 def sweep(sets: Iterable[tuple[float, TaskSet]], ks: Sequence[int] = KS) -> tuple[Point, ...]:
     """T*(k) and pass@k there, for pairs of spread and eval set."""
     return tuple(
-        Point(tasks.name, spread, best.k, best.temperature, best.value)
+        Point(tasks.name, spread, best.k, best.temperature, best.value, tasks.parameter)
         for spread, tasks in sets
         for best in best_temperatures(tasks, ks)
     )

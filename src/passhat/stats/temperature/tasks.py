@@ -37,11 +37,14 @@ class TaskSet:
         The share of tasks at each of them; sums to 1.
     name : str
         What it is called in tables and figures.
+    parameter : str
+        What tells it from others of its family, as in ``s = 4``.
     """
 
     difficulty: FloatArray
     weight: FloatArray
     name: str = "tasks"
+    parameter: str = ""
 
     @classmethod
     def of(cls, tasks: IntArray, name: str = "tasks") -> TaskSet:
@@ -60,14 +63,15 @@ class TaskSet:
 
     @classmethod
     def from_density(
-        cls, density: Density, farthest: int, *, easiest: int = 0, name: str = "tasks"
+        cls, density: Density, farthest: int, family: str, parameter: str, *, easiest: int = 0
     ) -> TaskSet:
         """The population with frequencies proportional to ``density(|c|)``."""
         difficulty = np.arange(easiest, farthest + 1, dtype=np.float64)
         both_signs = np.where(difficulty == 0, 1.0, 2.0)
         weight = both_signs * density(difficulty)
         kept = weight > 0
-        return cls(difficulty[kept], weight[kept] / weight.sum(), name)
+        name = f"{family}, {parameter}"
+        return cls(difficulty[kept], weight[kept] / weight.sum(), name, parameter)
 
     @property
     def spread(self) -> float:
@@ -78,13 +82,13 @@ class TaskSet:
         """An eval set of ``size`` tasks drawn from this population."""
         counts = rng.multinomial(size, self.weight)
         seen = counts > 0
-        return TaskSet(self.difficulty[seen], counts[seen] / size, self.name)
+        return TaskSet(self.difficulty[seen], counts[seen] / size, self.name, self.parameter)
 
 
 def _gaussian(spread: float) -> TaskSet:
     farthest = int(np.ceil(spread * np.sqrt(2 * _REACH)))
     return TaskSet.from_density(
-        lambda c: np.exp(-(c**2) / (2 * spread**2)), farthest, name=f"Gaussian, s = {spread:g}"
+        lambda c: np.exp(-(c**2) / (2 * spread**2)), farthest, "Gaussian", f"s = {spread:g}"
     )
 
 
@@ -92,13 +96,13 @@ def _exponential(spread: float) -> TaskSet:
     scale = spread / np.sqrt(2)
     farthest = int(np.ceil(scale * _REACH))
     return TaskSet.from_density(
-        lambda c: np.exp(-c / scale), farthest, name=f"exponential, s = {spread:g}"
+        lambda c: np.exp(-c / scale), farthest, "exponential", f"s = {spread:g}"
     )
 
 
 def _power(gamma: float) -> TaskSet:
     return TaskSet.from_density(
-        lambda c: c**-gamma, _FARTHEST, easiest=1, name=f"power law, gamma = {gamma:g}"
+        lambda c: c**-gamma, _FARTHEST, "power law", f"gamma = {gamma:g}", easiest=1
     )
 
 
@@ -156,6 +160,5 @@ def shape(name: str, spread: float) -> TaskSet:
     if name not in SHAPES:
         raise InvalidValue(f"{name!r} is no shape.", hint=f"There are: {', '.join(SHAPES)}.")
     density, reach = SHAPES[name]
-    return TaskSet.from_density(
-        lambda c: density(c / spread), int(np.ceil(reach * spread)), name=f"{name}, s = {spread:g}"
-    )
+    farthest = int(np.ceil(reach * spread))
+    return TaskSet.from_density(lambda c: density(c / spread), farthest, name, f"s = {spread:g}")
