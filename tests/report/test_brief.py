@@ -12,7 +12,7 @@ from rich.console import Console
 
 from hypothesis_profiles import max_examples
 from passhat._display import percent, percent_interval
-from passhat.report.brief import brief_comparison, brief_report, brief_run
+from passhat.report.brief import brief_comparison, brief_report, brief_run, runs_on_screen
 from passhat.report.build import ReportOptions, build_report
 from passhat.report.comparison_view import headline, paired_cells, task_changes
 from passhat.report.view import run_labels
@@ -172,6 +172,18 @@ def test_a_warning_of_a_run_among_several_is_shown() -> None:
     leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8", "25% of answers were cut"))
     text = brief_report(build_report([sound, leaky], ReportOptions()), _console())
     assert "Warning: leaky: leak: in 3 of 8 (and 1 more)." in text.splitlines()
+
+
+def test_of_a_large_store_the_newest_runs_are_shown() -> None:
+    outcomes = Outcomes.from_counts([4, 4], [1, 3])
+    stored = [Run(f"r{i}", f"r{i}", outcomes, started=f"2026-11-{i:02}") for i in range(1, 10)]
+    shown = runs_on_screen(stored)
+    assert [run.name for run in shown] == ["r4", "r5", "r6", "r7", "r8", "r9"]
+    text = brief_report(build_report(shown, SHORT), _console(), left_out=3)
+    assert text.startswith("9 runs\n")
+    assert "and 3 more: the newest are shown" in text
+    tables = [Run(f"r{i}", f"r{i}", outcomes) for i in range(9)]
+    assert runs_on_screen(tables) == tables[:6]
 
 
 def test_a_comparison_shows_the_warnings_of_both_runs() -> None:

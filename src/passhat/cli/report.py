@@ -71,7 +71,7 @@ def command(
 
     from passhat._serialize import as_json
     from passhat.readers import Needs
-    from passhat.report.brief import brief_report
+    from passhat.report.brief import brief_report, runs_on_screen
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.data import as_csv
     from passhat.report.markdown import as_markdown
@@ -86,7 +86,9 @@ def command(
     long = full or with_tasks or by is not None
     short = not (long or detailed or md is not None or csv is not None)
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)
-    report = build_report(runs, options)
+    # One screen has room for a few runs: the rest of a large store is not computed.
+    chosen = runs_on_screen(runs) if short else runs
+    report = build_report(chosen, options)
     if md is not None:
         write_text(md, as_markdown(report))
     if csv is not None:
@@ -99,6 +101,10 @@ def command(
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv, html):
-        shown = render_report if long else brief_report
-        click.echo(shown(report, Console()), nl=False)
+        if long:
+            text = render_report(report, Console())
+        else:
+            left_out = len(runs) - len(chosen)
+            text = brief_report(report, Console(), left_out)
+        click.echo(text, nl=False)
     return exit_code(runs)

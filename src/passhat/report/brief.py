@@ -20,7 +20,7 @@ from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.compare.claims import Claim
 from passhat.stats.outcomes import Outcomes, Run
 
-__all__ = ["brief_comparison", "brief_report", "brief_run"]
+__all__ = ["brief_comparison", "brief_report", "brief_run", "runs_on_screen"]
 
 _MOST_ROWS = 4
 _MOST_RUNS = 6
@@ -31,11 +31,23 @@ _GREY = "grey50"
 _ABOUT = "new tasks"
 
 
-def brief_report(report: Report, console: Console) -> str:
-    """One run: the sentence and its table. Several runs: one table for all of them."""
-    if len(report.runs) == 1:
+def runs_on_screen(runs: Sequence[Run]) -> Sequence[Run]:
+    """The runs that a short report has room for: of a store the newest ones."""
+    if any(run.source != runs[0].source or run.started == "" for run in runs):
+        return runs[:_MOST_RUNS]
+    return runs[-_MOST_RUNS:]
+
+
+def brief_report(report: Report, console: Console, left_out: int = 0) -> str:
+    """One run: the sentence and its table. Several runs: one table for all of them.
+
+    ``left_out`` says how many further runs there are.
+    """
+    if len(report.runs) == 1 and not left_out:
         return captured(console, lambda: _run(report.runs[0]))
-    return captured(console, lambda: _runs(report.runs))
+    shown = report.runs[:_MOST_RUNS]
+    left_out += len(report.runs) - len(shown)
+    return captured(console, lambda: _runs(shown, left_out))
 
 
 def brief_run(report: RunReport, failure: str, console: Console) -> str:
@@ -173,20 +185,21 @@ def _more(run: RunReport) -> str:
     return f"More: --full{notes}, --tasks, --html FILE, --json"
 
 
-def _runs(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
+def _runs(runs: Sequence[RunReport], left_out: int) -> Iterator[RenderableType]:
     labels = [_cut(label) for label in run_labels([run.run for run in runs])]
     chosen = _shared_metrics(runs)
     rows = []
-    for label, run in list(zip(labels, runs, strict=True))[:_MOST_RUNS]:
+    for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
         cells = [
             "–" if (found := run.find(name)) is None else estimate_text(found) for name in chosen
         ]
         rows.append([label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
-    yield Text(counted(len(runs), "run"), style="bold")
+    yield Text(counted(len(runs) + left_out, "run"), style="bold")
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
-    if len(runs) > _MOST_RUNS:
-        yield Text(f"and {len(runs) - _MOST_RUNS} more; --full shows all of them")
+    if left_out:
+        newest = "the newest are shown; " if runs[0].run.started else ""
+        yield Text(f"and {left_out:,} more: {newest}--full has all of them, and takes its time")
     yield from _first_warning(_named_warnings(labels, [run.run for run in runs]))
     level = next((e.level for run in runs for e in run.estimates if e.level is not None), None)
     if level is not None:
