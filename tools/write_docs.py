@@ -8,7 +8,10 @@ from __future__ import annotations
 import enum
 import inspect
 import io
+import itertools
+import operator
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -196,13 +199,69 @@ def _colourful() -> Console:
     return Console(width=WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO())
 
 
+SUITE = (3.85, 1.65)
+"""Rates of tasks as Beta(a, b) draws them: 70% on average, and differing as they often do."""
+
+
+def reliability_picture() -> str:
+    """All of k attempts pass, for k from 1 to 8, on a suite that passes 70% of single attempts."""
+    a, b = SUITE
+    shares = list(itertools.accumulate(((a + i) / (a + b + i) for i in range(8)), operator.mul))
+    width, height, floor, left, step = 720, 330, 270, 44, 84
+    bars = []
+    for k, share in enumerate(shares, 1):
+        x, tall = left + (k - 1) * step, 200 * share / 0.7
+        shown = "end" if k in (1, 8) else "between"
+        bars += [
+            f'<rect class="{shown}" x="{x}" y="{floor - tall:.1f}" width="54" '
+            f'height="{tall:.1f}" rx="3"/>',
+            f'<text class="value" x="{x + 27}" y="{floor - tall - 8:.1f}">{share:.0%}</text>',
+            f'<text class="k" x="{x + 27}" y="{floor + 20}">{k}</text>',
+        ]
+    title = f"{shares[0]:.0%} per try is {shares[-1]:.0%} eight times running"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" role="img" aria-label="{title}">',
+            "<style>text{font-family:system-ui,sans-serif;fill:#24292f;text-anchor:middle}"
+            ".title{font-size:24px;font-weight:600}.value{font-size:15px;font-weight:600}"
+            ".k,.note{font-size:13px;fill:#57606a}.end{fill:#0969da}.between{fill:#9ec5f4}"
+            "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.k,.note{fill:#9198a1}"
+            ".end{fill:#4493f8}.between{fill:#2b4f7f}}</style>",
+            f'<text class="title" x="{width / 2}" y="32">{title}</text>',
+            *bars,
+            f'<text class="note" x="{width / 2}" y="{height - 14}">attempts that must all pass '
+            f"(pass^k); rates of tasks drawn from Beta({a}, {b})</text>",
+            "</svg>\n",
+        ]
+    )
+
+
+def package_readme(repository: str, ref: str) -> str:
+    """README with absolute links, as the package index needs them."""
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    page, raw = (
+        f"https://github.com/{repository}/blob/{ref}/",
+        f"https://raw.githubusercontent.com/{repository}/{ref}/",
+    )
+    text = re.sub(r'((?:src|srcset)=")(?!https?:)', rf"\1{raw}", text)
+    return re.sub(r"(?<!!)(\]\()(?!https?:|#)", rf"\1{page}", text)
+
+
 def main() -> None:
-    """Write them, and print what was written."""
+    """Write them, and print what was written.
+
+    With ``--readme OWNER/NAME REF`` only README, with links that work on the package index.
+    """
+    if sys.argv[1:2] == ["--readme"]:
+        (DOCS.parent / "README.md").write_text(package_readme(*sys.argv[2:4]), encoding="utf-8")
+        return
     (DOCS / "cli.md").write_text(command_reference(), encoding="utf-8")
     (DOCS / "api.md").write_text(api_reference(), encoding="utf-8")
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(report_picture(), encoding="utf-8")
-    print("wrote docs/cli.md, docs/api.md and docs/images/report.svg")
+    (PICTURE.parent / "reliability.svg").write_text(reliability_picture(), encoding="utf-8")
+    print("wrote docs/cli.md, docs/api.md, docs/images/report.svg and reliability.svg")
 
 
 if __name__ == "__main__":
