@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
 
 ALPHA = 0.25  # small suites refute nothing at 5%
@@ -69,7 +70,7 @@ def test_new_tasks_by_enumeration(rate: Fraction) -> None:
     assert float(wrong) <= ALPHA
 
 
-@settings(max_examples=40)
+@settings(max_examples=max_examples(40))
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=25),
     st.sampled_from(["two-sided", "lower", "upper"]),
@@ -94,7 +95,7 @@ def test_it_never_widens_and_stays_in_what_is_certain(
             assert last.high <= lowest + 3 / (len(values) + 3) + 1e-9
 
 
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=20), st.integers(0, 5))
 def test_passes_and_failures_are_mirrored(values: list[int], more: int) -> None:
     total = len(values) + more

@@ -79,11 +79,12 @@ def shared_labels(sides: Sequence[Outcomes], column: str) -> tuple[str, ...]:
             f"there is no slice called {column!r}; slices here: {', '.join(names) or 'none'}.",
             hint=f"A table names one with a column 'slice:{column}'.",
         )
-    for task, first, last in zip(sides[0].tasks, known[0], known[-1], strict=True):
-        if first != last:
-            raise InvalidValue(
-                f"task {task!r} is in slice {first!r} of {column!r} in one run and in {last!r} in "
-                "the other.",
-                hint="Give each task the same slice in both.",
-            )
+    for other in known[1:]:
+        for task, mine, theirs in zip(sides[0].tasks, known[0], other, strict=True):
+            if mine != theirs:
+                raise InvalidValue(
+                    f"task {task!r} is in slice {mine!r} of {column!r} in one run and in "
+                    f"{theirs!r} in the other.",
+                    hint="Give each task the same slice in both.",
+                )
     return tuple(known[0])

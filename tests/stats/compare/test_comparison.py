@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, compare, estimate, gate
 from passhat.stats.arrays import IntArray
 from passhat.stats.compare import Claim, Comparison
@@ -41,7 +42,7 @@ def _ends(result: Result) -> tuple[float, float]:
     return result.low, result.high
 
 
-@settings(max_examples=4)
+@settings(max_examples=max_examples(4))
 @given(pairs)
 def test_swapping_the_sides_flips_the_answer(suite: tuple[int, list[tuple[int, int]]]) -> None:
     a, b = _sides(*suite)
@@ -60,7 +61,7 @@ def test_swapping_the_sides_flips_the_answer(suite: tuple[int, list[tuple[int, i
         assert (other.value_a, other.value_b) == (one.value_b, one.value_a)
 
 
-@settings(max_examples=4)
+@settings(max_examples=max_examples(4))
 @given(pairs)
 def test_both_values_are_those_of_an_estimate_and_the_lift_is_their_difference(
     suite: tuple[int, list[tuple[int, int]]],
@@ -76,7 +77,7 @@ def test_both_values_are_those_of_an_estimate_and_the_lift_is_their_difference(
         assert found.tasks == len(a) == found.wins + found.losses + found.ties
 
 
-@settings(max_examples=4)
+@settings(max_examples=max_examples(4))
 @given(pairs)
 def test_pass_hat_of_passes_is_pass_at_of_failures(
     suite: tuple[int, list[tuple[int, int]]],
@@ -92,7 +93,7 @@ def test_pass_hat_of_passes_is_pass_at_of_failures(
     assert at.p_value == pytest.approx(hat.p_value)
 
 
-@settings(max_examples=4)
+@settings(max_examples=max_examples(4))
 @given(pairs, st.randoms(use_true_random=False))
 def test_order_and_names_of_tasks_leave_no_trace(
     suite: tuple[int, list[tuple[int, int]]], random: object
@@ -163,7 +164,7 @@ def test_a_gate_about_these_tasks_spends_no_error_on_single_tasks() -> None:
     assert rule.value == pytest.approx(whole.lift)
 
 
-@settings(max_examples=4)
+@settings(max_examples=max_examples(4))
 @given(
     st.lists(
         st.tuples(

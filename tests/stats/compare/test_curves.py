@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes
 from passhat._serialize import to_data
 from passhat.stats.compare.curves import family, lift_curve
@@ -27,7 +28,7 @@ suites = st.integers(2, 6).flatmap(
 )
 
 
-@settings(max_examples=8)
+@settings(max_examples=max_examples(8))
 @given(suites, st.sampled_from(["pass^", "pass@"]))
 def test_every_point_is_the_difference_of_two_averages(
     suite: tuple[int, list[tuple[int, int]]], word: str

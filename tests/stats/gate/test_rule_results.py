@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, Run, estimate, gate
 from passhat.errors import InvalidValue
 from passhat.protocol import Protocol
@@ -26,7 +27,7 @@ suites = st.integers(1, 5).flatmap(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=max_examples(25))
 @given(suites, st.floats(0, 1), st.floats(0, 1))
 def test_a_stricter_rule_is_never_shown_before_a_weaker_one(
     suite: tuple[int, list[int]], one: float, other: float
@@ -39,7 +40,7 @@ def test_a_stricter_rule_is_never_shown_before_a_weaker_one(
     assert ORDER[upper[0]] <= ORDER[upper[1]]
 
 
-@settings(max_examples=25)
+@settings(max_examples=max_examples(25))
 @given(suites, st.sampled_from(["pass^1", "pass@1", "rate"]), st.sampled_from([0.6, 0.9, 0.99]))
 def test_gate_and_report_give_the_same_number_and_nested_bounds(
     suite: tuple[int, list[int]], word: str, level: float
@@ -58,7 +59,7 @@ def test_gate_and_report_give_the_same_number_and_nested_bounds(
         assert (found.low, found.high) == pytest.approx((report.low, report.high))
 
 
-@settings(max_examples=20)
+@settings(max_examples=max_examples(20))
 @given(suites, st.sampled_from([0.6, 0.8, 0.95]))
 def test_a_higher_level_settles_no_more(suite: tuple[int, list[int]], level: float) -> None:
     outcomes = Outcomes.from_counts(*suite)
@@ -193,7 +194,7 @@ def test_data_that_resolve_nothing_are_not_green(base: list[int], run: list[int]
     assert (found.advice.attempts or 0) > 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=max_examples(20))
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.tuples(

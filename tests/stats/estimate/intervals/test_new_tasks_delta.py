@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hypothesis_profiles import max_examples
 from passhat import Outcomes, estimate
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
@@ -28,7 +29,7 @@ def test_what_one_task_can_show_lies_in_the_triangle(k: int) -> None:
     st.lists(st.tuples(st.integers(4, 8), st.integers(0, 8)), min_size=1, max_size=20),
     st.sampled_from([2, 3, 4]),
 )
-@settings(max_examples=30)
+@settings(max_examples=max_examples(30))
 def test_both_ends_lie_where_the_truth_can_lie(tasks: list[tuple[int, int]], k: int) -> None:
     n = np.array([size for size, _ in tasks])
     c = np.minimum([passed for _, passed in tasks], n)
@@ -76,6 +77,33 @@ def test_known_truths_are_covered(name: str, k: int, tasks: int) -> None:
         assert found.high is not None
         held += found.low - 1e-9 <= truth <= found.high + 1e-9
     assert held >= 43
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_unseen_task_sits_where_it_hurts_most(k: int) -> None:
+    """Own draws of the weights, and the unseen task tried at every place of the triangle."""
+    rates = np.array([0.0, 0.5, 1.0])
+    powers = np.array([0.0, 0.05, 1.0])
+    tasks = np.array([12, 2, 6])
+    found = gaffke_delta(powers, rates, tasks, [k])
+    rng = np.random.default_rng(12)
+    weights = rng.standard_gamma(tasks, size=(6_000, 3))
+    extra = rng.standard_gamma(1.0, size=6_000)
+    total = weights.sum(axis=1) + extra
+    share = extra / total
+    power, rate = (weights @ powers) / total, (weights @ rates) / total
+    smallest, largest = np.full(6_000, np.inf), np.full(6_000, -np.inf)
+    for v in np.linspace(0, 1, 41):
+        for u in np.linspace(max(0.0, k * v - (k - 1)), v, 5):
+            value = power + share * u - (rate + share * v) ** k
+            smallest, largest = np.minimum(smallest, value), np.maximum(largest, value)
+    top = (k - 1) * k ** (-k / (k - 1))
+    wanted = [
+        float(np.clip(np.quantile(smallest, 0.025), 0, top)),
+        float(np.clip(np.quantile(largest, 0.975), 0, top)),
+    ]
+    assert [float(found.lows[0]), float(found.highs[0])] == pytest.approx(wanted, abs=0.008)
+    assert 0.02 < wanted[0] < wanted[1] < top - 0.005
 
 
 def test_a_negative_sample_value_is_held_by_extending_the_interval() -> None:

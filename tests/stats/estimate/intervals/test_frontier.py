@@ -1,0 +1,134 @@
+"""Intervals about these tasks as a whole: mirrors, levels, copies, and coverage at fixed rates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypothesis_profiles import max_examples
+from passhat import Outcomes, estimate, estimate_all
+from passhat.stats.arrays import FloatArray
+from passhat.stats.estimate.intervals.frontier import Calibration
+from passhat.stats.estimate.metrics.ordered import ShuffledWindow
+
+AGAIN = "these tasks"
+
+
+def _ends(outcomes: Outcomes, word: str, level: float = 0.95) -> tuple[float, float]:
+    found = estimate(outcomes, word, about=AGAIN, level=level)
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+suites = st.integers(2, 6).flatmap(
+    lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n), min_size=2, max_size=15))
+)
+
+
+@settings(max_examples=max_examples(10))
+@given(suites, st.data())
+def test_passes_and_failures_are_mirrored(
+    suite: tuple[int, list[int]], data: st.DataObject
+) -> None:
+    n, passed = suite
+    k = data.draw(st.integers(1, n))
+    low, high = _ends(Outcomes.from_counts(n, passed), f"pass^{k}")
+    mirrored = _ends(Outcomes.from_counts(n, [n - c for c in passed]), f"pass@{k}")
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=2e-3)
+
+
+@settings(max_examples=max_examples(8))
+@given(suites)
+def test_levels_are_nested_and_copies_narrow(suite: tuple[int, list[int]]) -> None:
+    n, passed = suite
+    outcomes = Outcomes.from_counts(n, passed)
+    inner, outer = (_ends(outcomes, "pass^2", level) for level in (0.8, 0.95))
+    assert outer[0] <= inner[0] + 1e-3
+    assert inner[1] <= outer[1] + 1e-3
+    many = _ends(Outcomes.from_counts(n, passed * 8), "pass^2")
+    assert many[1] - many[0] < outer[1] - outer[0] + 1e-3
+
+
+def test_the_calibration_scales_with_the_normal_quantile() -> None:
+    at_95, at_50 = Calibration.at(0.95), Calibration.at(0.5)
+    assert at_95.surprise == pytest.approx(1.959964**2 / 2, rel=1e-5)
+    assert at_95.fit == pytest.approx(3.0, rel=1e-5)
+    assert at_50.surprise / at_95.surprise == pytest.approx((0.67449 / 1.959964) ** 2, rel=1e-4)
+    assert at_50.fit / at_50.surprise == pytest.approx(at_95.fit / at_95.surprise)
+
+
+def test_an_always_passing_suite_keeps_room_for_rare_failures() -> None:
+    """30 tasks x 8, all passed: a failure in 240 attempts may have gone unseen, as 3 / 240."""
+    low, high = _ends(Outcomes.from_counts(8, [8] * 30), "pass^1")
+    assert high == 1.0
+    assert 1 - 6 / 240 < low < 1 - 1 / 240
+    none_low, none_high = _ends(Outcomes.from_counts(8, [0] * 30), "pass^1")
+    assert (none_low, none_high) == pytest.approx((0.0, 1 - low), abs=1e-4)
+
+
+def _covered(
+    rates: FloatArray, n: int, words: dict[str, float], repetitions: int, seed: int
+) -> dict[str, int]:
+    """How often the interval of each metric holds its true value at these fixed rates."""
+    rng = np.random.default_rng(seed)
+    held = dict.fromkeys(words, 0)
+    for _ in range(repetitions):
+        rows = (rng.random((len(rates), n)) < rates[:, None]).astype(int)
+        for found in estimate_all(Outcomes.from_matrix(rows), list(words), about=AGAIN):
+            assert found.low is not None
+            assert found.high is not None
+            held[found.metric] += found.low - 1e-9 <= words[found.metric] <= found.high + 1e-9
+    return held
+
+
+def _delta(rates: FloatArray, k: int) -> float:
+    return float(np.mean(rates**k) - np.mean(rates) ** k)
+
+
+@pytest.mark.parametrize(
+    ("rates", "n"),
+    [
+        (np.repeat([0.3, 1.0], 10), 4),
+        (np.linspace(0.05, 0.95, 20), 5),
+        (np.r_[np.ones(18), 0.0, 0.0], 4),
+    ],
+    ids=["half .3", "spread", "always or never"],
+)
+def test_delta_and_windows_are_covered_at_fixed_rates(rates: FloatArray, n: int) -> None:
+    """24 runs each: a true coverage of .95 falls below 19 of 24 once in a thousand.
+
+    A window takes the interval of its unordered twin, whose truth depends on n.
+    """
+    words = {
+        "delta^2": _delta(rates, 2),
+        f"delta^{n}": _delta(rates, n),
+        "window^2": float(ShuffledWindow(2, n).known(rates).mean()),
+        "first^2": float(np.mean(rates**2)),
+    }
+    held = _covered(rates, n, words, 24, seed=n + len(rates))
+    assert min(held.values()) >= 19, held
+
+
+def test_ragged_suites_are_covered_where_n_goes_with_difficulty() -> None:
+    """Hard tasks were tried eight times, easy ones twice: the two kinds are kept apart."""
+    rng = np.random.default_rng(5)
+    rates = np.repeat([0.2, 0.9], 10)
+    n = np.repeat([8, 2], 10)
+    truth = float(np.mean(rates**2))
+    held = 0
+    for _ in range(40):
+        low, high = _ends(Outcomes.from_counts(n, rng.binomial(n, rates)), "pass^2")
+        held += low <= truth <= high
+    assert held >= 33
+
+
+def test_one_metric_asked_alone_or_together_has_one_interval() -> None:
+    outcomes = Outcomes.from_counts([4, 4, 6, 6, 6], [0, 3, 6, 5, 1])
+    words = ["pass^1", "pass^3", "pass@3", "gpass@4:0.5", "delta^2"]
+    together = estimate_all(outcomes, words, about=AGAIN)
+    for word, found in zip(words, together, strict=True):
+        alone = estimate(outcomes, word, about=AGAIN)
+        assert (alone.low, alone.high) == pytest.approx((found.low, found.high), abs=1e-9)

@@ -1,0 +1,181 @@
+"""The formulas behind a plan: variances by enumeration, goals against their inverses, sentences."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from passhat import Outcomes, Run, plan
+from passhat.errors import InvalidValue
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.plan.difficulty import Difficulty
+from passhat.stats.plan.planner import Detect, HalfWidth
+
+
+def _count(word: str) -> CountMetric:
+    chosen = metric(word)
+    assert isinstance(chosen, CountMetric)
+    return chosen
+
+
+RATES = (Fraction(0), Fraction(1, 4), Fraction(2, 3), Fraction(1))
+SHARES = (Fraction(1, 8), Fraction(3, 8), Fraction(1, 4), Fraction(1, 4))
+MIXED = Difficulty(np.array([float(p) for p in RATES]), np.array([float(w) for w in SHARES]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_both_parts_of_the_variance_by_enumeration(n: int, k: int) -> None:
+    """Over every number of passes of every kind of task, in exact fractions."""
+    if k > n:
+        with pytest.raises(InvalidValue, match=f"needs at least {k} attempts"):
+            MIXED.components(_count(f"pass^{k}"), n)
+        return
+    for word in ("pass^", "pass@"):
+        value = [Fraction(comb(c, k), comb(n, k)) for c in range(n + 1)]
+        known = [p**k for p in RATES]
+        if word == "pass@":
+            value = [1 - Fraction(comb(n - c, k), comb(n, k)) for c in range(n + 1)]
+            known = [1 - (1 - p) ** k for p in RATES]
+        mean = between = total = Fraction(0)
+        for w, g in zip(SHARES, known, strict=True):
+            mean += w * g
+        for p, w, g in zip(RATES, SHARES, known, strict=True):
+            between += w * (g - mean) ** 2
+            for c in range(n + 1):
+                chance = comb(n, c) * p**c * (1 - p) ** (n - c)
+                total += w * chance * (value[c] - mean) ** 2
+        parts = MIXED.components(_count(f"{word}{k}"), n)
+        assert MIXED.mean(_count(f"{word}{k}")) == pytest.approx(float(mean))
+        assert parts.between == pytest.approx(float(between))
+        assert parts.total == pytest.approx(float(total))
+
+
+@given(st.floats(0.02, 0.98), st.floats(0, 1), st.integers(1, 12))
+def test_stated_assumptions_give_the_variance_they_say(mean: float, icc: float, n: int) -> None:
+    """One attempt: mean (1 - mean). ICC is the share of it that lies between tasks."""
+    difficulty = Difficulty.from_mean(mean, icc)
+    one = difficulty.components(_count("rate"), 1)
+    assert difficulty.mean(_count("rate")) == pytest.approx(mean, abs=0.01)
+    assert one.total == pytest.approx(mean * (1 - mean), abs=0.01)
+    assert one.between == pytest.approx(icc * mean * (1 - mean), abs=0.012)
+    # More attempts divide what lies within, and leave what lies between.
+    more = difficulty.components(_count("rate"), n)
+    assert more.between == one.between
+    assert more.within == pytest.approx(one.within / n, abs=1e-12)
+
+
+@given(st.floats(0.001, 0.25), st.floats(0.01, 0.3), st.sampled_from([0.8, 0.95, 0.99]))
+def test_a_half_width_and_the_tasks_for_it_are_inverse(
+    variance: float, target: float, level: float
+) -> None:
+    goal = HalfWidth(target, level)
+    tasks = goal.tasks(variance)
+    assert goal.reached(variance, tasks) <= target + 1e-9
+    if tasks > 5:
+        assert goal.reached(variance, tasks - 1) >= target - 1e-9
+    z = float(norm.ppf((1 + level) / 2))
+    assert tasks >= z**2 * variance / target**2
+
+
+@given(st.floats(0.01, 0.4), st.floats(0.05, 0.4), st.sampled_from([0.5, 0.8, 0.95]))
+def test_a_lift_and_the_tasks_for_it_are_inverse(
+    variance: float, target: float, power: float
+) -> None:
+    goal = Detect(target, 0.95, power)
+    tasks = goal.tasks(variance)
+    assert goal.power_with(variance, tasks) >= power
+    if tasks > 2:
+        assert goal.power_with(variance, tasks - 1) < power
+    assert goal.reached(variance, tasks) <= target + 1e-6
+    # Never fewer than normal theory has it, which knows nothing of tasks that were not seen.
+    z = 1.959964 + float(norm.ppf(power))
+    assert tasks >= 0.95 * z**2 * variance / target**2
+
+
+@pytest.mark.parametrize("word", ["pass^1", "pass^2", "pass@2", "gpass@4:0.5"])
+def test_rows_trade_attempts_for_tasks(word: str) -> None:
+    found = plan(metric=word, half_width=0.06, mean=0.6, icc=0.3)
+    attempts = [row.attempts for row in found.rows]
+    assert attempts == sorted(set(attempts))
+    assert attempts[0] >= metric(word).k
+    tasks = [row.tasks for row in found.rows]
+    assert tasks == sorted(tasks, reverse=True)
+    assert all(count >= found.fewest_tasks for count in tasks)
+    assert found.cheapest.total_attempts == min(row.total_attempts for row in found.rows)
+    assert found.cheapest in found.rows
+    for row in found.rows:
+        assert row.total_attempts == row.tasks * row.attempts
+        assert row.cost is None
+
+
+def test_a_comparison_pays_for_both_agents() -> None:
+    found = plan(detect=0.1, mean=0.5, icc=0.5, attempts=3)
+    row = next(row for row in found.rows if row.attempts == 3)
+    assert row.total_attempts == 2 * row.tasks * 3
+    assert "by each agent" in found.sentence
+    alike = plan(detect=0.1, mean=0.5, icc=0.5, correlation=1.0)
+    strangers = plan(detect=0.1, mean=0.5, icc=0.5, correlation=0.0)
+    assert alike.cheapest.tasks < found.cheapest.tasks < strangers.cheapest.tasks
+
+
+def test_levels_and_powers_read_as_they_were_asked_for() -> None:
+    found = plan(detect=0.1, mean=0.5, icc=0.5, power=0.995, level=0.999)
+    assert "with power 99.5% at level 99.9%" in found.sentence
+    assert "100%" not in found.sentence
+    width = plan(half_width=0.1, mean=0.5, icc=0.5, level=0.995)
+    assert width.goal_text == "To know pass^1 to within 0.1 at level 99.5%"
+
+
+@pytest.mark.parametrize("passes", [[2] * 5, [0] * 5, [1, 1, 1, 1, 1]])
+def test_a_pilot_in_which_nothing_varies_still_asks_for_tasks(passes: list[int]) -> None:
+    found = plan(Outcomes.from_counts(2, passes), half_width=0.05)
+    assert found.cheapest.tasks > 20
+    assert found.tasks_range is not None
+    assert found.tasks_range[0] <= found.tasks_range[1]
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_one_or_two_tasks_are_a_pilot_without_redraws(tasks: int) -> None:
+    found = plan(Outcomes.from_counts(4, [2, 4][:tasks]), half_width=0.1)
+    assert found.cheapest.tasks >= 2
+    assert found.tasks_range is not None
+    assert found.tasks_range[0] == found.tasks_range[1]
+
+
+def test_missing_attempts_do_not_count_as_difficulty() -> None:
+    full = Outcomes.from_counts([4] * 12, [1, 2, 3, 4] * 3)
+    lost = Outcomes.from_counts([4] * 12, [1, 2, 3, 4] * 3, missing=[4] * 12)
+    one, other = (Difficulty.from_outcomes(outcomes) for outcomes in (full, lost))
+    assert other.weights.tolist() == one.weights.tolist()
+
+
+def test_about_these_tasks_only_attempts_are_planned() -> None:
+    rng = np.random.default_rng(3)
+    pilot = Outcomes.from_counts(4, rng.binomial(4, rng.beta(1, 1, 30)))
+    wide = plan(pilot, half_width=0.08, about="these tasks")
+    narrow = plan(pilot, half_width=0.04, about="these tasks")
+    assert wide.cheapest.tasks == narrow.cheapest.tasks == 30
+    assert 3 < narrow.cheapest.attempts / wide.cheapest.attempts < 5  # half the width, four times
+    assert "on these tasks" in narrow.sentence
+    assert "more tasks would answer another question" in narrow.attempts_text
+    with pytest.raises(InvalidValue, match="no number of attempts up to 1,024"):
+        plan(pilot, half_width=0.0005, about="these tasks")
+
+
+def test_a_gate_plans_for_a_drop_and_says_so() -> None:
+    rng = np.random.default_rng(3)
+    pilot = Run("p", "a", Outcomes.from_counts(4, rng.binomial(4, rng.beta(1, 1, 30))))
+    found = plan(pilot, detect=0.1, gate=True)
+    assert found.gate
+    assert "For the gate to be red with power 80%" in found.sentence
+    assert "drops by 0.1 on these tasks" in found.sentence
+    smaller = plan(pilot, detect=0.05, gate=True)
+    assert smaller.cheapest.total_attempts > found.cheapest.total_attempts
