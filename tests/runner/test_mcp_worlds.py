@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -59,6 +60,8 @@ class McpSession(Session):
         if not self.begun:
             self.begun = True
             found = re.search(r"http://\S+/mcp", turn.text)
+            if found is None and turn.text.startswith("Be brief."):
+                return self.agent.words  # a task without tools
             assert found is not None
             self.agent.endpoints.append(found[0])
             async with Client(found[0], mode=self.agent.mode) as client:
@@ -313,3 +316,116 @@ def test_the_command_serves_worlds_wherever_attempts_are_made(
     with open_store() as store:
         (run,) = store.runs()
         assert (run.attempts, run.passed, run.suite) == (3, 3, "orderdesk/retail+mcp")
+
+
+class Oven(Suite):
+    """A suite whose one tool takes until it is let go."""
+
+    name = "oven"
+    tasks = (Task("bake", "Bake it."),)
+    fingerprint = judge_fingerprint = "1"
+
+    def __init__(self) -> None:
+        self.began, self.may_end = asyncio.Event(), asyncio.Event()
+        self.baked: list[object] = []
+
+    def episode(self, _task: Task, _seed: int) -> OvenEpisode:
+        return OvenEpisode(self)
+
+
+class OvenEpisode(Episode):
+    def __init__(self, suite: Oven) -> None:
+        self.suite = suite
+
+    async def open(self) -> Turn:  # type: ignore[override]
+        degrees = {"type": "integer", "minimum": 50}
+        schema = {"properties": {"degrees": degrees}, "required": ["degrees"]}
+        return Turn("Bake it.", tools=(ToolSpec("bake", "Bakes.", schema),))
+
+    async def reply(self, answer: str) -> Turn | None:  # type: ignore[override]
+        self.suite.began.set()
+        await self.suite.may_end.wait()
+        self.suite.baked.append(read_call(answer).arguments["degrees"])
+        return Turn("Tool result: done", result="done")
+
+    def judge(self) -> Judgement:
+        return Judgement.passed()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_the_inspector_checks(mode: str) -> None:
+    """List, call, unknown tool, wrong arguments, progress, cancel: by the official client."""
+
+    async def whole() -> None:
+        oven = Oven()
+        suite = McpSuite(oven)
+        episode = await suite.episode(suite.tasks[0], 0)
+        turn = await episode.open()
+        assert turn is not None
+        place = re.search(r"http://\S+/mcp", turn.text)
+        assert place is not None
+        async with Client(place[0], mode=mode) as client:
+            (tool,) = (await client.list_tools()).tools
+            assert tool.input_schema["required"] == ["degrees"]
+            unknown = await client.call_tool("fry", {})
+            assert unknown.is_error
+            assert "there is no tool 'fry'" in str(unknown.content[0])
+            for wrong in ({}, {"degrees": "hot"}, {"degrees": 7}):
+                refused = await client.call_tool("bake", wrong)
+                assert refused.is_error
+                assert "are wrong" in str(refused.content[0])
+            assert oven.baked == []
+            canceled = asyncio.create_task(client.call_tool("bake", {"degrees": 100}))
+            await oven.began.wait()
+            canceled.cancel()
+            await asyncio.gather(canceled, return_exceptions=True)
+            oven.may_end.set()
+            heard: list[float] = []
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                assert total == 1
+                assert message is not None
+                heard.append(progress)
+
+            done = await client.call_tool("bake", {"degrees": 200}, progress_callback=hear)
+            assert not done.is_error
+            # What had begun in the world was ended there, once; the client no longer waits for it.
+            assert oven.baked == [100, 200]
+            assert heard == [0, 1]
+        await episode.close()
+        await suite.close()
+
+    asyncio.run(whole())
+
+
+def test_a_jsonl_suite_with_tools_for_some_tasks(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tool = {"name": "weather", "description": "Of a city.", "result": "rain", "parameters": schema}
+    earlier = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}]
+    rows = [
+        {
+            "id": "a",
+            "prompt": "Rain in Oslo?",
+            "answer": "yes",
+            "tools": [tool],
+            "messages": earlier,
+        },
+        {"id": "b", "prompt": "Is 2 even?", "answer": "yes", "system": "Be brief."},
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    suite = McpSuite(load_suite(f"jsonl:{tmp_path / 't.jsonl'}"))
+    agent = McpAgent([("weather", {"city": "Oslo"})], "yes")
+    plan = RunSpec(suite=suite, agent=agent, attempts=1).plan()
+    made: list[AttemptRecord] = []
+
+    async def whole() -> None:
+        with open_store(str(tmp_path / "store.db")) as store:
+            await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
+
+    asyncio.run(whole())
+    assert [one.judgement.verdict for one in made] == [Verdict.PASSED] * 2, made
+    texts = {one.task: one.transcript[0]["text"] for one in made}
+    assert "assistant: Hello!" in texts["a"]
+    assert "Be brief." in texts["b"]
+    assert "MCP" not in texts["b"]
+    assert [one.is_error for one in agent.results] == [False]

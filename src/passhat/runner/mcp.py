@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Called", "McpSuite", "World", "endpoints"]
 
 _ERROR = "Tool error: "
+_IDLE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,10 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
         )
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        done = await meant(context).call(params.name, params.arguments or {})
+        world = meant(context)
+        await context.session.report_progress(0, 1, f"{params.name} was called")
+        done = await world.call(params.name, params.arguments or {})
+        await context.session.report_progress(1, 1, f"{params.name} is done")
         return CallToolResult(
             content=[TextContent(type="text", text=done.text)], is_error=done.is_error
         )
@@ -106,8 +110,9 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
     server: Server[Any] = Server("passhat", on_list_tools=list_tools, on_call_tool=call_tool)
     manager = StreamableHTTPSessionManager(
         server,
-        stateless=True,
-        json_response=True,
+        # Sessions, and answers as events: without them a call can neither be canceled nor report
+        # its progress. A session that its client forgot to end goes away by itself.
+        session_idle_timeout=_IDLE_SECONDS,
         max_request_body_size=1024 * 1024,
         # Web pages in a browser on this machine are kept out, whatever name they call it by.
         security_settings=TransportSecuritySettings(allowed_hosts=["127.0.0.1:*"]),
@@ -180,6 +185,7 @@ class McpSuite(Suite):
             self._suite.name,
             f"{self._listening.url}/{secret}/mcp",
             lambda: self._worlds.pop(secret, None),
+            mixed=self._suite.has_tools is True,
         )
         self._worlds[secret] = episode
         return episode
@@ -196,9 +202,18 @@ class McpSuite(Suite):
 class McpEpisode(Episode):
     """One attempt: the conversation with the user here, the tools at an endpoint."""
 
-    def __init__(self, world: Episode, suite: str, url: str, forget: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        world: Episode,
+        suite: str,
+        url: str,
+        forget: Callable[[], object],
+        *,
+        mixed: bool = False,
+    ) -> None:
         self._world = world
         self._suite = suite
+        self._mixed = mixed  # some tasks of the suite have tools, and this one may have none
         self._url = url
         self._forget = forget
         self._report: CallReport = lambda _call, _result: True
@@ -221,6 +236,8 @@ class McpEpisode(Episode):
         if turn is None:
             return None
         if not turn.tools:
+            if self._mixed:
+                return turn
             raise RunStopped(_without_tools(self._suite), hint=_NO_TOOLS)
         self.tools = {one.name: one for one in turn.tools}
         # A suite that does not keep the policy apart has it in its words.
@@ -233,7 +250,14 @@ class McpEpisode(Episode):
             "You may write it as it is, or in this form:"
             f"\n{write_call(RESPOND, {'content': 'What you say.'})}"
         ).lstrip()
-        return Turn(f"{system}\n\nUser: {words}", system, words)
+        earlier = [f"{one.get('role', 'user')}: {one.get('content')}" for one in turn.messages]
+        return replace(
+            turn,
+            text="\n\n".join([system, *earlier, f"User: {words}"]),
+            system=system,
+            said=words,
+            tools=(),  # they are at the endpoint
+        )
 
     async def reply(self, answer: str) -> Turn | None:
         async with self._one_at_a_time:
@@ -241,7 +265,8 @@ class McpEpisode(Episode):
                 raise self._broke
             if self._over:
                 return None
-            if not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
+            # A task without tools takes the words as they are.
+            if self.tools and not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
                 answer = write_call(RESPOND, {"content": answer})
             return await settled(self._world.reply(answer))
 
@@ -269,7 +294,8 @@ class McpEpisode(Episode):
             if not self._steps_left:
                 return Called.refused("no steps are left in this attempt.")
             call = write_call(name, arguments)
-            done = await self._done(call) if name in self.tools else _unknown(name, self.tools)
+            refused = _refusal(name, arguments, self.tools)
+            done = Called.refused(refused) if refused else await self._done(call)
             self._steps_left = self._report(call, done.recorded)
             return done
 
@@ -284,8 +310,30 @@ class McpEpisode(Episode):
         return Called.of_turn(turn)
 
 
-def _unknown(name: str, tools: Mapping[str, ToolSpec]) -> Called:
-    return Called.refused(f"there is no tool {name!r}; there are: {', '.join(tools)}.")
+def _refusal(
+    name: str, arguments: Mapping[str, object], tools: Mapping[str, ToolSpec]
+) -> str | None:
+    """Return why a call cannot be made: there is no such tool, or its schema forbids these."""
+    if name not in tools:
+        return f"there is no tool {name!r}; there are: {', '.join(tools) or 'none'}."
+    # Imported here: it takes 50 ms, and most commands validate nothing.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError, best_match
+
+    try:
+        checker = Draft202012Validator(_schema(tools[name]))
+        error = best_match(checker.iter_errors(dict(arguments)))
+    except (
+        SchemaError,
+        TypeError,
+        ValueError,
+        LookupError,
+    ):  # a schema that is none checks nothing
+        return None
+    if error is None:
+        return None
+    where = f" at {'/'.join(map(str, error.absolute_path))}" if error.absolute_path else ""
+    return f"the arguments of {name} are wrong{where}: {error.message[:300]}."
 
 
 def _without_tools(name: str) -> str:
