@@ -459,8 +459,18 @@ SLOW_PARAMETERS = frozenset({"postgres", "ray"})
 """What fixtures such as ``store_place`` and ``way`` start when they are asked for these."""
 
 
+SLOW_TESTS = frozenset(
+    line
+    for line in (Path(__file__).parent / "slow.txt").read_text().splitlines()
+    if not line.startswith("#")
+)
+
+
 def _is_slow(item: pytest.Item) -> bool:
-    """Whether a test starts something outside this process, by its fixtures and parameters."""
+    """Whether a test is listed, or starts something outside this process."""
+    file = item.path.relative_to(Path(__file__).parent).as_posix()
+    if {file, f"{file}::{getattr(item, 'originalname', item.name)}"} & SLOW_TESTS:
+        return True
     if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())) or _on_ray(item):
         return True
     call = getattr(item, "callspec", None)

@@ -38,3 +38,12 @@ def test_contributing_names_folders_that_exist() -> None:
     for folder in ("stats", "judging", "suites", "agents", "store", "runner", "readers", "report"):
         assert f"`{folder}/`" in text
         assert (ROOT / "src/passhat" / folder).is_dir()
+
+
+def test_every_slow_test_is_there() -> None:
+    """A test that was renamed would run in ``make test-fast`` again, unnoticed."""
+    tests = Path(__file__).parent
+    for line in (tests / "slow.txt").read_text().splitlines():
+        file, _, name = line.partition("::")
+        if not line.startswith("#"):
+            assert f"def {name}" in (tests / file).read_text(), line
