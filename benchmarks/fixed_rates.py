@@ -147,7 +147,7 @@ def _holds(cells: Histogram, chosen: Metric, truth: float) -> bool:
             lambda n, c: chosen.values(np.full(len(c), n), c),
             chosen.known,
         )
-        return holds(statistic, Calibration.at(0.95), truth)
+        return holds([statistic], Calibration.at(0.95), truth)
     low, high = ends_of(cells, chosen.name)
     return low - 1e-9 <= truth <= high + 1e-9
 

@@ -25,7 +25,7 @@ from passhat.agents import Agent, AttemptInfo, Session
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
 from passhat.runner.run import Stop
-from passhat.store import RunRecord, open_store
+from passhat.store import PlannedAttempts, RunRecord, open_store
 from passhat.suites import Turn, load_suite
 
 INSTANT_TASKS, INSTANT_ATTEMPTS = 500, 20
@@ -99,7 +99,9 @@ def _plan(folder: str, tasks: int, attempts: int, jobs: int, seconds: float) -> 
     path.write_text("\n".join(map(json.dumps, lines)))
     suite = load_suite(f"jsonl:{path}")
     record = RunRecord("instant", Protocol(suite=suite.name), suite.tasks)
-    return RunPlan(suite, Instant(seconds), record, suite.tasks, attempts, jobs=jobs)
+    return RunPlan(
+        suite, Instant(seconds), record, suite.tasks, PlannedAttempts(attempts), jobs=jobs
+    )
 
 
 def _passhat(tasks: int, attempts: int, jobs: int = 64, seconds: float = 0.0) -> float:

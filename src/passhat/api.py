@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from passhat.stats.estimate import Diagnosis, Estimate, Metric
     from passhat.stats.forecast import Forecast
     from passhat.stats.gate import GateResult
-    from passhat.stats.plan import Plan
+    from passhat.stats.plan import Allocation, Plan
     from passhat.stats.terms import TermOptions
     from passhat.store import Store
     from passhat.suites import Judgement, Suite, Task
@@ -85,7 +85,7 @@ class RunOptions(TypedDict, total=False):
 def run(
     agent: AgentLike,
     suite: SuiteLike,
-    n: int = 8,
+    n: int | Plan | Allocation = 8,
     *,
     store: str | PathLike[str] | Store | None = None,
     **options: Unpack[RunOptions],
@@ -103,8 +103,8 @@ def run(
     suite : list, Suite or str
         Dicts such as ``{"id": "a", "prompt": "2+2?", "answer": "4"}``, :class:`Task` objects
         together with ``judge``, a :class:`Suite`, or a word such as ``jsonl:tasks.jsonl``.
-    n : int
-        Attempts at every task.
+    n : int or Plan
+        Attempts at every task, or ``plan(earlier, allocate=True)``: at each, where they decide.
     store : path, URL or Store, optional
         Where attempts are kept. Without it they are kept in memory only, and nothing resumes.
     jobs : int
@@ -158,7 +158,7 @@ def run(
 async def arun(
     agent: AgentLike,
     suite: SuiteLike,
-    n: int = 8,
+    n: int | Plan | Allocation = 8,
     *,
     store: str | PathLike[str] | Store | None = None,
     **options: Unpack[RunOptions],
@@ -175,7 +175,7 @@ async def arun(
 def _prepared(
     agent: AgentLike,
     suite: SuiteLike,
-    n: int,
+    n: int | Plan | Allocation,
     store: str | PathLike[str] | Store | None,
     options: RunOptions,
 ) -> Iterator[tuple[RunSpec, Callable[[Any, Progress], None]]]:
@@ -205,7 +205,7 @@ def _prepared(
         spec = RunSpec(
             agent=_agent(agent),
             suite=_suite(suite, judge),
-            attempts=n,
+            attempts=_attempts(n),
             store=str(store) if isinstance(store, PathLike) else store,
             spending=spending,
             **given,
@@ -237,6 +237,20 @@ def _agent(agent: AgentLike) -> str | Agent:
     if "<lambda>" in loaded.name or "<locals>" in loaded.name:
         loaded.name += f"#{code_digest(agent)[:8]}"
     return loaded
+
+
+def _attempts(n: int | Plan | Allocation) -> int | Allocation:
+    """The number, or what a plan says of every task."""
+    from passhat.stats.plan import Plan
+
+    if not isinstance(n, Plan):
+        return n
+    if n.allocation is None:
+        raise InvalidValue(
+            "this plan says how many tasks and attempts are needed, not how many at which task.",
+            hint="Make it with passhat.plan(earlier, allocate=True, ...).",
+        )
+    return n.allocation
 
 
 def _suite(suite: SuiteLike, judge: Callable[[Task, str], Judgement | bool] | None) -> str | Suite:

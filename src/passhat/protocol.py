@@ -79,6 +79,8 @@ class Protocol(Plain):
         The suite by name, a fingerprint over its tasks, one over the tests that judge.
     attempts : int, optional
         Attempts planned for every task.
+    allocation : str, optional
+        Where attempts differ by task: how, and from which earlier run they were taken.
     decoding : mapping, optional
         Temperature, top_p and whatever else shapes sampling. An absent key is unknown.
     max_steps, step_seconds, attempt_seconds : optional
@@ -106,6 +108,7 @@ class Protocol(Plain):
     missing: str = "bound"
     pass_at: float = 1.0
     question: Question = field(default_factory=Question)
+    allocation: str | None = None
 
     def __post_init__(self) -> None:
         if self.attempts is not None and self.attempts < 1:
@@ -119,8 +122,11 @@ class Protocol(Plain):
         return hashlib.sha256(self._canonical().encode()).hexdigest()[:16]
 
     def _canonical(self) -> str:
+        data = _with_floats(self.to_dict())
+        if self.allocation is None:
+            del data["allocation"]  # as in protocols from before there was one
         return json.dumps(
-            {"version": _DIGEST_VERSION, **_with_floats(self.to_dict())},
+            {"version": _DIGEST_VERSION, **data},
             sort_keys=True,
             separators=(",", ":"),
             ensure_ascii=True,
@@ -145,12 +151,14 @@ class Protocol(Plain):
         return tuple(
             Difference(name, a, b, known=a is not None and b is not None)
             for name in _merged_names(mine, theirs)
+            # What an allocation leads to is seen in the attempts themselves.
+            if name != "allocation"
             if not _alike(a := mine.get(name), b := theirs.get(name)) or a is None
         )
 
     def _flat(self) -> Iterator[tuple[str, Scalar | None]]:
         for entry in fields(self):
-            if entry.name == "question":
+            if entry.name == "question" or (entry.name == "allocation" and not self.allocation):
                 continue
             if entry.name == "decoding":
                 # Temperature is listed even when it was not recorded: it moves every pass@k.

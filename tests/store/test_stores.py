@@ -13,7 +13,7 @@ import pytest
 from passhat.errors import InvalidValue, ReadError, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
-from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.store import AttemptRecord, PlannedAttempts, RunRecord, Store, open_store
 from passhat.store.sqlite import SqliteStore
 from passhat.suites.base import Judgement, Task
 
@@ -110,7 +110,9 @@ def test_made_knows_gaps(store: Store) -> None:
         one for one in ALL if one in [("t0", 1), ("t0", 2), ("t1", 1), ("t1", 3), ("t2", 2)]
     ]
     assert len(found) == 5
-    assert found.left(["t0", "t1", "t2", "t3"], 3) == 12 - 5
+    assert found.left(["t0", "t1", "t2", "t3"], PlannedAttempts(3)) == 12 - 5
+    planned = PlannedAttempts(3, {"t0": 1, "t1": 3, "t2": 2, "t3": 1})
+    assert found.left(["t3"], planned) == 1
 
 
 def test_the_database_counts_what_the_rows_say(store: Store) -> None:

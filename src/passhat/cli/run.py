@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.shared.attempts import AttemptsParam, chosen_attempts
 from passhat.cli.shared.configuring import Configured, store_option
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.judge_options import Chooser, judging_options
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from passhat.runner.run import Work
     from passhat.runner.run_spec import Loaded, RunResult, RunSpec
     from passhat.stats.outcomes import Run
+    from passhat.stats.plan import Allocation
     from passhat.store import Store
     from passhat.suites.base import Settings
 
@@ -31,7 +33,31 @@ __all__ = ["command", "store_option"]
 @click.command("run", cls=Configured)
 @click.option("-a", "--agent", required=True, metavar="AGENT", help="Who attempts: KIND:REST.")
 @click.option("-s", "--suite", required=True, metavar="SUITE", help="What: KIND:REST.")
-@click.option("-n", "--attempts", default=4, show_default=True, help="Attempts at every task.")
+@click.option(
+    "-n",
+    "--attempts",
+    type=AttemptsParam(),
+    default="4",
+    show_default=True,
+    metavar="N|PLAN",
+    help="Attempts at every task, or a plan of `passhat plan --allocate -o plan.json`.",
+)
+@click.option(
+    "--attempts-from",
+    metavar="RUN",
+    help="Attempts per task from an earlier run: many where they decide, few elsewhere.",
+)
+@click.option(
+    "--attempts-total",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --attempts-from: attempts over all tasks, as in 600.  [default: as many as RUN has]",
+)
+@click.option(
+    "--attempts-for",
+    metavar="M",
+    help="With --attempts-from: the metric they decide, as in pass^4.  [default: pass^1]",
+)
 @click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task; repeatable.")
 @click.option("--random", "drawn", type=int, metavar="N", help="Only N tasks, drawn by --seed.")
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
@@ -101,7 +127,10 @@ __all__ = ["command", "store_option"]
 def command(
     agent: str,
     suite: str,
-    attempts: int,
+    attempts: int | Allocation,
+    attempts_from: str | None,
+    attempts_total: int | None,
+    attempts_for: str | None,
     tasks: tuple[str, ...],
     drawn: int | None,
     seed: int,
@@ -140,7 +169,7 @@ def command(
     spec = RunSpec(
         agent=agent,
         suite=suite,
-        attempts=attempts,
+        attempts=chosen_attempts(attempts, attempts_from, attempts_total, attempts_for, store_path),
         store=store_path,
         tasks=tasks,
         random_tasks=drawn,
@@ -339,7 +368,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
     if stored.attempts and (full or verbose):
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.ended(stored.id) if row[0] in chosen)
-        summary = summarise(rows, plan.attempts)
+        summary = summarise(rows, plan.attempts.fewest)
         click.echo(render_summary(summary, Console(), full=verbose), nl=False)
         report = build_report([run_from_store(store, stored)], ReportOptions())
         click.echo(render_report(report, Console()), nl=False)

@@ -93,7 +93,7 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
             click.echo(_sentence(done))
         for run in store.runs():
             click.echo(
-                f"{run.id}: {run.attempts:,} of {run.planned * run.tasks:,} attempts, {run.status}",
+                f"{run.id}: {run.attempts:,} of {run.total:,} attempts, {run.status}",
                 err=True,
             )
     return ExitCode.OK

@@ -35,7 +35,12 @@ class Summary:
     @property
     def total(self) -> int:
         """Attempts that are planned, over all tasks."""
-        return max(self.head.planned * self.counts.tasks, self.counts.attempts)
+        return max(self._planned, self.counts.attempts)
+
+    @property
+    def _planned(self) -> int:
+        total = self.head.total
+        return self.head.planned * self.counts.tasks if total is None else total
 
     @property
     def failed(self) -> int:
@@ -43,7 +48,7 @@ class Summary:
 
     @property
     def status(self) -> str:
-        done = self.counts.attempts >= self.head.planned * self.counts.tasks
+        done = self.counts.attempts >= self._planned
         # A run of which every attempt is missing shows nothing, however many were made.
         if done and not 0 < self.counts.attempts == self.counts.missing:
             return "complete"
@@ -71,7 +76,7 @@ class Summary:
         head, counts = self.head, self.counts
         return StoredRun(
             *(head.id, head.agent, head.suite, counts.tasks, head.planned, counts.attempts),
-            *(counts.missing, counts.passed, head.started, self.status, head.name),
+            *(counts.missing, counts.passed, head.started, self.status, head.name, self.total),
         )
 
 

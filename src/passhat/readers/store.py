@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
+from passhat.protocol import Protocol
 from passhat.readers import base
 from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.sources import Source
+from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer
 from passhat.store import (
     AttemptRecord,
     CallCounts,
+    PlannedAttempts,
     RunRecord,
     Store,
     StoredRun,
@@ -100,7 +105,9 @@ def _as_run(
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=replace(store.protocol(stored.id), attempts=stored.planned),
+        protocol=_with_attempts(store.protocol(stored.id), stored.plan),
+        planned=_planned(stored.plan, outcomes),
+        planned_for=str(stored.plan.source.get("metric", "")),
         source=store.path,
         id=stored.id,
         started=stored.started,
@@ -111,6 +118,20 @@ def _as_run(
         ),
         reading=(said, *reading),
     )
+
+
+def _with_attempts(protocol: Protocol, planned: PlannedAttempts) -> Protocol:
+    """The protocol with the attempts that were planned: one number, or that they differ by task."""
+    if planned.by_task:
+        return replace(protocol, attempts=None, allocation=planned.protocol_text)
+    return replace(protocol, attempts=planned.each)
+
+
+def _planned(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:
+    """Attempts planned for each task, where they differ."""
+    if not planned.by_task:
+        return None
+    return np.array([planned.of(task) for task in outcomes.tasks], np.int64)
 
 
 _MANY_ENDINGS = 0.01
@@ -167,7 +188,9 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=replace(reading.protocol(key), attempts=stored.planned),
+        protocol=_with_attempts(reading.protocol(key), reading.planned(key)),
+        planned=_planned(reading.planned(key), outcomes),
+        planned_for=str(reading.planned(key).source.get("metric", "")),
         source=reading.path,
         id=stored.id,
         started=stored.started,

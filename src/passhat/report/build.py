@@ -22,7 +22,7 @@ from passhat.stats.estimate import (
     metric,
     missing_effect,
 )
-from passhat.stats.outcomes import Outcomes, Run, Verdict
+from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 from passhat.stats.outcomes.vocabulary import MissingReason
 from passhat.stats.terms import Population, Terms
@@ -201,10 +201,37 @@ def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> R
     return Report(tuple(_run_report(run, options) for run in runs))
 
 
+def _allocation_notes(run: Run) -> Iterator[str]:
+    """Where attempts differ by task on purpose: from where, and what equal ones would have given.
+
+    Told with the rates of this run: if the agent changed since the earlier run, that is seen here.
+    """
+    if run.planned is None or int(run.outcomes.n.max()) < 2:
+        return
+    from passhat.stats.estimate.grammar import metric
+    from passhat.stats.estimate.metrics import CountMetric
+    from passhat.stats.plan import Allocator
+
+    yield f"attempts per task were planned: {run.protocol.allocation}"
+    chosen = metric(run.planned_for or "pass^1")
+    made, _ = run.outcomes.counts(Completion.AS_FAILED)
+    if not isinstance(chosen, CountMetric) or int(made.min()) < max(chosen.k, 2):
+        return
+    allocator = Allocator(run.outcomes, chosen)
+    even = allocator.uniform(int(made.sum()))
+    own, other = allocator.noise(made), allocator.noise(even)
+    each = f"{int(made.sum()) / len(made):.3g}"
+    yield (
+        f"with the rates of this run, the standard error of {chosen} on these tasks is {own:.4f}; "
+        f"{each} attempts at each task would have given {other:.4f}"
+        + (": the rates moved since the plan was made" if own > other else "")
+    )
+
+
 def _run_report(run: Run, options: ReportOptions) -> RunReport:
     words = _metrics(run.outcomes, options)
     alike = None if run.aggregates is None else run.aggregates.alike
-    diagnosis = diagnose(run.outcomes, run.attempts, alike)
+    diagnosis = diagnose(run.outcomes, run.attempts, alike, planned=run.planned)
     slices = {} if options.by is None else dict(run.outcomes.by(options.by))
     weak = weak_tests(run)
     curve = _curve(run.outcomes, words, options)
@@ -232,6 +259,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         tasks=_task_rows(run.outcomes) if options.with_tasks else (),
         notes=(
             *doubt_notes(run),
+            *_allocation_notes(run),
             *run.notes,
             *diagnosis.notes,
             *_slice_notes(len(slices), options.by),

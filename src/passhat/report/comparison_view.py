@@ -118,6 +118,8 @@ def curve_rows(curve: LiftCurve) -> Rows:
 def protocol_lines(comparison: Comparison) -> list[str]:
     """What differs and was allowed, one by one; then what was not recorded."""
     lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
+    if comparison.agreement.attempts_text is not None:
+        lines.append(f"{comparison.agreement.attempts_text}; no p-value is given")
     return [*lines, *_unverified_lines(comparison)] or [_SAME]
 
 

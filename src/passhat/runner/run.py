@@ -32,7 +32,7 @@ from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.stats.sequential import consumption_order
-from passhat.store import AttemptRecord, AttemptSet, RunRecord, Store
+from passhat.store import AttemptRecord, AttemptSet, PlannedAttempts, RunRecord, Store
 from passhat.suites.base import Episode, Suite, Task
 
 __all__ = [
@@ -78,6 +78,8 @@ class RunPlan:
 
     Attributes
     ----------
+    attempts : PlannedAttempts
+        How many at which task; the only place that knows.
     stop_when : tuple of str
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     give_up_after : int
@@ -92,7 +94,7 @@ class RunPlan:
     agent: Agent
     record: RunRecord
     tasks: Sequence[Task]
-    attempts: int
+    attempts: PlannedAttempts
     limits: AttemptLimits = field(default_factory=AttemptLimits)
     jobs: int = 8
     seed: int = 0
@@ -126,19 +128,19 @@ class RunPlan:
     def left(self, made: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
         """The planned attempts that are not in a set, in the order in which to make them."""
         ids = [task.id for task in self.tasks]
-        numbers = range(1, self.attempts + 1)
+        planned = self.attempts
         if self.stop_when:
-            order = consumption_order(ids, order_seed)
-            attempts = ((task, number) for task in order for number in numbers)
-            yield from (attempt for attempt in attempts if attempt not in made)
+            for task in consumption_order(ids, order_seed):
+                numbers = range(1, planned.of(task) + 1)
+                yield from ((task, number) for number in numbers if (task, number) not in made)
             return
         # Rounds that every task has behind it are not drawn: a run of a million attempts goes on
         # at once.
         behind = made.common(ids)
-        for number in numbers:
+        for number in range(1, planned.each + 1):
             if behind >> number & 1:
                 continue
-            round_ = list(ids)
+            round_ = [task for task in ids if number <= planned.of(task)]
             random.Random(f"{self.seed}/{number}").shuffle(round_)
             yield from ((task, number) for task in round_ if (task, number) not in made)
 
@@ -147,7 +149,7 @@ class RunPlan:
     ) -> Attempter:
         """The object that makes the attempts."""
         tasks = [task.id for task in self.record.tasks]
-        canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts)
+        canary = Canary(f"{self.record.id}/{self.seed}", tasks, self.attempts.each)
         return Attempter(
             self.suite,
             self.agent,
@@ -290,7 +292,7 @@ class _Execution:
         self._order_seed = ""
         # Rules that cannot be asked are refused here, before the run is written down; the order is
         # drawn once it is.
-        self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, "")
+        self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, "")
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
         self._watched = Watched(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
@@ -334,7 +336,7 @@ class _Execution:
         await self._retry(partial(store.begin, plan.record, plan.attempts))
         if plan.stop_when:
             self._order_seed = await self._thread(partial(plan.order_seed, store))
-            self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts, self._order_seed)
+            self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, self._order_seed)
             for verdict in await self._thread(lambda: list(store.verdicts(self._run))):
                 self._rule.take(*verdict)
             if self._rule.ask():

@@ -30,7 +30,18 @@ from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run
 from passhat.runner.spending import Spending, budget_for, prepare
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import RubricAgent, with_user
-from passhat.store import DEFAULT_PATH, LEASE_SECONDS, RunRecord, Store, StoredRun, open_store
+from passhat.stats.outcomes import Outcomes
+from passhat.stats.plan import Allocation
+from passhat.stats.plan.allocation import counts_digest
+from passhat.store import (
+    DEFAULT_PATH,
+    LEASE_SECONDS,
+    PlannedAttempts,
+    RunRecord,
+    Store,
+    StoredRun,
+    open_store,
+)
 from passhat.suites import Suite, load_suite
 from passhat.suites.base import Settings, Task, fingerprint
 from passhat.suites.jsonl import QuestionSuite
@@ -92,8 +103,8 @@ class RunSpec:
     agent, suite : str or object
         Words such as ``openai:gpt-5`` and ``jsonl:tasks.jsonl``, or an agent and a suite. Ray
         workers load them for themselves, so there they must be words.
-    attempts : int
-        Attempts at every task.
+    attempts : int or Allocation
+        Attempts at every task, or at each, as an earlier run showed where they decide.
     store : str or Store
         A path, ``postgresql://...``, or an open store (which stays open).
     tasks : tuple of str
@@ -147,7 +158,7 @@ class RunSpec:
 
     agent: str | Agent | Callable[..., object]
     suite: str | Suite
-    attempts: int = 4
+    attempts: int | Allocation = 4
     store: str | Store = DEFAULT_PATH
     tasks: tuple[str, ...] = ()
     random_tasks: int | None = None
@@ -180,6 +191,8 @@ class RunSpec:
     def __post_init__(self) -> None:
         for name in ("attempts", "jobs"):
             value = getattr(self, name)
+            if isinstance(value, Allocation):
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidValue(
                     f"{name} must be a whole number of at least 1, not {value!r}.",
@@ -191,6 +204,12 @@ class RunSpec:
             )
         if self.tools not in ("text", "mcp"):
             raise InvalidValue(f"tools must be 'text' or 'mcp', not {self.tools!r}.")
+        if isinstance(self.attempts, Allocation) and self.stop_when:
+            raise InvalidValue(
+                "--stop-when needs the same number of attempts at every task, and the plan gives "
+                "tasks different ones.",
+                hint="Leave out --stop-when, or give --attempts a number.",
+            )
         if self.shard is not None and self.stop_when:
             raise InvalidValue(
                 "--stop-when looks at all tasks, and a shard sees only its own.",
@@ -259,7 +278,7 @@ class RunSpec:
             agent=agent,
             record=RunRecord(agent.name, protocol, chosen, self.name, _selection(suite, chosen)),
             tasks=chosen if self.shard is None else self.shard.of(chosen),
-            attempts=self.attempts,
+            attempts=planned_attempts(self.attempts, suite, chosen, tell),
             limits=limits,
             jobs=self.jobs,
             seed=self.seed,
@@ -352,6 +371,80 @@ def choose_tasks(
             )
         chosen = random.Random(seed).sample(chosen, drawn)
     return tuple({task.id: task for task in chosen}.values())
+
+
+_SHARED_TASKS = 0.5
+"""An allocation for less than this share of the tasks is one for another suite."""
+
+
+def planned_attempts(
+    attempts: int | Allocation, suite: Suite, tasks: Sequence[Task], tell: Callable[[str], None]
+) -> PlannedAttempts:
+    """Attempts at each task; those that the earlier run does not have get the uniform number.
+
+    Raises
+    ------
+    InvalidValue
+        The allocation was made for another suite.
+    """
+    if isinstance(attempts, int):
+        return PlannedAttempts(attempts)
+    earlier, known = attempts.earlier, attempts.by_task
+    other_tasks = earlier.suite_fingerprint not in (None, suite.fingerprint)
+    if other_tasks and earlier.suite not in (None, suite.name):
+        raise InvalidValue(
+            f"the plan was made from {earlier}, which is about another suite, {earlier.suite}, "
+            f"not {suite.name}.",
+            hint="Make a plan from a run of this suite: passhat plan RUN --allocate -o plan.json",
+        )
+    new = [task.id for task in tasks if task.id not in known]
+    if len(new) > (1 - _SHARED_TASKS) * len(tasks):
+        raise InvalidValue(
+            f"the plan was made from {earlier}, which has {len(tasks) - len(new):,} of the "
+            f"{counted(len(tasks), 'task')}: that is another suite.",
+            hint="Make a plan from a run of these tasks: passhat plan RUN --allocate -o plan.json",
+        )
+    if new:
+        tell(
+            f"{counted(len(new), 'task')} not in {earlier} ({some(new, 5)}): "
+            f"{counted(attempts.others, 'attempt')} each"
+        )
+    by_task = {task.id: known.get(task.id, attempts.others) for task in tasks}
+    source = {"metric": attempts.metric, "id": earlier.id, "name": earlier.name}
+    source |= {"started": earlier.started, "digest": earlier.digest}
+    return PlannedAttempts(max(by_task.values()), by_task, source)
+
+
+def refuse_other_attempts(plan: RunPlan, store: Store) -> None:
+    """Refuse numbers of attempts that this run, as the store has it, was not begun with.
+
+    Attempts added where a run's own results call for them would bias it. And a run whose attempts
+    differ by task says from which earlier run they were taken, which can only be one.
+    """
+    if not len(store.made(plan.record.id)):
+        return
+    stored, planned = store.find(plan.record.id), plan.attempts
+    if stored.allocation == planned.text:
+        return
+    own = (planned.source.get("id"), planned.source.get("started")) == (stored.id, stored.started)
+    if own or (planned.by_task and planned.source.get("digest") == _digest(store, stored.id)):
+        raise InvalidValue(
+            f"the attempts per task come from run {stored.id}, which is the run that they would be "
+            "added to: numbers chosen by a run's own results bias it.",
+            hint="Take them from an earlier run (latest~1, or its id), or begin a new run with "
+            "--name NAME.",
+        )
+    before = stored.plan.protocol_text or f"{stored.planned} at every task"
+    raise InvalidValue(
+        f"run {stored.id} was begun with other numbers of attempts per task ({before}).",
+        hint="Give the same --attempts as before, or begin a new run with --name NAME.",
+    )
+
+
+def _digest(store: Store, run: str) -> str:
+    counts = store.counts(run)
+    outcomes = Outcomes.from_counts(counts.n, counts.c, list(counts.tasks), missing=counts.m)
+    return counts_digest(outcomes)
 
 
 def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
@@ -447,6 +540,7 @@ async def arun(
         store = spec.store
         if isinstance(store, str):
             store = stack.enter_context(open_store(store, lease_seconds=spec.lease_seconds))
+        refuse_other_attempts(plan, store)
         freed = store.release(plan.record.id, missing=spec.only_missing, account=True)
         if before is not None:
             before(plan, store, freed)

@@ -29,6 +29,7 @@ from passhat.store.rows import (
     AttemptSet,
     CallCounts,
     Ended,
+    PlannedAttempts,
     RunRecord,
     StoredJudgement,
     StoredRun,
@@ -158,16 +159,28 @@ class Store(ABC):
 
     # -- writing -------------------------------------------------------------------------------
 
-    def begin(self, run: RunRecord, planned: int) -> None:
-        """Write a run down before its first attempt, or note that more attempts are planned."""
+    def begin(self, run: RunRecord, planned: int | PlannedAttempts) -> None:
+        """Write a run down before its first attempt, or note that more attempts are planned.
+
+        A run whose attempts differ by task keeps the numbers that it was begun with.
+        """
+        if isinstance(planned, int):
+            planned = PlannedAttempts(planned)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         protocol = json.dumps(run.protocol.to_dict())
         with self._transaction():
             self._db.execute(
-                "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
-                "SET planned = excluded.planned WHERE excluded.planned > runs.planned",
-                (run.id, run.agent, run.protocol.suite or "", run.name, protocol, planned, now),
+                "INSERT INTO runs (id, agent, suite, name, protocol, planned, started, total, "
+                "allocation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+                "SET planned = excluded.planned, total = excluded.total, "
+                "allocation = excluded.allocation "
+                "WHERE excluded.planned > runs.planned OR excluded.allocation IS NOT NULL",
+                (
+                    *(run.id, run.agent, run.protocol.suite or "", run.name, protocol),
+                    *(planned.each, now),
+                    planned.total(task.id for task in run.tasks) if planned.by_task else None,
+                    planned.text or None,
+                ),
             )
             key = self._key(run.id)
             self._task_keys.pop(run.id, None)

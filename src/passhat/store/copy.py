@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _OF_THE_RUN = ("agent", "suite", "name", "protocol")
-_RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started")
+_RUN_COLUMNS = ("id", *_OF_THE_RUN, "planned", "started", "total", "allocation")
 _ROWS = 200
 """Rows that are held before they are written."""
 
@@ -212,6 +212,12 @@ def _head(store: Store, run: str) -> Any:
 def _refuse_another_run(source: Store, target: Store, run: str) -> Any:
     """What the target knows of the run itself; another run with the same id is refused."""
     theirs, ours = _head(source, run), _head(target, run)
+    if ours is not None and ours[8] != theirs[8]:
+        raise StoreConflict(
+            f"run {run} has other numbers of attempts per task in {target.path}.",
+            source=source.path,
+            hint="Parts of one run need the same --attempts plan. Nothing was written.",
+        )
     if ours is not None and tuple(ours[1:5]) != tuple(theirs[1:5]):
         pairs = zip(_OF_THE_RUN, ours[1:5], theirs[1:5], strict=True)
         differing = [name for name, mine, other in pairs if mine != other]

@@ -34,8 +34,8 @@ __all__ = [
 _HEADS = (
     "SELECT r.key, r.id, r.agent, r.suite, r.planned, r.started, r.name, "
     "(SELECT count(*) FROM tasks t WHERE t.run = r.key), "
-    "(SELECT count(*) FROM attempts a WHERE a.run = r.key AND a.finished IS NULL) "
-    "FROM runs r {where} ORDER BY r.started, r.key"
+    "(SELECT count(*) FROM attempts a WHERE a.run = r.key AND a.finished IS NULL), "
+    "r.total, r.allocation FROM runs r {where} ORDER BY r.started, r.key"
 )
 _ENDED_RUNS = (
     "SELECT run, count(*), count(*) FILTER (WHERE verdict = -1), "
@@ -74,14 +74,19 @@ def stored_runs(database: Database, run: int | None = None) -> list[StoredRun]:
 
 
 def _stored(
-    head: tuple[int, str, str, str, int, str, str, int, int], made: int, missing: int, passed: int
+    head: tuple[int, str, str, str, int, str, str, int, int, int | None, str | None],
+    made: int,
+    missing: int,
+    passed: int,
 ) -> StoredRun:
-    _, run, agent, suite, planned, started, name, tasks, open_ = head
-    status = "complete" if made >= planned * tasks else "in progress" if open_ else "stopped"
+    _, run, agent, suite, planned, started, name, tasks, open_, total, allocation = head
+    total = planned * tasks if total is None else total
+    status = "complete" if made >= total else "in progress" if open_ else "stopped"
     if status == "complete" and made and missing == made:
         status = "stopped"  # every attempt is missing: there is nothing to show yet
     return StoredRun(
-        run, agent, suite, tasks, planned, made, missing, passed, started, status, name
+        *(run, agent, suite, tasks, planned, made, missing, passed, started, status, name),
+        *(total, allocation or ""),
     )
 
 

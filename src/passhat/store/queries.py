@@ -20,6 +20,7 @@ from passhat.store.rows import (
     AttemptLine,
     Group,
     Place,
+    PlannedAttempts,
     RunCounts,
     RunHead,
     TaskCounts,
@@ -103,10 +104,10 @@ class Reading(ABC):
             "coalesce((SELECT max(a.finished) FROM attempts a "
             "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
             f"EXISTS (SELECT 1 FROM {self._OPEN_ATTEMPTS} "
-            "WHERE a.run = r.key AND a.finished IS NULL) "
+            "WHERE a.run = r.key AND a.finished IS NULL), r.total "
             "FROM runs r ORDER BY r.started, r.key"
         )
-        return [RunHead(*(*head, bool(is_open))) for *head, is_open in rows]
+        return [RunHead(*(*head, bool(is_open), total)) for *head, is_open, total in rows]
 
     def judged_after(self, key: int) -> dict[int, int]:
         """Runs with judgements newer than this one, and the newest of each."""
@@ -146,6 +147,11 @@ class Reading(ABC):
         """What a run was begun with."""
         ((text,),) = self._all("SELECT protocol FROM runs WHERE key = ?", run)
         return protocol_from(json.loads(text))
+
+    def planned(self, run: int) -> PlannedAttempts:
+        """Attempts planned for the tasks of a run."""
+        ((each, text),) = self._all("SELECT planned, allocation FROM runs WHERE key = ?", run)
+        return PlannedAttempts.from_text(text or "", each)
 
     # -- tasks -------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -29,6 +30,7 @@ __all__ = [
     "Group",
     "JudgementSource",
     "Place",
+    "PlannedAttempts",
     "RunCounts",
     "RunHead",
     "RunRecord",
@@ -80,6 +82,62 @@ class RunRecord:
         return fingerprint(parts + [self.selection] * bool(self.selection))[:10]
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedAttempts:
+    """How many attempts are planned: the same number at every task, or a number for each.
+
+    Attributes
+    ----------
+    each : int
+        Attempts at every task; where they differ, the most at one task.
+    by_task : mapping
+        Attempts at each task, where they differ.
+    source : mapping
+        The run that they were taken from, and the metric they were chosen for.
+    """
+
+    each: int
+    by_task: Mapping[str, int] = field(default_factory=dict)
+    source: Mapping[str, object] = field(default_factory=dict)
+
+    def of(self, task: str) -> int:
+        """Attempts at one task."""
+        return self.by_task.get(task, self.each) if self.by_task else self.each
+
+    @property
+    def fewest(self) -> int:
+        """The fewest attempts at one task."""
+        return min(self.by_task.values(), default=self.each)
+
+    def total(self, tasks: Iterable[str]) -> int:
+        """Attempts at all of these tasks."""
+        return sum(map(self.of, tasks))
+
+    @property
+    def text(self) -> str:
+        """As JSON, for the store; empty where all tasks have the same number."""
+        if not self.by_task:
+            return ""
+        return json.dumps({"source": dict(self.source), "attempts": dict(self.by_task)})
+
+    @classmethod
+    def from_text(cls, text: str, each: int) -> PlannedAttempts:
+        """What ``text`` wrote."""
+        data = json.loads(text) if text else {}
+        return cls(each, data.get("attempts", {}), data.get("source", {}))
+
+    @property
+    def protocol_text(self) -> str | None:
+        """What a protocol says about attempts that differ by task."""
+        if not self.by_task:
+            return None
+        low, high = min(self.by_task.values()), max(self.by_task.values())
+        earlier = self.source.get("id") or self.source.get("name") or "an earlier run"
+        chosen = self.source.get("metric")
+        why = f" for {chosen}" if chosen else ""
+        return f"{low} to {high} by task{why}, from run {earlier}"
+
+
 class AttemptSet:
     """Which attempts there are; a bit for each, so that a million of them stay small."""
 
@@ -109,10 +167,12 @@ class AttemptSet:
         """The numbers that all of these tasks have, as bits."""
         return functools.reduce(operator.and_, (self._numbers.get(task, 0) for task in tasks), ~0)
 
-    def left(self, tasks: Iterable[str], attempts: int) -> int:
-        """How many of so many attempts at each of these tasks are not there."""
-        planned = (1 << attempts + 1) - 2
-        return sum((planned & ~self._numbers.get(task, 0)).bit_count() for task in tasks)
+    def left(self, tasks: Iterable[str], planned: PlannedAttempts) -> int:
+        """How many of the attempts planned for these tasks are not there."""
+        return sum(
+            ((1 << planned.of(task) + 1) - 2 & ~self._numbers.get(task, 0)).bit_count()
+            for task in tasks
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +250,14 @@ class StoredRun:
     started: str
     status: str
     name: str = ""
+    total: int = 0
+    """Attempts that are planned, over all tasks."""
+    allocation: str = ""
+    """Attempts by task as JSON, where they differ; see :class:`PlannedAttempts`."""
+
+    @property
+    def plan(self) -> PlannedAttempts:
+        return PlannedAttempts.from_text(self.allocation, self.planned)
 
     @property
     def title(self) -> str:
@@ -272,6 +340,8 @@ class RunHead:
     """When its newest attempt finished; empty before the first."""
     open: bool
     """Whether attempts are being made, or were left behind by a runner that is gone."""
+    total: int | None = None
+    """Attempts planned over all tasks, where they differ by task."""
     judged: int = 0
     """The newest later judgement of any of its attempts; 0 when there is none."""
 

@@ -112,10 +112,17 @@ _MIGRATIONS = (
         empty INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     """,
+    # Attempts that differ by task: how many in all, and as JSON how many at which task and why.
+    # NULL where every task has ``planned`` attempts.
+    """
+    ALTER TABLE runs ADD COLUMN total BIGINT;
+    ALTER TABLE runs ADD COLUMN allocation TEXT;
+    """,
 )
 
 VERSION = len(_MIGRATIONS)
 _LEAK_VERSION, _JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION = 2, 3, 7, 8
+_ALLOCATION_VERSION = 9
 INDEXED_VERSION = 6
 """From this version on there is an index over open attempts by owner."""
 
@@ -160,6 +167,10 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         raise ReadError("is an empty file, not a store.", source=path)
     if version < _LEAK_VERSION:
         connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")
+    if version < _ALLOCATION_VERSION:
+        connection.execute(
+            "CREATE TEMP VIEW runs AS SELECT *, NULL AS total, NULL AS allocation FROM main.runs"
+        )
     for needed in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION):
         for statement in _statements(_MIGRATIONS[needed - 1]) if version < needed else ():
             if "CREATE INDEX" not in statement and "DROP" not in statement:

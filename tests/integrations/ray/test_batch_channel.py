@@ -22,7 +22,7 @@ class _Here:
 
     def __init__(self, agent: str) -> None:
         spec = RunSpec(suite="jsonl:tasks.jsonl", agent=f"python:some_agents:{agent}", attempts=40)
-        job = Job(spec, "", "run", TASKS, AttemptLimits(), canary=False)
+        job = Job(spec, "", "run", TASKS, AttemptLimits(), canary=False, attempts=1)
         self._worker = RayWorker(job)
         self.calls = 0
         self._open: list[Future[Any]] = []

@@ -43,13 +43,29 @@ def test_unknown_fields_are_listed_and_not_refused() -> None:
     assert found.agreement.differences == ()
 
 
+def test_unequal_attempts_are_no_unfairness_to_metrics_of_counts() -> None:
+    other = Outcomes.from_counts([3, 5, 9], [1, 2, 3])
+    for word in ("pass^1", "pass@2", "pass^2", "rate", "gpass@2:0.5"):
+        result = compare(COUNTS, other, word)
+        assert "attempts per task differ (4 against 3 to 9)" in str(result)
+        assert result.agreement.differences == ()
+        assert result.results[0].p_value is None
+    recorded = (_run("a", Protocol(attempts=4)), _run("b", Protocol(allocation="by task"), other))
+    assert compare(*recorded).agreement.attempts is not None
+
+
+def test_unequal_attempts_are_refused_for_ordered_metrics() -> None:
+    a = Outcomes.from_matrix([[1, 0, 1], [0, 1, 1]])
+    b = Outcomes.from_matrix([[1, 0], [0, 1]])
+    for metrics in ("first^2", ["pass^1", "first@2"]):
+        with pytest.raises(NotComparable, match="attempts: 3 against 2"):
+            compare(a, b, metrics)
+    assert compare(a, b, "first^2", allow=True).agreement.differences[0].field == "attempts"
+
+
 def test_attempts_are_counted_where_nobody_recorded_them() -> None:
-    other = Outcomes.from_counts(3, [1, 2, 3])
-    with pytest.raises(NotComparable, match="attempts: 4 against 3"):
-        compare(COUNTS, other)
     unverified = compare(COUNTS, COUNTS).agreement.unverified
     assert "attempts" not in [entry.field for entry in unverified]
-    assert compare(COUNTS, other, allow=True).agreement.differences[0].field == "attempts"
 
 
 def test_one_missing_policy_is_used_for_both() -> None:

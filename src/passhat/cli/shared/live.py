@@ -45,7 +45,7 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
     left = left_to_make(plan, store)
     if not left:
         return
-    if plan.temperature == 0 and plan.attempts > 1:
+    if plan.temperature == 0 and plan.attempts.each > 1:
         click.echo("note: temperature 0 usually makes all attempts alike", err=True)
     if isinstance(plan.suite, QuestionSuite) and plan.suite.judge_words:
         click.echo(

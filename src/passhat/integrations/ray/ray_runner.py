@@ -232,6 +232,7 @@ class OnRay:
             tasks=tuple(task.id for task in plan.record.tasks),
             limits=plan.limits,
             canary=plan.canary,
+            attempts=plan.attempts.each,
         )
         self._actors = self._hired(count, job)
         try:

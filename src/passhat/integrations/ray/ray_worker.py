@@ -53,6 +53,8 @@ class Job:
     tasks: tuple[str, ...]
     limits: AttemptLimits
     canary: bool
+    attempts: int
+    """The most attempts at one task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class RayWorker:
         self._tasks = {task.id: task for task in self._loaded.suite.tasks}
         canary = None
         if job.canary:
-            canary = Canary(f"{job.run}/{job.spec.seed}", job.tasks, job.spec.attempts)
+            canary = Canary(f"{job.run}/{job.spec.seed}", job.tasks, job.attempts)
         self._attempter = Attempter(
             self._loaded.suite,
             self._loaded.agent,

@@ -138,7 +138,8 @@ def compare_all(
         for i, j in combinations(range(len(sides)), 2)
     }
     agreements = {
-        (i, j): agreed(sides[i], sides[j], pairing, terms) for (i, j), pairing in pairings.items()
+        (i, j): agreed(sides[i], sides[j], pairing, metrics, terms)
+        for (i, j), pairing in pairings.items()
     }
     results = _results(pairings, metrics, terms, agreements)
     pairs = tuple(

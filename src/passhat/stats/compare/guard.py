@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted
 from passhat.errors import NotComparable
 from passhat.protocol import Difference, Protocol
 from passhat.stats.compare.pairing import Pairing
-from passhat.stats.estimate.metrics import Metric, PassAt, PassHat
+from passhat.stats.estimate.metrics import Metric, OrderedMetric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Outcomes
 
 __all__ = ["Agreement", "agree", "same_metric"]
@@ -18,13 +19,25 @@ __all__ = ["Agreement", "agree", "same_metric"]
 class Agreement:
     """The fields in which two protocols are known to differ, and those not recorded on both sides.
 
-    ``differences`` is empty unless they were allowed.
+    ``differences`` is empty unless they were allowed. ``attempts`` says that numbers of attempts
+    differ, where the metrics do not mind.
     """
 
     a: str
     b: str
     differences: tuple[Difference, ...]
     unverified: tuple[Difference, ...]
+    attempts: Difference | None = None
+
+    @property
+    def attempts_text(self) -> str | None:
+        """What different numbers of attempts mean for the comparison."""
+        if self.attempts is None:
+            return None
+        return (
+            f"attempts per task differ ({self.attempts.mine} against {self.attempts.theirs}): the "
+            "metric is unbiased at any number, so the lift is fair"
+        )
 
     def __str__(self) -> str:
         """The protocol digest or digests, what differs, and how many fields are unverified."""
@@ -36,14 +49,26 @@ class Agreement:
         return ", ".join(parts)
 
 
-def agree(a: Protocol, b: Protocol, pairing: Pairing, *, allow: bool) -> Agreement:
-    """List what differs; refuse when something is known to, unless that is allowed."""
+def agree(
+    a: Protocol, b: Protocol, pairing: Pairing, metrics: Sequence[Metric], *, allow: bool
+) -> Agreement:
+    """List what differs; refuse when something is known to, unless that is allowed.
+
+    Different numbers of attempts are unfair to metrics that look at the order of attempts. Those of
+    counts are unbiased at every n of at least k: an agent gains nothing by more attempts.
+    """
     entries = [
         entry
         for entry in a.differences(b)
         if entry.field != "attempts" or not pairing.equal_attempts()
     ]
     entries = [_attempts_seen(entry, pairing) for entry in entries]
+    unequal = next((entry for entry in entries if entry.field == "attempts"), None)
+    if unequal is not None and not any(isinstance(word, OrderedMetric) for word in metrics):
+        entries.remove(unequal)
+        unequal = Difference("attempts", _per_task(pairing.a), _per_task(pairing.b), known=True)
+    else:
+        unequal = None
     known = tuple(entry for entry in entries if entry.known)
     if known and not allow:
         name_a, name_b = pairing.names
@@ -54,7 +79,8 @@ def agree(a: Protocol, b: Protocol, pairing: Pairing, *, allow: bool) -> Agreeme
             hint="A lift would mix the agents with these. Run both alike, or compare them all the "
             "same with --allow (allow=True); the result then lists every difference.",
         )
-    return Agreement(a.digest, b.digest, known, tuple(e for e in entries if not e.known))
+    unverified = tuple(entry for entry in entries if not entry.known)
+    return Agreement(a.digest, b.digest, known, unverified, unequal)
 
 
 def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:

@@ -223,6 +223,8 @@ class Comparison(Plain):
         lines = [f"{self.b} against {self.a}: {self.pairing_text}"]
         lines += [f"  {result.sentence}" for result in (*self.results, *self.differing)]
         lines += [f"  differs: {entry}" for entry in self.agreement.differences]
+        if self.agreement.attempts_text is not None:
+            lines.append(f"  {self.agreement.attempts_text}; no p-value is given")
         lines += [f"  {flip}" for flip in self.flips]
         lines += [f"  {part}" for part in self.slices]
         lines += [f"  {note}" for note in self.notes]
@@ -332,7 +334,7 @@ def compare(
             same_metric(word, parse(metric_b))
     run_a, run_b = as_run(a, "A"), as_run(b, "B")
     whole = pair(run_a.outcomes, run_b.outcomes, _names(run_a, run_b))
-    agreement = agreed(run_a, run_b, whole, terms)
+    agreement = agreed(run_a, run_b, whole, metrics, terms)
     pairing = whole.supporting(metrics, terms.missing, drop_short=terms.drop_short).clustered_by(
         terms.cluster
     )
@@ -410,11 +412,11 @@ def _names(a: Run, b: Run) -> tuple[str, str]:
     return (a.name, b.name) if a.name != b.name else (f"{a.name} (A)", f"{b.name} (B)")
 
 
-def agreed(a: Run, b: Run, pairing: Pairing, terms: Terms) -> Agreement:
+def agreed(a: Run, b: Run, pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> Agreement:
     """Hold both protocols against each other, under the policy of this comparison."""
     # One policy is used on both sides here, whatever each run was to be reported with.
     mine, theirs = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
-    return agree(mine, theirs, pairing, allow=terms.allow)
+    return agree(mine, theirs, pairing, metrics, allow=terms.allow)
 
 
 def _results(

@@ -56,12 +56,14 @@ def diagnose(
     outcomes: Outcomes,
     attempts: Attempts | None = None,
     alike_answers: tuple[int, int] | None = None,
+    planned: IntArray | None = None,
 ) -> Diagnosis:
     """Look for attempts that are all alike, short tasks, flaky tasks and uneven weights.
 
     Attempts without a verdict are left out here: they say nothing about how the agent behaves.
     ``alike_answers`` are the tasks with several answers, and those where all are the same, where
-    that was counted and there are no ``attempts`` to look at.
+    that was counted and there are no ``attempts`` to look at. ``planned`` are the attempts planned
+    for each task, where they differ.
     """
     scored = outcomes.n > 0
     n, c = outcomes.n[scored], outcomes.c[scored]
@@ -75,7 +77,7 @@ def diagnose(
     notes = [
         *_alike_notes(alike, always, never, int(n.min()), int(n.max())),
         *_identical_answer_notes(alike_answers or _alike_answers(attempts), _replayed(attempts)),
-        *_short_notes(outcomes),
+        *_short_notes(outcomes, planned),
     ]
     if abs(attempt_average - task_average) > _AVERAGES_DISAGREE:
         notes.append(
@@ -171,12 +173,15 @@ def _replayed(attempts: Attempts | None) -> int:
     return count
 
 
-def _short_notes(outcomes: Outcomes) -> list[str]:
+def _short_notes(outcomes: Outcomes, planned: IntArray | None) -> list[str]:
     n, _ = outcomes.counts(Completion.DROPPED)
     most = int(n.max())
-    short = np.flatnonzero(n < most)
+    short = np.flatnonzero(n < (most if planned is None else planned))
     if len(short) == 0:
         return []
+    if planned is not None:
+        names = some([outcomes.tasks[i] for i in short.tolist()], 5)
+        return [f"{counted(len(short), 'task')} with fewer scored attempts than planned: {names}"]
     fewest = int(n[short].min())
     names = some([outcomes.tasks[i] for i in short[:6].tolist()] + [""] * max(0, len(short) - 6))
     return [

@@ -363,19 +363,23 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...
     notes: tuple[str, ...] = ()
     if planned is not None:
         lacking = np.maximum(planned - there, 0)
+    elif run.planned is not None:
+        lacking = np.maximum(run.planned - there, 0)
     absent = int(lacking.sum())
     if absent:
         short = np.flatnonzero(lacking)
         named = some([outcomes.tasks[i] for i in short[:6].tolist()], 5)
         notes += (
-            f"{counted(absent, 'attempt')} of the {planned} planned per task "
+            f"{counted(absent, 'attempt')} of the {planned or 'attempts'} planned per task "
             f"{'is' if absent == 1 else 'are'} absent on {counted(len(short), 'task')} ({named}) "
             f"and {'counts' if absent == 1 else 'count'} as missing",
         )
         outcomes = replace(
             outcomes,
             m=outcomes.missing + lacking,
-            order=None if outcomes.order is None else outcomes.order.filled(planned or 0),
+            order=None
+            if outcomes.order is None
+            else outcomes.order.filled(planned or there + lacking),
         )
     lost = max((options.tasks or 0) - len(outcomes), 0)
     if lost:

@@ -137,12 +137,14 @@ class Baseline:
 def paired_with_base(run: Run, base: Run, metric: Metric, terms: Terms) -> Baseline:
     """Pair a run with its baseline; protocols that differ are refused unless that is allowed."""
     whole = pair(base.outcomes, run.outcomes, (base.name, run.name))
-    agreement = agree(base.protocol, run.protocol, whole, allow=terms.allow)
+    agreement = agree(base.protocol, run.protocol, whole, [metric], allow=terms.allow)
     pairing = whole.supporting([metric], terms.missing, drop_short=terms.drop_short)
     notes = []
     if agreement.differences:
         listed = "; ".join(map(str, agreement.differences))
         notes.append(f"compared although they differ: {listed}")
+    if agreement.attempts_text is not None:
+        notes.append(agreement.attempts_text)
     if whole.only_a or whole.only_b:
         notes.append(
             f"{counted(len(whole), 'task')} in both runs; left out: {len(whole.only_b):,} only in "

@@ -75,8 +75,10 @@ class Order:
         numbers = None if self.numbers is None else self.numbers[rows]
         return Order(self.verdicts[rows], starts, numbers)
 
-    def filled(self, planned: int) -> Order:
+    def filled(self, planned: int | IntArray) -> Order:
         """With a missing attempt wherever one of so many per task is not there.
+
+        ``planned`` is a number, or one for every task.
 
         They stand in the gaps of the numbers. Where there are none, or numbers go beyond the plan
         and so do not count its attempts, they are taken to be the last ones.
@@ -86,7 +88,8 @@ class Order:
         places = np.arange(len(self.verdicts)) - self.starts[task]
         if self.numbers is not None:
             beyond = np.zeros(len(lengths), np.bool_)
-            beyond[task[self.numbers >= planned]] = True
+            limit = np.broadcast_to(planned, lengths.shape)
+            beyond[task[self.numbers >= limit[task]]] = True
             places = np.where(beyond[task], places, self.numbers)
         starts = np.concatenate(([0], np.cumsum(np.maximum(lengths, planned))))
         verdicts = np.full(int(starts[-1]), Verdict.MISSING, np.int8)

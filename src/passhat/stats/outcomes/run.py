@@ -126,6 +126,8 @@ class Run(Plain):
         The run in passhat's own store, and when it began; empty elsewhere.
     planned : array, optional
         Attempts planned for each task of ``outcomes``, where they differ by task.
+    planned_for : str
+        The metric that they were planned for.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Run(Plain):
     id: str = ""
     started: str = ""
     planned: IntArray | None = None
+    planned_for: str = ""
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -228,9 +228,10 @@ def strata(cells: Histogram) -> list[tuple[Histogram, float]]:
     return parts
 
 
-def holds(statistic: Statistic, calibration: Calibration, value: float) -> bool:
-    """Whether the interval of one statistic holds a value; costs one end instead of two."""
-    problem, point = _problem([statistic], calibration), statistic.point()
+def holds(statistics: Sequence[Statistic], calibration: Calibration, value: float) -> bool:
+    """Whether the interval holds a value; costs one end instead of two."""
+    problem = _problem(statistics, calibration)
+    point = sum(statistic.point() for statistic in statistics)
     if value <= point:
         return min(problem.smallest(1.0), point) <= value
     return max(-problem.smallest(-1.0), point) >= value
@@ -438,8 +439,11 @@ class _Problem:
             late = here.gap() < _LATE
             since = since + 1 if late and fine <= bound else 0
             bound = max(bound, fine)
+            # Early on, while constraints are not met yet, the two may pass each other by chance.
+            if late and abs(float(theta @ here.g) - own) < _GAP:
+                return bound, True
             # Rounding ends the progress between 1e-5 and 1e-6; the bound stays valid.
-            if abs(float(theta @ here.g) - own) < _GAP or since > _PATIENCE:
+            if since > _PATIENCE:
                 return bound, True
             try:
                 with np.errstate(all="ignore"):  # what is not finite is noticed below
