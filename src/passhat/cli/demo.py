@@ -71,7 +71,7 @@ async def _made(plan: RunPlan, store: Store) -> None:
     from passhat.runner.run import Stop
 
     progress = await run_attempts(plan, store, Stop(), lambda _record, _progress: None)
-    what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts} attempts each"
+    what = f"{len(plan.tasks)} tasks of {plan.suite.name}, {plan.attempts.each} attempts each"
     made = f"{progress.done} made now" if progress.done else "all in the store already"
     click.echo(f"{plan.agent.name}: {what}; {made}", err=True)
 
