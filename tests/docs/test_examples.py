@@ -1,9 +1,9 @@
 """Every example in README and docs is run, and prints what the page says it prints.
 
-In a fenced block ``csv file=NAME`` is a file to write, ``console`` holds ``$`` commands with their
-output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and one
-namespace. ``...`` stands for anything: alone on a line, for any number of lines. Ports of servers
-are other ones here, so that pages can be read at the same time.
+In a fenced block ``csv title="NAME"`` is a file to write, ``console`` holds ``$`` commands with
+their output, and ``python`` holds ``>>>`` lines or a script. Blocks of a page share one folder and
+one namespace. ``...`` stands for anything: alone on a line, for any number of lines. Ports of
+servers are other ones here, so that pages can be read at the same time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_the_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     names: dict[str, object] = {}
     with _with_free_ports(page.read_text(encoding="utf-8")) as text:
         for language, rest, body in BLOCK.findall(text):
-            if file := re.search(r"file=(\S+)", rest):
+            if file := re.search(r'title="([^"]+)"', rest):
                 (tmp_path / file[1]).write_text(body, encoding="utf-8")
             elif language == "console":
                 _run_console(body, tmp_path)

@@ -36,6 +36,10 @@ class _Page(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.anchors: set[str] = set()
+        self.text = ""
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -62,6 +66,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, _Page]:
         parsed[path.resolve()] = page
     assert len(parsed) > 40
     return parsed
+
+
+def test_no_page_shows_a_fence_that_was_not_understood(site: dict[Path, _Page]) -> None:
+    """An unknown option of a fenced block turns it, and what follows, into running text."""
+    assert [path.name for path, page in site.items() if "```" in page.text] == []
 
 
 def test_every_link_and_anchor_of_the_site_leads_somewhere(site: dict[Path, _Page]) -> None:

@@ -21,7 +21,7 @@ def blocks() -> list[tuple[str, str, str]]:
 
 def test_the_reader_of_the_page(blocks: list[tuple[str, str, str]], tmp_path: Path) -> None:
     for _, rest, body in blocks:
-        if file := re.search(r"file=(\S+)", rest):
+        if file := re.search(r'title="([^"]+)"', rest):
             (tmp_path / file[1]).write_text(body, encoding="utf-8")
     (toml,) = [body for language, _, body in blocks if language == "toml"]
     # What pip would write: the entry point without quotes, in the metadata beside the module.
@@ -47,5 +47,5 @@ def test_the_reader_of_the_page(blocks: list[tuple[str, str, str]], tmp_path: Pa
 
 
 def test_it_has_about_thirty_lines(blocks: list[tuple[str, str, str]]) -> None:
-    (code,) = [body for language, rest, body in blocks if language == "python" and "file=" in rest]
+    (code,) = [body for language, rest, body in blocks if language == "python" and "title=" in rest]
     assert len([line for line in code.splitlines() if line.strip()]) <= 32
