@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from math import comb
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypothesis_profiles import max_examples
-from passhat.stats.sequential import ConfidenceSequence, consumption_order
+from passhat.stats.sequential import _FRACTIONS, ConfidenceSequence, consumption_order
 
 ALPHA = 0.25  # small suites refute nothing at 5%
 
@@ -133,6 +135,29 @@ def test_the_urn_is_a_likelihood_ratio() -> None:
         or sum(chance(j) for j in range(k + 1, total + 1)) / (total - k) / chance(k) >= 20
     ]
     assert bounds.low == pytest.approx((max(refuted) + 1) / total)
+
+
+@pytest.mark.parametrize("total", [None, 12])
+def test_the_capital_of_the_player_by_hand(total: int | None) -> None:
+    """At every candidate mean the stakes of the module's docstring, multiplied out."""
+    values = [1.0, 0.75, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0]
+    sequence = ConfidenceSequence(0.9, sides="lower", total=total)
+    wanted = 0.0
+    capital = {m: np.full(len(_FRACTIONS), 1 / len(_FRACTIONS)) for m in np.linspace(0, 1, 401)}
+    for seen, value in enumerate(values):
+        before = sum(values[:seen])
+        for m in capital:
+            mean = m if total is None else (total * m - before) / (total - seen)
+            if mean <= 0:
+                capital[m] = np.full(len(_FRACTIONS), math.inf)
+            else:
+                capital[m] = capital[m] * (1 - _FRACTIONS + _FRACTIONS * value / mean)
+            if capital[m].sum() >= 10:
+                wanted = max(wanted, float(m))
+        found = sequence.update(value)
+        certain = 0.0 if total is None else sum(values[: seen + 1]) / total
+        assert found.low == pytest.approx(max(wanted, certain)), seen
+    assert wanted > 0.3
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.5, 2 / 3])

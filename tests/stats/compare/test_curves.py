@@ -88,6 +88,17 @@ def test_a_flip_is_shown_only_when_the_band_shows_both_sides() -> None:
     assert any(point.high < 0 for point in after)
 
 
+def test_a_flip_with_one_side_shown_is_not_shown() -> None:
+    """At k = 1 the lead is 0.3 points of 400 tasks, at k = 8 it is 50 points."""
+    a = Outcomes.from_counts(8, [8] * 200 + [0] * 200)
+    b = Outcomes.from_counts(8, [4] * 390 + [5] * 10)
+    curve = lift_curve(pair(a, b), metric("pass^8"), BOUND, level=0.95)
+    assert curve is not None
+    (flip,) = curve.flips
+    assert curve.points[-1].high < 0
+    assert not flip.shown
+
+
 def test_families_and_curves_that_do_not_exist() -> None:
     assert family(metric("pass^16")) == "pass^k"
     assert family(metric("gpass@8:0.25")) == "gpass@k:0.25"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.stats import beta, binom, norm
 
 from hypothesis_profiles import max_examples
 from passhat import Outcomes, Run, compare
@@ -13,7 +17,7 @@ from passhat.errors import InvalidValue
 from passhat.stats.compare import Claim
 from passhat.stats.compare.pairing import pair
 from passhat.stats.compare.task_changes import changed_tasks, fisher_tests
-from passhat.stats.compare.these_tasks import lift_on_these_tasks
+from passhat.stats.compare.these_tasks import _rates, lift_on_these_tasks
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
@@ -76,6 +80,54 @@ def test_fixed_rates_are_covered(a: list[float], b: list[float], n: int, word: s
         interval = lift_on_these_tasks(before, after, chosen, 0.025)
         held += interval.low - 1e-9 <= truth <= interval.high + 1e-9
     assert held / repetitions >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / repetitions)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "word"),
+    [
+        ([0, 2, 2, 4, 3, 1], [1, 4, 2, 4, 4, 0], 4, "pass^2"),
+        ([0] * 5 + [5] * 7, [0] * 3 + [5] * 9, 5, "pass@3"),
+        ([3, 6, 6, 6], [6, 1, 0, 6], 6, "pass^1"),
+    ],
+)
+@pytest.mark.parametrize("tail", [0.025, 0.1])
+def test_the_linear_program_written_out(
+    a: list[int], b: list[int], n: int, word: str, tail: float
+) -> None:
+    """Every limit on every count, and every tilt, with the formulas of the module's docstring."""
+    chosen, tasks = _count_metric(word), len(a)
+    rates = _rates(n)
+    counts = np.arange(n + 1)
+    chance: Any = binom.pmf(counts, n, rates[:, None])
+    u = chosen.values(np.full(n + 1, n), counts)
+    lift = float(u[b].mean() - u[a].mean())
+    step = float(np.abs(np.diff(u)).max())
+    rows, limits = [], []
+    for s in [sign * tilt for tilt in np.geomspace(0.05, 40, 14) for sign in (-1, 1)]:
+        moments_a, moments_b = (np.log(chance @ np.exp(x * u)) for x in (-s, s))
+        rows.append(-np.concatenate([moments_a, moments_b]))
+        room = norm.ppf(tail) ** 2 / 2 + abs(s) * step / 2
+        limits.append(room / tasks - s * lift)
+    zero = np.zeros(len(rates))
+    for side, passed in enumerate((a, b)):
+        for j in range(n):
+            seen = sum(c <= j for c in passed)
+            below = chance[:, : j + 1].sum(axis=1)
+            row = np.concatenate([below, zero] if side == 0 else [zero, below])
+            rows += [row, -row]
+            low = beta.ppf(0.05, seen, tasks - seen + 1) if seen else 0.0
+            high = beta.ppf(0.95, seen + 1, tasks - seen) if seen < tasks else 1.0
+            limits += [high, -low]
+    value = np.concatenate([-chosen.known(rates), chosen.known(rates)])
+    one = np.ones(len(rates))
+    equal = np.array([np.concatenate([one, zero]), np.concatenate([zero, one])])
+    found = lift_on_these_tasks(_cells(n, a), _cells(n, b), chosen, tail)
+    for sign, end in ((1, found.low), (-1, found.high)):
+        solved = linprog(sign * value, np.array(rows), np.array(limits), equal, np.ones(2))
+        assert solved.fun is not None
+        smallest = sign * float(solved.fun)
+        wanted = min(smallest, lift) if sign == 1 else max(smallest, lift)
+        assert end == pytest.approx(wanted, abs=1e-6)
 
 
 def test_a_run_against_itself_is_symmetric_about_zero() -> None:
@@ -187,3 +239,25 @@ def test_counts_less_spread_than_any_rates_still_have_an_interval() -> None:
     result = compare(a, b, about="these tasks").results[0]
     assert result.claim is Claim.IMPROVEMENT
     assert result.high < 0.75
+
+
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.6])
+def test_low_levels_in_one_direction_are_answered(level: float) -> None:
+    """A one-sided level of one half leaves half of the error beyond the bound."""
+    a, b = Outcomes.from_counts(4, [1, 2, 3]), Outcomes.from_counts(4, [2, 2, 4])
+    for alternative in ("greater", "less"):
+        (found,) = compare(a, b, level=level, alternative=alternative, about="these tasks").results
+        assert found.low <= found.lift <= found.high
+
+
+def test_missing_attempts_reach_over_the_worst_fill_of_either_side() -> None:
+    """The low end is that with A's missing attempts passed, the high end that with B's passed."""
+    a = Outcomes.from_counts([3, 4, 3, 4], [3, 2, 1, 4], missing=[1, 0, 1, 0])
+    b = Outcomes.from_counts([4, 2, 4, 4], [4, 2, 3, 4], missing=[0, 2, 0, 0])
+    a_passed, b_passed = (Outcomes.from_counts(4, c) for c in ([4, 2, 2, 4], [4, 4, 3, 4]))
+    a_failed, b_failed = (Outcomes.from_counts(4, c) for c in ([3, 2, 1, 4], [4, 2, 3, 4]))
+    (found,) = compare(a, b, about="these tasks").results
+    (worst,) = compare(a_passed, b_failed, about="these tasks").results
+    (best,) = compare(a_failed, b_passed, about="these tasks").results
+    assert (found.low, found.high) == pytest.approx((worst.low, best.high), abs=1e-6)
+    assert (found.lift_lowest, found.lift_highest) == pytest.approx((worst.lift, best.lift))

@@ -126,6 +126,26 @@ def test_a_comparison_pays_for_both_agents() -> None:
     assert alike.cheapest.tasks < found.cheapest.tasks < strangers.cheapest.tasks
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
+def test_a_difference_has_the_noise_of_both_and_what_they_do_not_share(correlation: float) -> None:
+    found = plan(metric="pass^2", detect=0.1, mean=0.6, icc=0.4, correlation=correlation)
+    alone = Difficulty.from_mean(0.6, 0.4).components(_count("pass^2"), found.rows[0].attempts)
+    assert found.within == pytest.approx(2 * alone.within)
+    assert found.between == pytest.approx(2 * (1 - correlation) * alone.between)
+
+
+def test_two_pilots_measure_how_far_the_lift_differs() -> None:
+    """The same rates for both agents: what differs between tasks cancels in the lift."""
+    rng = np.random.default_rng(7)
+    rates = rng.beta(1, 1, 400)
+    a, b = (Outcomes.from_counts(16, rng.binomial(16, rates)) for _ in range(2))
+    alike = plan(a, detect=0.1, against=b)
+    shuffled = Outcomes.from_counts(16, rng.permutation(b.c))
+    strangers = plan(a, detect=0.1, against=shuffled)
+    assert alike.between < 0.02
+    assert strangers.between == pytest.approx(2 / 12, abs=0.03)  # twice the variance of Beta(1, 1)
+
+
 def test_levels_and_powers_read_as_they_were_asked_for() -> None:
     found = plan(detect=0.1, mean=0.5, icc=0.5, power=0.995, level=0.999)
     assert "with power 99.5% at level 99.9%" in found.sentence

@@ -86,8 +86,9 @@ def lift_on_these_tasks(
     sign
         0 for both ends; 1 for the lower end only, -1 for the upper end only.
     """
-    if not 0 < tail < 0.5:
-        raise InvalidValue(f"tail must lie between 0 and 0.5, not {tail:g}.")
+    if not 0 < tail < 1:
+        raise InvalidValue(f"tail must lie between 0 and 1, not {tail:g}.")
+    tail = min(tail, 0.5)  # beyond a half the bound would lie on the wrong side of the lift
     tasks = int(a.tasks.sum())
     if tasks != int(b.tasks.sum()):
         raise InvalidValue("both sides need the same tasks.")

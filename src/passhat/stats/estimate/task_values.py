@@ -138,7 +138,7 @@ def _too_few(
     short = np.flatnonzero(n < metric.k)
     named = [f"{outcomes.tasks[i]} has {n[i]}" for i in short[:5].tolist()]
     more = f" and {len(short) - 5:,} more" if len(short) > 5 else ""
-    kind = "scored attempts" if completion is Completion.DROPPED else "attempts"
+    kind = "scored attempt" if completion is Completion.DROPPED else "attempt"
     largest = int(n.min())
     ways = []
     if largest >= 1:
@@ -149,9 +149,10 @@ def _too_few(
     if isinstance(metric, CountMetric):
         ways.append(f"ask what more would do (passhat forecast SOURCE --metric {metric})")
     return TooFewAttempts(
-        f"{metric} needs {metric.k:,} {kind} on every task; {counted(len(short), 'task')} of "
+        f"{metric} needs {counted(metric.k, kind)} on every task; {counted(len(short), 'task')} of "
         f"{len(outcomes):,} {'has' if len(short) == 1 else 'have'} fewer: "
-        f"{some(named)}{more}. What {metric.k:,} attempts would do there was not observed.",
+        f"{some(named)}{more}. What {counted(metric.k, 'attempt')} would do there was not "
+        "observed.",
         k=metric.k,
         largest_k=largest,
         tasks=[outcomes.tasks[i] for i in short.tolist()],
