@@ -29,6 +29,7 @@ __all__ = [
     "TaskChange",
     "curve_rows",
     "headline",
+    "headline_result",
     "largest_changes",
     "lift_text",
     "next_step",
@@ -242,12 +243,12 @@ def largest_changes(changes: Sequence[TaskChange]) -> Iterator[tuple[str, list[s
 
 def headline(comparison: Comparison, a: str, b: str) -> str:
     """Who is ahead in one sentence; ``a`` and ``b`` are the labels of the runs."""
-    result = _headline_result(comparison)
+    result = headline_result(comparison)
     text = claim_headline(replace(result.evidence, a=a, b=b))
     return text if result.tasks > 1 else f"{text} One task says nothing about other tasks."
 
 
-def _headline_result(comparison: Comparison) -> Result:
+def headline_result(comparison: Comparison) -> Result:
     """The result that is settled with the most demanding metric, else the most demanding one."""
     settled = [each for each in comparison.results if each.claim is not Claim.INCONCLUSIVE]
     return (settled or list(comparison.results))[-1]
@@ -330,7 +331,7 @@ def paired_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
 
 def next_step(comparison: Comparison) -> str:
     """What would settle the headline; empty where it is settled."""
-    evidence = _headline_result(comparison).evidence
+    evidence = headline_result(comparison).evidence
     if evidence.claim is not Claim.INCONCLUSIVE:
         return ""
     if evidence.undecided:

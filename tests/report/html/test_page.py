@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from playwright.sync_api import expect
 
 from passhat.cli import main
 from passhat.readers import base
+from passhat.report.build import ReportOptions, build_report
 from passhat.report.html import payload as page_data
+from passhat.report.html.page import lead
+from passhat.stats.compare import compare
+from passhat.stats.outcomes import Outcomes, Run
 
 # One process builds the reports and starts the browser, once.
 pytestmark = pytest.mark.xdist_group("page")
@@ -375,3 +380,15 @@ def test_a_page_of_counts_says_what_it_leaves_out(
     numbers = [*map(int, re.findall(r"\d+", inside))]
     assert sum(numbers) == 150
     assert "single attempts are left out" in inside
+
+
+def test_the_mark_and_the_sentence_are_about_the_same_metric() -> None:
+    # pass^1 is not settled by these tasks, pass^4 is.
+    a = Run("a", "a", Outcomes.from_counts(8, [8, 7, 5, 4, 6, 3, 5, 6, 2, 7] * 2))
+    b = Run("b", "b", Outcomes.from_counts(8, [8, 8, 8, 8, 8, 2, 8, 8, 1, 8] * 2))
+    leaky = replace(b, warnings=("leak: in 3 of 8",))
+    found = compare(a, leaky, ["pass^1", "pass^4"])
+    top = lead(build_report([a, leaky], ReportOptions(ks=(1, 4), short=True)), found)
+    assert top.sentences[0] == "b: Warning: leak: in 3 of 8."
+    shown = next(result for result in found.results if result.metric in top.sentences[1])
+    assert top.badge == str(shown.claim)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted, percent, percent_interval
-from passhat.report.comparison_view import headline
+from passhat.report.comparison_view import headline, headline_result
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
 from passhat.report.figures.spread import figure_text
@@ -82,11 +82,12 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
         first = found.results[0]
         return Lead(
             f"{labels[1]} against {labels[0]}",
-            str(first.claim),
+            str(headline_result(found).claim),
             tuple(
                 filter(
                     None,
                     (
+                        *_named_warnings(labels, report.runs),
                         headline(found, *labels),
                         first.claim_sentence,
                         " ".join(first.remarks),
@@ -119,6 +120,12 @@ def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
         many = f"{tasks[0]:,}" if len(tasks) == 1 else f"{tasks[0]:,} to {tasks[-1]:,}"
         sentences = [f"{len(labels)} runs on {many} tasks each, side by side."]
     return Lead(f"{len(report.runs)} runs", "", tuple(sentences), facts[:MOST_ON_CARDS])
+
+
+def _named_warnings(labels: Sequence[str], runs: Sequence[RunReport]) -> Iterator[str]:
+    """The warnings of all runs, each with the run it is about."""
+    for label, run in zip(labels, runs, strict=True):
+        yield from (f"{label}: {warning}" for warning in _warnings(run))
 
 
 def cards(report: Report) -> Iterator[Card]:
