@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ from passhat.errors import (
     PasshatError,
     ReadError,
     UnknownFormat,
+    shorten,
 )
 from passhat.readers.base import Needs, Reader, ReadOptions, registered_readers
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
@@ -334,12 +336,32 @@ class _Collected:
             return _ReadSource(source, reader, tuple(reader.read(source, self._options)))
         if not source.head:
             raise NoRows("the file is empty.", source=source.name)
-        names = ", ".join(reader.name for reader in self._readers)
-        raise UnknownFormat(
-            f"no reader recognizes the content (it starts with {source.head[:16]!r}).",
+        raise _unknown(source)
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def _unknown(source: Source) -> UnknownFormat:
+    """The error for a file that no reader takes: what it seems to be, and what to do."""
+    if source.head.startswith(_UTF16):
+        return UnknownFormat(
+            "is UTF-16 text; tables and logs are read as UTF-8.",
             source=source.name,
-            hint=f"Readers installed: {names}.",
+            hint="Save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 FILE > NEW",
         )
+    control = sum(byte < 9 or 13 < byte < 32 for byte in source.head)
+    if control > len(source.head) // 20:
+        what = "is a binary file of a format that passhat does not know."
+    else:
+        first = source.head.decode("utf-8", "replace").splitlines()[0]
+        what = f"is text of a format that passhat does not know; it begins {shorten(first)}."
+    return UnknownFormat(
+        what,
+        source=source.name,
+        hint="docs/logs.md lists the formats; any table, JSON or XML can be read by stating its "
+        "fields: --map task=FIELD,success=FIELD",
+    )
 
 
 def _run_folder(source: Source) -> Path:

@@ -101,7 +101,9 @@ def _add(gatherer: _Gatherer, chunk: Chunk, rows: Rows, losses: Losses) -> None:
 
 def _no_rows(source: Source, losses: Losses) -> ReadError:
     if losses.all:
-        return ReadError(f"no row can be used: {losses.all[0]}.", source=source.name)
+        return ReadError(
+            f"no row can be used: {str(losses.all[0]).rstrip('.')}.", source=source.name
+        )
     return NoRows("has no rows: there is nothing to report.", source=source.name)
 
 

@@ -366,7 +366,7 @@ def choose_tasks(
             if not chosen:
                 raise InvalidValue("--random has no tasks to draw from: the suite is empty.")
             raise InvalidValue(
-                f"--random {drawn} is not possible: there are {counted(len(chosen), 'task')}.",
+                f"--random {drawn} is not possible: the suite has {counted(len(chosen), 'task')}.",
                 hint=f"Choose a number from 1 to {len(chosen)}.",
             )
         chosen = random.Random(seed).sample(chosen, drawn)

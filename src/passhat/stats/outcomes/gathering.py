@@ -61,7 +61,8 @@ RUN_COLUMNS = ("model", "suite", "temperature")
 
 _EXPECTED = MappingProxyType(
     {
-        "success": "true or false, 1 or 0, a reward, or nothing for missing",
+        "success": "true or false, 1 or 0, a reward, nothing for missing (or state the word that "
+        "stands for a pass: --pass 'COLUMN == WORD')",
         "n": "a whole number",
         "c": "a whole number",
         "missing": "a whole number",
