@@ -6,8 +6,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -369,3 +370,22 @@ def test_a_reader_that_goes_away_does_not_change_the_verdict() -> None:
         finally:
             os.close(write_end)
         assert (done.returncode, done.stderr) == (verdict, b"")
+
+
+def test_attempts_at_settled_tasks_are_pointed_out(
+    passhat: Callable[..., Any], tmp_path: Path
+) -> None:
+    paths = []
+    for name, shift in (("base", 0), ("new", 1)):
+        counts = [0] * 40 + [8] * 5 + [3 + (i + shift) % 5 for i in range(15)]
+        lines = [f"{name},t{i},8,{c}" for i, c in enumerate(counts)]
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join(["model,task,n,c", *lines]) + "\n", encoding="utf-8")
+        paths.append(str(path))
+    base, new = paths
+    text = " ".join(passhat("gate", new, "--against", base, "--metric", "pass^4").out.split())
+    assert "75% of the baseline's attempts are at settled tasks" in text
+    assert "--gate -o plan.json" in text
+    page = tmp_path / "gate.md"
+    assert passhat("gate", new, "--against", base, "--md", page).code == 0
+    assert "settled tasks" in page.read_text(encoding="utf-8")  # what the Action comments

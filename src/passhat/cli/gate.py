@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -236,12 +236,35 @@ def command(
                 err=True,
             )
         result = judge(run, asked, base, options)
+        if base is not None and run.planned is None:
+            result = replace(
+                result, notes=(*result.notes, *_offer(base, against, base_run, metric))
+            )
     try:
         _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
     except BrokenPipeError:
         # The reader of the output (head, less) has gone; the verdict stays what it is.
         forget_standard_output()
     return ExitCode(result.exit_code)
+
+
+def _offer(
+    base: Run, against: str | None, base_run: str | None, metric: str | None
+) -> Iterator[str]:
+    """One line on attempts that the baseline shows to be spent for nothing, with the command."""
+    from shlex import join
+
+    from passhat.stats.estimate.grammar import metric as parse_metric
+    from passhat.stats.estimate.metrics import CountMetric
+    from passhat.stats.plan.allocation import Offer
+
+    chosen = parse_metric(metric or "pass^1")
+    offer = Offer.of(base, chosen) if isinstance(chosen, CountMetric) else None
+    if offer is None:
+        return
+    words = ["passhat", "plan", against or base.name, *(["--run", base_run] if base_run else [])]
+    words += [*(["--metric", metric] if metric else []), "--gate", "-o", "plan.json"]
+    yield f"{offer}; {join(words)}"
 
 
 def _refuse_useless(

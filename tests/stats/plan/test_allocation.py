@@ -16,7 +16,7 @@ from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Allocation, Allocator, plan
-from passhat.stats.plan.allocation import counts_digest, settled_share
+from passhat.stats.plan.allocation import Offer, counts_digest, settled_share
 
 
 def count_metric(word: str) -> CountMetric:
@@ -203,3 +203,14 @@ def test_matrices_are_taken_as_well() -> None:
     made = passhat.plan(matrix, allocate=True, metric="pass^2", budget=80)
     assert made.allocation is not None
     assert made.allocation.total <= 80
+
+
+def test_an_offer_names_what_is_spent_on_settled_tasks() -> None:
+    offer = Offer.of(mixed(90), count_metric("pass^4"))
+    assert offer is not None
+    assert offer.settled > 0.6
+    assert 0.3 < offer.needed < 0.8
+    assert "settled tasks" in str(offer)
+    assert Offer.of(mixed(90, n=3), count_metric("pass^2")) is None  # too few to tell
+    alike = Outcomes.from_counts(8, np.full(40, 4))
+    assert Offer.of(alike, count_metric("pass^1")) is None

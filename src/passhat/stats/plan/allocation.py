@@ -34,6 +34,7 @@ from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.compare.these_tasks import lift_on_these_tasks
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run
@@ -41,7 +42,7 @@ from passhat.stats.outcomes.histogram import cells_of
 from passhat.stats.plan.difficulty import Difficulty, binomial_chances, cell_likelihood
 from passhat.stats.terms import Terms
 
-__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "settled_share"]
+__all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "Offer", "settled_share"]
 
 _LADDER = (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of attempts, in multiples of the smallest. Few different n keep intervals narrow, since
@@ -56,6 +57,7 @@ _SEED = 20240712
 _WORTH = 0.03
 """Less than 3% of the variance is not worth unequal n."""
 _FEW_EARLIER = 4
+_WORTH_OFFERING = 0.2
 _LARGEST = 4096
 
 
@@ -150,8 +152,10 @@ class Allocation(Plain):
     level : float
         Confidence of the half-widths.
     half_width, uniform_half_width : float
-        Expected half-width of the interval about these tasks, of this design and of the same
-        number of attempts at every task: the mean over runs drawn from the posterior.
+        Expected half-width of the interval about these tasks, of this design and of
+        ``compared_total`` attempts spread evenly: the mean over runs drawn from the posterior.
+    compared_total : int
+        The attempts of the uniform design that it is compared with.
     uniform_total : int
         Attempts that equal n would need for the same standard error.
     table : tuple of Level
@@ -162,8 +166,8 @@ class Allocation(Plain):
 
     WRITTEN = (
         *("metric", ("total_attempts", "total"), ("uniform_total_attempts", "uniform_total")),
-        *("saving", "level", "half_width", "uniform_half_width", "others", "earlier", "table"),
-        *("notes", ("attempts", "by_task")),
+        *("saving", "level", "half_width", "uniform_half_width", "compared_total", "others"),
+        *("earlier", "table", "notes", ("attempts", "by_task")),
     )
 
     metric: str
@@ -175,6 +179,7 @@ class Allocation(Plain):
     half_width: float
     uniform_half_width: float
     uniform_total: int
+    compared_total: int = 0
     table: tuple[Level, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -222,7 +227,7 @@ class Allocation(Plain):
         if not self.is_uniform:
             yield (
                 f"- expected half-width of {self.metric} at {self.level:.0%}: {self.half_width:.3f}"
-                f"; the same total spread evenly: {self.uniform_half_width:.3f}"
+                f"; {self.compared_total:,} attempts spread evenly: {self.uniform_half_width:.3f}"
             )
         yield f"- tasks that {self.earlier} does not have: {counted(self.others, 'attempt')} each"
         yield from (f"- {note}" for note in self.notes)
@@ -281,6 +286,40 @@ def settled_share(outcomes: Outcomes) -> float:
     """The share of scored attempts at tasks that passed always or never (two or more attempts)."""
     settled = ((outcomes.c == 0) | (outcomes.c == outcomes.n)) & (outcomes.n > 1)
     return float(outcomes.n[settled].sum() / max(int(outcomes.n.sum()), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a baseline shows about its own attempts.
+
+    Attributes
+    ----------
+    settled : float
+        The share of them at tasks that passed always or never.
+    needed : float
+        The share of them that gives the same standard error where they decide.
+    """
+
+    settled: float
+    needed: float
+
+    @classmethod
+    def of(cls, baseline: Run | Outcomes, metric: CountMetric) -> Offer | None:
+        """``None`` where the baseline is too small to tell, or little would be gained."""
+        outcomes = baseline.outcomes if isinstance(baseline, Run) else baseline
+        if int(outcomes.n.min()) < max(metric.k, _FEW_EARLIER):
+            return None
+        settled = settled_share(outcomes)
+        if settled < _WORTH_OFFERING:
+            return None
+        saving = Allocator(outcomes, metric).best_saving(int(outcomes.n.sum()))
+        return None if saving < _WORTH_OFFERING else cls(settled, 1 - saving)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.settled:.0%} of the baseline's attempts are at settled tasks, which passed "
+            f"always or never: the same standard error for about {self.needed:.0%} of the attempts"
+        )
 
 
 class Allocator:
@@ -419,6 +458,16 @@ class Allocator:
             widths.append((high - low) / 2)
         return float(np.mean(widths))
 
+    def lift_half_width(self, attempts: IntArray, tail: float) -> float:
+        """The same of the lift on these tasks between two runs of this design by one agent."""
+        rng = np.random.default_rng(_SEED)
+        widths = []
+        for _ in range(_DRAWS):
+            a, b = (self._drawn(attempts, rng) for _ in range(2))
+            ends = lift_on_these_tasks(a, b, self.metric, tail)
+            widths.append((ends.high - ends.low) / 2)
+        return float(np.mean(widths))
+
     def _drawn(self, attempts: IntArray, rng: np.random.Generator) -> Histogram:
         """The counts of one run with this design, rates and attempts drawn."""
         passes = np.zeros(self.count, np.int64)
@@ -445,6 +494,11 @@ class Allocator:
             if n * self.count < total and self.noise(self.allocated(total, n)) ** 2 < worth
         ]
 
+    def best_saving(self, total: int) -> float:
+        """The share of attempts saved at the same standard error; 0 where nothing is gained."""
+        noises = [self.noise(self.allocated(total, floor)) for floor in self.floors(total)]
+        return max(0.0, 1 - total / self.uniform_total(min(noises))) if noises else 0.0
+
     def allocation(self, total: int) -> Allocation:
         """The best design for a number of attempts; equal n where unequal n would gain nothing."""
         designs = [self.allocated(total, floor) for floor in self.floors(total)]
@@ -462,6 +516,7 @@ class Allocator:
             level=self.level,
             half_width=self.half_width(attempts),
             uniform_half_width=self.half_width(self.uniform(max(total, self.least * self.count))),
+            compared_total=total,
             uniform_total=max(self.uniform_total(self.noise(attempts)), int(attempts.sum())),
             table=self._levels(attempts),
         )
@@ -478,7 +533,7 @@ class Allocator:
     def _notes(self, made: Allocation) -> Iterator[str]:
         if made.is_uniform:
             yield "equal attempts: unequal ones would save less than 3% of the variance"
-        elif made.half_width > made.uniform_half_width:
+        elif made.half_width > made.uniform_half_width and made.total > 0.95 * made.compared_total:
             yield (
                 "the estimate varies less, but with so few tasks its interval is not narrower: "
                 "few attempts cannot prove that a task is settled"

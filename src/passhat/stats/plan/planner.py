@@ -546,13 +546,19 @@ def _for_goal(allocator: Allocator, goal: Goal, needed: int, *, gate: bool) -> A
     even = allocator.uniform(needed)
     if not allocator.noise(even):
         return allocator.described(even, needed)
-    plain = allocator.half_width(even) / allocator.noise(even)
+
+    def width(design: IntArray) -> float:
+        if isinstance(goal, HalfWidth):
+            return allocator.half_width(design)
+        return allocator.lift_half_width(design, tail)
+
+    plain = width(even) / allocator.noise(even)
 
     def reached(design: IntArray) -> float:
         if isinstance(goal, HalfWidth):
-            return allocator.half_width(design)
+            return width(design)
         noise = allocator.noise(design)
-        cost = max(allocator.half_width(design) / noise / plain, 1.0) if noise else 1.0
+        cost = max(width(design) / noise / plain, 1.0) if noise else 1.0
         return goal.reached_with_noise(math.sqrt(agents) * noise, tail, _LIMITS_COST * cost)
 
     designs = [even]
