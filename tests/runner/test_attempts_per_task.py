@@ -113,6 +113,17 @@ def test_the_dashboard_counts_what_is_planned(passhat: Passhat, folder: Path) ->
     assert summary.status == "stopped"
 
 
+def test_the_list_of_runs_averages_over_tasks(passhat: Passhat, folder: Path) -> None:
+    tasks = {f"t{i}": 20 if i == 0 else 2 for i in range(5)}
+    plan = _plan_file(folder, tasks, earlier={"name": "base"})
+    ran = ["run", "-s", "jsonl:tasks.jsonl", "-a", "python:one_fails:agent", "--attempts", plan]
+    (folder / "one_fails.py").write_text(
+        "def agent(prompt, task):\n    return 'no' if task == 't0' else 'yes'\n"
+    )
+    assert passhat(*ran).code == 0
+    assert "80%" in passhat("runs").out  # of the tasks; of the attempts 29%
+
+
 def test_tasks_that_are_new_get_the_uniform_number(passhat: Passhat, folder: Path) -> None:
     known = dict.fromkeys(_tasks()[2:], 2)
     suite = load_suite(SUITE)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
+
+if TYPE_CHECKING:
+    from passhat.store import Store
 
 _GAP = 2
 """Columns between two cells."""
@@ -28,6 +33,8 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         open_store(store_path, must_exist=True, read_only=True) as store,
     ):
         runs = store.runs()
+        # Where tasks have different numbers of attempts, the share of attempts says nothing.
+        means = {run.id: _task_mean(store, run.id) for run in runs if run.allocation}
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)
         return ExitCode.OK
@@ -36,7 +43,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     rows = []
     for run in runs:
         judged = run.attempts - run.missing
-        rate = percent(run.passed / judged, 0) if judged else "–"
+        rate = percent(means.get(run.id, run.passed / judged), 0) if judged else "–"
         started = run.started[5:16].replace("T", " ")
         counts = (f"{run.attempts:,}", rate, f"{run.missing:,}")
         rows.append([run.id, run.name or run.agent, run.suite, *counts, started, run.status])
@@ -48,6 +55,13 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
     table = plain_table(header, rows, left=(0, 1, 2, 6, 7), whole=range(len(header)))
     click.echo(captured(console, lambda: [table]), nl=False)
     return ExitCode.OK
+
+
+def _task_mean(store: Store, run: str) -> float:
+    """The mean over tasks of the share of their attempts that passed."""
+    counts = store.counts(run)
+    scored = counts.n > 0
+    return float((counts.c[scored] / counts.n[scored]).mean()) if scored.any() else 0.0
 
 
 def _cut_to(agent: str, suite: str, room: int) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
-from passhat.protocol import Protocol
 from passhat.readers import base
 from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
 from passhat.readers.sources import Source
@@ -105,7 +104,7 @@ def _as_run(
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=_with_attempts(store.protocol(stored.id), stored.plan),
+        protocol=stored.plan.noted_in(store.protocol(stored.id)),
         planned=_planned(stored.plan, outcomes),
         planned_for=str(stored.plan.source.get("metric", "")),
         source=store.path,
@@ -118,13 +117,6 @@ def _as_run(
         ),
         reading=(said, *reading),
     )
-
-
-def _with_attempts(protocol: Protocol, planned: PlannedAttempts) -> Protocol:
-    """The protocol with the attempts that were planned: one number, or that they differ by task."""
-    if planned.by_task:
-        return replace(protocol, attempts=None, allocation=planned.protocol_text)
-    return replace(protocol, attempts=planned.each)
 
 
 def _planned(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:
@@ -188,7 +180,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=_with_attempts(reading.protocol(key), reading.planned(key)),
+        protocol=reading.planned(key).noted_in(reading.protocol(key)),
         planned=_planned(reading.planned(key), outcomes),
         planned_for=str(reading.planned(key).source.get("metric", "")),
         source=reading.path,

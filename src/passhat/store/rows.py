@@ -8,7 +8,7 @@ import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import msgspec
@@ -125,6 +125,11 @@ class PlannedAttempts:
         """What ``text`` wrote."""
         data = json.loads(text) if text else {}
         return cls(each, data.get("attempts", {}), data.get("source", {}))
+
+    def noted_in(self, protocol: Protocol) -> Protocol:
+        """The protocol with the attempts: one number, or that they differ by task, and why."""
+        attempts = None if self.by_task else self.each
+        return replace(protocol, attempts=attempts, allocation=self.protocol_text)
 
     @property
     def protocol_text(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -92,7 +92,8 @@ def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
     steps = []
     before: Protocol | None = None
     for one in runs:
-        protocol = replace(state.reading.protocol(one.head.key), attempts=one.head.planned)
+        key = one.head.key
+        protocol = state.reading.planned(key).noted_in(state.reading.protocol(key))
         changes = () if before is None else _changes(before, protocol)
         before = protocol
         estimate, trouble = None, ""
