@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,28 @@ def test_every_slow_test_is_there() -> None:
         file, _, name = line.partition("::")
         if not line.startswith("#"):
             assert f"def {name}" in (tests / file).read_text(), line
+
+
+CODE = re.compile(r"`([^`\n]+)`")
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_what_pages_about_the_source_name_is_there(page: str) -> None:
+    """Folders, files and classes; the page was once true for a layout that was gone."""
+    source = Path(passhat.__file__).parent
+    words = set(CODE.findall((ROOT / page).read_text(encoding="utf-8")))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in source.rglob("*.py"))
+    names = {path.name for path in source.rglob("*")}
+    for word in words:
+        if (ROOT / word).exists() or " " in word:
+            continue
+        if word.startswith(("tests/", "src/", "docs/", "tools/")):
+            assert (ROOT / word).exists(), word
+        elif "/" in word:
+            assert (source / word).exists() or word.rstrip("/") in names, word
+        elif word.endswith((".py", ".js")):
+            assert word in names, word
+        elif re.fullmatch(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*", word):
+            assert re.search(rf"^(class )?{word}\b", code, re.MULTILINE), word
+        elif re.fullmatch(r"[A-Z]+_[A-Z]+", word) and word != "PASSHAT_":
+            assert re.search(rf"^{word} =", code, re.MULTILINE), word

@@ -24,14 +24,13 @@ def check(
     """Try every kind of sandbox with attacks of our own; exit code 2 when none holds."""
     from passhat._serialize import as_json
     from passhat.judging.interpreters import find_interpreter
-    from passhat.judging.sandbox_check import ATTACKS, SandboxKind, examine_machine
-    from passhat.judging.sandbox_kinds import Container, SandboxSpec, read_sandbox
+    from passhat.judging.sandbox_check import ATTACKS, examine_machine
+    from passhat.judging.sandbox_kinds import TRIED, Container, SandboxSpec, read_sandbox
 
     only = read_sandbox(sandbox or "auto", python)
     contained = isinstance(only, Container)
     interpreter = find_interpreter(None if contained else python, packages)
-    kinds: tuple[SandboxSpec, ...] = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
-    kinds = kinds if only is None else (only,)
+    kinds: tuple[SandboxSpec, ...] = TRIED if only is None else (only,)
     findings = [examine_machine(interpreter, kind) for kind in kinds]
     best = next((finding for finding in findings if finding.holds), None)
     if as_json_text:

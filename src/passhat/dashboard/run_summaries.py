@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from passhat.dashboard.guard import NotFound
 from passhat.store.queries import Reading, RunCounts, RunHead
-from passhat.store.rows import StoredRun
+from passhat.store.rows import StoredRun, stored_run
 
 __all__ = ["Summaries", "Summary"]
 
@@ -35,12 +35,7 @@ class Summary:
     @property
     def total(self) -> int:
         """Attempts that are planned, over all tasks."""
-        return max(self._planned, self.counts.attempts)
-
-    @property
-    def _planned(self) -> int:
-        total = self.head.total
-        return self.head.planned * self.counts.tasks if total is None else total
+        return max(self.stored.total, self.counts.attempts)
 
     @property
     def failed(self) -> int:
@@ -48,11 +43,7 @@ class Summary:
 
     @property
     def status(self) -> str:
-        done = self.counts.attempts >= self._planned
-        # A run of which every attempt is missing shows nothing, however many were made.
-        if done and not 0 < self.counts.attempts == self.counts.missing:
-            return "complete"
-        return "in progress" if self.head.open else "stopped"
+        return self.stored.status
 
     @property
     def is_all_missing(self) -> bool:
@@ -73,11 +64,7 @@ class Summary:
     @property
     def stored(self) -> StoredRun:
         """As ``passhat runs`` lists it."""
-        head, counts = self.head, self.counts
-        return StoredRun(
-            *(head.id, head.agent, head.suite, counts.tasks, head.planned, counts.attempts),
-            *(counts.missing, counts.passed, head.started, self.status, head.name, self.total),
-        )
+        return stored_run(self.head, self.counts)
 
 
 class Summaries:

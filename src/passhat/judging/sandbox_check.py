@@ -20,6 +20,7 @@ from passhat.judging.examiner import Examiner
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import SandboxFault
 from passhat.judging.sandbox_kinds import (
+    TRIED,
     Container,
     JudgeRules,
     ProgramLimits,
@@ -297,8 +298,9 @@ def examine_machine(
     interpreter: Interpreter, kind: SandboxSpec, *, allow_weak: bool = False
 ) -> Finding:
     """Try one kind of sandbox with the self-test."""
-    if kind is SandboxKind.BUBBLEWRAP and shutil.which("bwrap") is None:
-        return Finding(kind, problem="the command bwrap is not installed")
+    program = None if isinstance(kind, Container) else kind.program
+    if program is not None and shutil.which(program) is None:
+        return Finding(kind, problem=f"the command {program} is not installed")
     if isinstance(kind, Container) and (problem := engine_problem(kind)):
         return Finding(kind, problem=problem)
     try:
@@ -310,7 +312,7 @@ def examine_machine(
 def choose_sandbox(
     interpreter: Interpreter, only: SandboxSpec | None = None, *, allow_weak: bool = False
 ) -> SandboxSpec:
-    """The first kind that withstands the self-test: bubblewrap, then Landlock.
+    """The first kind that withstands the self-test, in the order of ``TRIED``.
 
     With ``allow_weak``, where none does, the first that starts at all.
 
@@ -319,7 +321,7 @@ def choose_sandbox(
     SandboxUnavailable
         When there is none. Comes before any program is run.
     """
-    kinds: list[SandboxSpec] = [only] if only else [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK]
+    kinds: list[SandboxSpec] = [only] if only else [*TRIED]
     findings = []
     for kind in kinds:
         finding = examine_machine(interpreter, kind, allow_weak=allow_weak)

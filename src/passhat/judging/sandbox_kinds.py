@@ -10,6 +10,7 @@ from passhat.errors import InvalidValue
 __all__ = [
     "ENGINES",
     "JUDGES",
+    "TRIED",
     "Container",
     "JudgeRules",
     "ProgramLimits",
@@ -27,6 +28,15 @@ class SandboxKind(StrEnum):
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
     NONE = "none"
+
+    @property
+    def program(self) -> str | None:
+        """The command that must be installed, where there is one."""
+        return {SandboxKind.BUBBLEWRAP: "bwrap"}.get(self)
+
+
+TRIED = (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK)
+"""Kinds that ``auto`` tries, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +66,11 @@ def read_sandbox(word: str, python: str | None = None) -> SandboxSpec | None:
                 hint=f"Name one that holds a Python, as in {engine}:python:3.12-slim.",
             )
         return Container(engine, image, python or "python3")
-    if word in (SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK):
+    if word in TRIED:
         return SandboxKind(word)
     raise InvalidValue(
         f"--sandbox {word!r} is not a sandbox.",
-        hint="There are: auto, bubblewrap, landlock, docker:IMAGE, podman:IMAGE.",
+        hint=f"There are: auto, {', '.join(TRIED)}, docker:IMAGE, podman:IMAGE.",
     )
 
 

@@ -21,21 +21,20 @@ from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
 from passhat.store import counting, judgements
-from passhat.store.counting import stored_runs
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
+from passhat.store.queries import DatabaseQueries, Queries
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
     CallCounts,
     Ended,
+    Place,
     PlannedAttempts,
     RunRecord,
     StoredJudgement,
     StoredRun,
     packed,
-    protocol_from,
-    unpacked,
 )
 
 __all__ = ["FINISHED_COLUMNS", "Store"]
@@ -327,13 +326,7 @@ class Store(ABC):
 
     def labels(self, run: str) -> list[str]:
         """The different labels that tasks with a finished attempt carry, in their order."""
-        rows = self._db.execute(
-            "SELECT labels FROM tasks t WHERE run = ? AND EXISTS (SELECT 1 FROM attempts a "
-            "WHERE a.run = t.run AND a.task = t.key AND a.verdict IS NOT NULL) "
-            "GROUP BY labels ORDER BY min(position)",
-            (self._key(run),),
-        )
-        return [text for (text,) in rows]
+        return self._queries.labels(self._key(run))
 
     def measure_sums(self, run: str) -> dict[str, MeasureSum]:
         """Seconds, steps, tokens and cost of all attempts together, summed by the database."""
@@ -357,16 +350,11 @@ class Store(ABC):
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference was said), in order."""
-        rows = self._db.execute(
-            "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
-            "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
-            (self._key(run),),
-        )
-        return rows.fetchall()
+        return self._queries.leaks(self._key(run))
 
     def runs(self) -> list[StoredRun]:
         """Every run, the oldest first."""
-        return stored_runs(self._db)
+        return self._queries.runs()
 
     def find(self, word: str) -> StoredRun:
         """A run by its name (``passhat run --name``), its id, or the beginning of its id.
@@ -378,14 +366,14 @@ class Store(ABC):
         if not named and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
             back = int(match[1] or 0)
             if back < len(rows):
-                return stored_runs(self._db, self._key(rows[-1 - back][0]))[0]
+                return self._queries.runs(self._key(rows[-1 - back][0]))[0]
             raise InvalidValue(
                 f"{self.path}: there is no run {word!r}, only {counted(len(rows), 'run')}.",
                 hint="passhat runs lists them." if rows else "passhat run makes one.",
             )
         matches = named or [run for run, _ in rows if run.startswith(word)]
         if len(matches) == 1:
-            return stored_runs(self._db, self._key(matches[0]))[0]
+            return self._queries.runs(self._key(matches[0]))[0]
         known = ", ".join((matches or [run for run, _ in rows])[-10:])
         what = "there is no run"
         if matches:
@@ -394,8 +382,7 @@ class Store(ABC):
 
     def protocol(self, run: str) -> Protocol:
         """The protocol that a run was begun with."""
-        (text,) = self._db.execute("SELECT protocol FROM runs WHERE id = ?", (run,)).fetchone()
-        return protocol_from(json.loads(text))
+        return self._queries.protocol(self._key(run))
 
     def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
@@ -418,54 +405,28 @@ class Store(ABC):
 
     def attempt(self, run: str, task: str, number: int) -> Ended | None:
         """One finished attempt with its transcript and every word on it."""
-        place = (self._key(run), self._tasks(run).get(task, -1), number)
-        row = self._db.execute(
-            "SELECT a.seconds, a.steps, a.seed, x.body FROM attempts a "
-            "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
-            "WHERE a.run = ? AND a.task = ? AND a.number = ? AND a.verdict IS NOT NULL",
-            place,
-        ).fetchone()
-        if row is None:
+        key, place = self._place(run, task, number)
+        line = self._queries.line(key, place)
+        if line is None:
             return None
-        seconds, steps, seed, body = row
-        said = judgements.of(self._db, *place)
-        newest = said[-1]
         return Ended(
-            *(task, number, newest.verdict, newest.why, newest.detail, seconds, steps),
-            transcript=unpacked(body) if body else (),
-            said=said,
-            seed=seed,
+            *(task, number, line.verdict, line.why, line.detail, line.seconds, line.steps),
+            transcript=self._queries.transcript(key, place),
+            said=self._queries.words(key, place),
+            seed=line.seed,
         )
 
     def calls(self, run: str, task: str, number: int) -> list[dict[str, Any]]:
         """The calls to models in an attempt, as plain data; empty where none are recorded."""
-        place = (self._key(run), self._tasks(run).get(task, -1), number)
-        row = self._db.execute(
-            "SELECT body FROM calls WHERE run = ? AND task = ? AND number = ?", place
-        ).fetchone()
-        if row is None:
-            return []
-        calls: list[dict[str, Any]] = json.loads(zlib.decompress(bytes(row[0])))
-        return calls
+        return self._queries.calls(*self._place(run, task, number))
 
     def call_counts(self, run: str) -> CallCounts:
         """How the answers of a run's models ended."""
-        key = self._found_key(run)
-        row = self._db.execute(
-            "SELECT sum(answers), sum(cut), min(cut_at), max(cut_at), sum(refused), sum(filtered), "
-            "sum(empty) FROM calls WHERE run = ?",
-            (key,),
-        ).fetchone()
-        answers, cut, low, high, refused, filtered, empty = row
-        return CallCounts(
-            *(int(answers or 0), int(cut or 0), low, high),
-            *(int(refused or 0), int(filtered or 0), int(empty or 0)),
-        )
+        return self._queries.call_counts(self._found_key(run))
 
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
         """Every word on an attempt, the first one first, the one that counts last."""
-        key = self._tasks(run).get(task, -1)
-        return judgements.of(self._db, self._key(run), key, number)
+        return self._queries.words(*self._place(run, task, number))
 
     def ended(self, run: str) -> Iterator[tuple[object, ...]]:
         """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""
@@ -474,11 +435,7 @@ class Store(ABC):
 
     def first_failure(self, run: str, task: str) -> int | None:
         """The number of the first failed attempt at a task."""
-        row = self._db.execute(
-            "SELECT min(number) FROM judged WHERE run = ? AND task = ? AND verdict = 0",
-            (self._key(run), self._tasks(run).get(task, -1)),
-        ).fetchone()
-        return None if row[0] is None else int(row[0])
+        return self._queries.first_failure(self._key(run), self._tasks(run).get(task, -1))
 
     def measures(
         self, agent: str, suite: str, most: int = 10_000
@@ -487,6 +444,14 @@ class Store(ABC):
         return judgements.measures(self._db, agent, suite, most)
 
     # -- inside --------------------------------------------------------------------------------
+
+    @property
+    def _queries(self) -> Queries:
+        """The read model, over this store's own connection."""
+        return DatabaseQueries(self._db)
+
+    def _place(self, run: str, task: str, number: int) -> tuple[int, Place]:
+        return self._key(run), (self._tasks(run).get(task, -1), number)
 
     def _found_key(self, run: str) -> int | None:
         row = self._db.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()

@@ -6,11 +6,10 @@ The first judgement stays as it was written. What counts is the newest word, whi
 
 from __future__ import annotations
 
-from passhat.stats.outcomes import Verdict
 from passhat.store.database import Database
-from passhat.store.rows import JudgementSource, StoredJudgement
+from passhat.store.rows import StoredJudgement
 
-__all__ = ["ENDED_ROWS", "JUDGED_BY_JOIN", "NEWEST", "add", "measures", "of"]
+__all__ = ["ENDED_ROWS", "JUDGED_BY_JOIN", "NEWEST", "add", "measures"]
 
 NEWEST = (
     "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
@@ -55,27 +54,6 @@ def add(db: Database, run: int, task: int, number: int, judgement: StoredJudgeme
             *(run, task, number, int(judgement.verdict), judgement.why, judgement.detail),
             *(judgement.judge_fingerprint, judgement.at, str(judgement.source)),
         ),
-    )
-
-
-def of(db: Database, run: int, task: int, number: int) -> tuple[StoredJudgement, ...]:
-    """Every word on an attempt, the first one first; none when it is not finished."""
-    place = (run, task, number)
-    first = db.execute(
-        "SELECT verdict, coalesce(why, ''), coalesce(detail, ''), 'judge', finished, '' "
-        "FROM attempts WHERE run = ? AND task = ? AND number = ? AND verdict IS NOT NULL",
-        place,
-    ).fetchall()
-    later = db.execute(
-        "SELECT verdict, why, detail, source, at, judge_fingerprint FROM judgements "
-        "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
-        place,
-    ).fetchall()
-    return tuple(
-        StoredJudgement(
-            Verdict(verdict), why, detail, JudgementSource(source), at or "", fingerprint
-        )
-        for verdict, why, detail, source, at, fingerprint in [*first, *later]
     )
 
 

@@ -1,14 +1,15 @@
-"""Questions that pages ask of a store, answered without reading more rows than are shown.
+"""The read model of a store: every question about its runs, tasks and attempts, once.
 
-The store is opened for reading only. Every question is one statement of SQL that both databases
-understand; where all attempts of a run must be looked at, the database counts them. What the
-databases do differently is in :mod:`passhat.store.opening` and
+A store asks through its own connection, pages through one that is open for reading only. Every
+question is one statement of SQL that both databases understand; where all attempts of a run must
+be looked at, the database counts them. What the databases do differently is in
 :mod:`passhat.store.opening`.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -16,80 +17,49 @@ from typing import Any, ClassVar, Self
 
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
+from passhat.store.database import Database
+from passhat.store.judgements import NEWEST
 from passhat.store.rows import (
     AttemptLine,
+    CallCounts,
     Group,
+    JudgementSource,
     Place,
     PlannedAttempts,
     RunCounts,
     RunHead,
+    StoredJudgement,
+    StoredRun,
     TaskCounts,
     Wanted,
-    Word,
     protocol_from,
+    stored_run,
     unpacked,
 )
 
 __all__ = [
     "AttemptLine",
+    "DatabaseQueries",
     "Group",
     "Place",
+    "Queries",
     "Reading",
     "RunCounts",
     "RunHead",
     "TaskCounts",
     "Wanted",
-    "Word",
 ]
 
 Row = tuple[Any, ...]
 
 
-class Reading(ABC):
-    """A store as pages see it; open one with :func:`passhat.store.open_reading`.
+class Queries(ABC):
+    """Questions about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
 
-    May be used from several threads; they take turns.
-
-    Attributes
-    ----------
-    path : str
-        Where the store is, as the user named it, without a password.
-    """
-
-    path: str
     _OPEN_ATTEMPTS: str = "attempts a"
     """Attempts, where only those that are being made are asked for."""
     _JUDGED: ClassVar[str] = "judged"
     """Attempts with the newest word on each."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    # -- what databases do differently ---------------------------------------------------------
-
-    @abstractmethod
-    def close(self) -> None:
-        """Nothing can be asked any more."""
-
-    @abstractmethod
-    def change(self) -> object:
-        """A value that differs after every write."""
-
-    @abstractmethod
-    def wait(self, seconds: float) -> bool:
-        """Wait for a write, at most so long; returns whether there was one.
-
-        The first call begins to watch and is ``True``: what is there has to be read once. A thread
-        that waits needs a reading of its own.
-        """
 
     @abstractmethod
     def _all(self, statement: str, *values: object) -> list[Row]:
@@ -97,15 +67,17 @@ class Reading(ABC):
 
     # -- runs --------------------------------------------------------------------------------
 
-    def heads(self) -> list[RunHead]:
-        """Every run, the oldest first; two look-ups in an index each."""
+    def heads(self, run: int | None = None) -> list[RunHead]:
+        """Every run, the oldest first, or one of them; two look-ups in an index each."""
+        where, values = ("", ()) if run is None else ("WHERE r.key = ? ", (run,))
         rows = self._all(
             "SELECT r.key, r.id, r.agent, r.suite, r.name, r.planned, r.started, "
             "coalesce((SELECT max(a.finished) FROM attempts a "
             "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
             f"EXISTS (SELECT 1 FROM {self._OPEN_ATTEMPTS} "
             "WHERE a.run = r.key AND a.finished IS NULL), r.total "
-            "FROM runs r ORDER BY r.started, r.key"
+            f"FROM runs r {where}ORDER BY r.started, r.key",
+            *values,
         )
         return [RunHead(*(*head, bool(is_open), total)) for *head, is_open, total in rows]
 
@@ -114,22 +86,52 @@ class Reading(ABC):
         rows = self._all("SELECT run, max(key) FROM judgements WHERE key > ? GROUP BY run", key)
         return {int(run): int(newest) for run, newest in rows}
 
+    def runs(self, run: int | None = None) -> list[StoredRun]:
+        """Every run with its counts, the oldest first, or one of them."""
+        counts = self.counts(run)
+        where, values = ("", ()) if run is None else ("AND key = ?", (run,))
+        allocations = dict(
+            self._all(
+                f"SELECT key, allocation FROM runs WHERE allocation IS NOT NULL {where}", *values
+            )
+        )
+        return [
+            stored_run(head, counts.get(head.key, RunCounts()), allocations.get(head.key, ""))
+            for head in self.heads(run)
+        ]
+
     def counts(self, run: int | None = None) -> dict[int, RunCounts]:
         """Attempts counted for every run, or for one of them."""
-        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        tasks: dict[int, int] = dict(
-            self._all(f"SELECT run, count(*) FROM tasks {where} GROUP BY run", *values)
-        )
-        made = self._all(
-            "SELECT run, count(verdict), coalesce(sum(CASE WHEN verdict = 1 THEN 1 ELSE 0 END), 0),"
-            " coalesce(sum(CASE WHEN verdict = -1 THEN 1 ELSE 0 END), 0) "
-            # So that the index over finished attempts is enough.
-            f"FROM {self._attempts(run)} a {where or 'WHERE true'} AND verdict IS NOT NULL "
-            "GROUP BY run",
+        where, values = ("", ()) if run is None else ("AND {} = ?", (run,))
+        tasks = self._all(
+            f"SELECT run, count(*) FROM tasks WHERE true {where.format('run')} GROUP BY run",
             *values,
         )
-        found = {key: RunCounts(tasks=count) for key, count in tasks.items()}
-        return found | {key: RunCounts(tasks.get(key, 0), *counted) for key, *counted in made}
+        # So that the index over finished attempts is enough.
+        made = self._all(
+            "SELECT run, count(*), count(*) FILTER (WHERE verdict = 1), "
+            "count(*) FILTER (WHERE verdict = -1) FROM attempts "
+            f"WHERE verdict IS NOT NULL {where.format('run')} GROUP BY run",
+            *values,
+        )
+        found = {key: [count, 0, 0, 0] for key, count in tasks}
+        for key, *counted in made:
+            found[key] = [found.get(key, [0])[0], *counted]
+        # Judgements that came later are few: what they changed is added, rather than looked up for
+        # every attempt there is.
+        changed = self._all(
+            f"SELECT j.run, a.verdict, j.verdict, count(*) "
+            f"{NEWEST.format(where=where.format('j.run'))} GROUP BY j.run, a.verdict, j.verdict",
+            *values,
+        )
+        for key, first, newest, count in changed:
+            own = found.setdefault(key, [0, 0, 0, 0])
+            for verdict, more in ((first, -count), (newest, count)):
+                if verdict is not None:
+                    own[1] += more
+                    own[2] += more * (verdict == Verdict.PASSED)
+                    own[3] += more * (verdict == Verdict.MISSING)
+        return {key: RunCounts(*own) for key, own in found.items()}
 
     def groups(self, run: int) -> list[Group]:
         """Finished attempts by verdict and word, the most frequent first."""
@@ -154,6 +156,16 @@ class Reading(ABC):
         return PlannedAttempts.from_text(text or "", each)
 
     # -- tasks -------------------------------------------------------------------------------
+
+    def labels(self, run: int) -> list[str]:
+        """The different labels that tasks with a finished attempt carry, in their order."""
+        rows = self._all(
+            "SELECT labels FROM tasks t WHERE run = ? AND EXISTS (SELECT 1 FROM attempts a "
+            "WHERE a.run = t.run AND a.task = t.key AND a.verdict IS NOT NULL) "
+            "GROUP BY labels ORDER BY min(position)",
+            run,
+        )
+        return [text for (text,) in rows]
 
     def task_counts(self, run: int) -> list[TaskCounts]:
         """Every task with a finished attempt, in the order of the suite."""
@@ -225,21 +237,26 @@ class Reading(ABC):
         found = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
         return found[0] if found else None
 
-    def words(self, run: int, place: Place) -> list[Word]:
-        """Everything that was said of an attempt, the first judgement first."""
+    def words(self, run: int, place: Place) -> tuple[StoredJudgement, ...]:
+        """Every judgement of an attempt, the first one first, the one that counts last."""
         rows = self._all(
-            "SELECT 'judge', verdict, coalesce(why, ''), coalesce(detail, ''), finished "
+            "SELECT verdict, coalesce(why, ''), coalesce(detail, ''), 'judge', finished, '' "
             "FROM attempts WHERE run = ? AND task = ? AND number = ? AND verdict IS NOT NULL",
             run,
             *place,
         )
         rows += self._all(
-            "SELECT source, verdict, why, detail, at FROM judgements "
+            "SELECT verdict, why, detail, source, at, judge_fingerprint FROM judgements "
             "WHERE run = ? AND task = ? AND number = ? ORDER BY key",
             run,
             *place,
         )
-        return [Word(source, Verdict(verdict), *others) for source, verdict, *others in rows]
+        return tuple(
+            StoredJudgement(
+                Verdict(verdict), why, detail, JudgementSource(source), at or "", fingerprint
+            )
+            for verdict, why, detail, source, at, fingerprint in rows
+        )
 
     def transcript(self, run: int, place: Place) -> Sequence[Mapping[str, str]]:
         """The conversation of an attempt; empty when none was kept."""
@@ -264,6 +281,41 @@ class Reading(ABC):
             place = found.setdefault(int(task), [])
             place.append((int(number), Verdict(int(verdict))))
         return found
+
+    def calls(self, run: int, place: Place) -> list[dict[str, Any]]:
+        """The calls to models in an attempt, as plain data; empty where none are recorded."""
+        rows = self._all(
+            "SELECT body FROM calls WHERE run = ? AND task = ? AND number = ?", run, *place
+        )
+        calls: list[dict[str, Any]] = json.loads(zlib.decompress(bytes(rows[0][0]))) if rows else []
+        return calls
+
+    def call_counts(self, run: int | None) -> CallCounts:
+        """How the answers of a run's models ended."""
+        ((answers, cut, low, high, refused, filtered, empty),) = self._all(
+            "SELECT sum(answers), sum(cut), min(cut_at), max(cut_at), sum(refused), sum(filtered), "
+            "sum(empty) FROM calls WHERE run = ?",
+            run,
+        )
+        return CallCounts(
+            *(int(answers or 0), int(cut or 0), low, high),
+            *(int(refused or 0), int(filtered or 0), int(empty or 0)),
+        )
+
+    def leaks(self, run: int) -> list[tuple[str, int, str]]:
+        """(task, number, the attempt whose reference was said), in order."""
+        return self._all(
+            "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
+            "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
+            run,
+        )
+
+    def first_failure(self, run: int, task: int) -> int | None:
+        """The number of the first failed attempt at a task."""
+        ((number,),) = self._all(
+            "SELECT min(number) FROM judged WHERE run = ? AND task = ? AND verdict = 0", run, task
+        )
+        return None if number is None else int(number)
 
     # -- how ---------------------------------------------------------------------------------
 
@@ -300,3 +352,54 @@ class Reading(ABC):
             AttemptLine((int(key), int(number)), task, number, Verdict(verdict), *others)
             for key, task, number, verdict, *others in rows
         ]
+
+
+class DatabaseQueries(Queries):
+    """The questions, asked through the connection of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        return self._database.execute(statement, values).fetchall()
+
+
+class Reading(Queries):
+    """A store as pages see it; open one with :func:`passhat.store.open_reading`.
+
+    May be used from several threads; they take turns.
+
+    Attributes
+    ----------
+    path : str
+        Where the store is, as the user named it, without a password.
+    """
+
+    path: str
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing can be asked any more."""
+
+    @abstractmethod
+    def change(self) -> object:
+        """A value that differs after every write."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> bool:
+        """Wait for a write, at most so long; returns whether there was one.
+
+        The first call begins to watch and is ``True``: what is there has to be read once. A thread
+        that waits needs a reading of its own.
+        """

@@ -38,10 +38,10 @@ __all__ = [
     "StoredRun",
     "TaskCounts",
     "Wanted",
-    "Word",
     "damage_reported",
     "packed",
     "protocol_from",
+    "stored_run",
     "unpacked",
 ]
 
@@ -365,6 +365,22 @@ class RunCounts:
     missing: int = 0
 
 
+def stored_run(head: RunHead, counts: RunCounts, allocation: str = "") -> StoredRun:
+    """A run with its counts and its status, as ``passhat runs`` lists it."""
+    made = counts.attempts
+    # A run of which every attempt is missing shows nothing, however many were made.
+    shows_something = not 0 < made == counts.missing
+    total = head.planned * counts.tasks if head.total is None else head.total
+    if made >= total and shows_something:
+        status = "complete"
+    else:
+        status = "in progress" if head.open else "stopped"
+    return StoredRun(
+        *(head.id, head.agent, head.suite, counts.tasks, head.planned, made, counts.missing),
+        *(counts.passed, head.started, status, head.name, total, allocation),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
     """One task: attempts with a verdict, passed, and without a verdict."""
@@ -424,17 +440,6 @@ class AttemptLine(Plain):
             "seed": self.seed,
             "finished": self.finished,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One judgement of an attempt: by the judge, by the judge again (regrade), or by a person."""
-
-    source: str
-    verdict: Verdict
-    why: str
-    detail: str
-    at: str
 
 
 @dataclass(frozen=True, slots=True)
