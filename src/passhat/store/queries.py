@@ -90,7 +90,7 @@ class Queries(ABC):
         """Every run with its counts, the oldest first, or one of them."""
         counts = self.counts(run)
         where, values = ("", ()) if run is None else ("AND key = ?", (run,))
-        allocations = dict(
+        allocations: dict[int, str] = dict(
             self._all(
                 f"SELECT key, allocation FROM runs WHERE allocation IS NOT NULL {where}", *values
             )
