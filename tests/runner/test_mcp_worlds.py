@@ -337,12 +337,12 @@ class OvenEpisode(Episode):
     def __init__(self, suite: Oven) -> None:
         self.suite = suite
 
-    async def open(self) -> Turn:  # type: ignore[override]
+    async def open(self) -> Turn:
         degrees = {"type": "integer", "minimum": 50}
         schema = {"properties": {"degrees": degrees}, "required": ["degrees"]}
         return Turn("Bake it.", tools=(ToolSpec("bake", "Bakes.", schema),))
 
-    async def reply(self, answer: str) -> Turn | None:  # type: ignore[override]
+    async def reply(self, answer: str) -> Turn | None:
         self.suite.began.set()
         await self.suite.may_end.wait()
         self.suite.baked.append(read_call(answer).arguments["degrees"])

@@ -204,3 +204,28 @@ def test_a_check_that_raises_is_the_agents_failure() -> None:
         with pytest.raises(Exception) as caught:  # noqa: PT011 - any of three
             function()
         assert raised_by_check(caught.value) is expected
+
+
+def test_simulations_are_kept_in_tau2s_own_form(
+    passhat: Call, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSHAT_TAU2_SAVE", str(shop / "kept"))
+    assert _run(passhat, "coin", n=3).code == 0
+    verdicts = {
+        task: sorted(int(verdict) for verdict, _ in rows) for task, rows in _verdicts().items()
+    }
+    kept = json.loads((shop / "kept" / "results.json").read_text())
+    assert kept["info"]["num_trials"] == 3
+    assert kept["info"]["environment_info"]["domain_name"] == "mock"
+    files = list((shop / "kept" / "simulations").iterdir())
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert {path.stem for path in files} == {one["id"] for one in kept["simulation_index"]}
+    for task, passed in verdicts.items():
+        own = [one for one in kept["simulation_index"] if one["task_id"] == task]
+        assert sorted(one["trial"] for one in own) == [0, 1, 2]
+        assert sorted(int(one["reward"]) for one in own) == passed
+    (run,) = read(str(shop / "kept"))
+    assert (run.outcomes.scored, run.outcomes.passes) == (12, sum(map(sum, verdicts.values())))
+    monkeypatch.setenv("PASSHAT_TAU2_SAVE", "")
+    assert _run(passhat, "Good").code == 0
+    assert len(list((shop / "kept" / "simulations").iterdir())) == 12

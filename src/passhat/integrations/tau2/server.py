@@ -23,6 +23,7 @@ from passhat.suites.registry import end_child, last_words
 __all__ = ["Connection", "Server", "WorkerGone"]
 
 _START_SECONDS = 180.0
+_LONGEST_DETAIL = 400
 _LONGEST_LINE = 16 * 1024 * 1024
 _WORKER = Path(__file__).with_name("worker.py")
 
@@ -154,7 +155,9 @@ class Server:
         self._end()
 
     def _trouble(self, said: Mapping[str, str]) -> InvalidValue:
+        # tau2 names every row of a database that does not fit: 100 KB for airline's users.
         detail = said["detail"]
+        detail = detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]} ..."
         return InvalidValue(
             f"{self._checkout} cannot be used as a tau2-bench checkout: {detail}.",
             hint=self._hint(said["trouble"]),

@@ -16,6 +16,7 @@ per line.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib
 import importlib.util
@@ -25,6 +26,7 @@ import signal
 import socket
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -312,13 +314,77 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
         if raised_by_check(error):
             # The world is not as the task demands, and the check says so by raising.
             checks = {"ENV_ASSERTION": 0.0}
+            keep(played, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
             return {"ended": ended, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
         return {"ended": ended, "fault": "judge", "detail": detail}
+    keep(played, found, task, world, job)
     checks = {
         str(getattr(name, "value", name)): value
         for name, value in (found.reward_breakdown or {}).items()
     }
     return {"ended": ended, "fault": "", "reward": found.reward, "checks": checks}
+
+
+def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -> None:
+    """Add a simulation to the folder of ``PASSHAT_TAU2_SAVE``, in tau2's own form.
+
+    ``tau2 evaluate-trajs``, ``tau2 view`` and passhat read such a folder: ``results.json`` with the
+    index, and one file per simulation. Attempts end in any order, so the index is under a lock.
+    """
+    named = os.environ.get("PASSHAT_TAU2_SAVE")
+    if not named:
+        return
+    folder = Path(named)
+    (folder / "simulations").mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        path = folder / "results.json"
+        results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if results is None:
+            results = results_of(world, job)
+        domain = results["info"]["environment_info"]["domain_name"]
+        if domain != job["domain"]:
+            raise Trouble("data", f"{path} is of {domain}; name another PASSHAT_TAU2_SAVE")
+        index = results["simulation_index"]
+        trial = sum(entry["task_id"] == str(task.id) for entry in index)
+        reward = judged if isinstance(judged, dict) else judged.model_dump(mode="json")
+        simulation = {**played.model_dump(mode="json"), "trial": trial, "reward_info": reward}
+        shown = ("id", "task_id", "trial", "termination_reason", "agent_cost", "duration")
+        index.append({name: simulation[name] for name in shown} | {"reward": reward["reward"]})
+        if str(task.id) not in {entry["id"] for entry in results["tasks"]}:
+            results["tasks"].append(task.model_dump(mode="json"))
+        results["info"]["num_trials"] = max(results["info"]["num_trials"], trial + 1)
+        write(folder / "simulations" / f"{simulation['id']}.json", simulation)
+        write(path, results)
+
+
+def results_of(world: Any, job: dict[str, Any]) -> dict[str, Any]:
+    """The head of tau2's results, before any simulation."""
+    user = {"implementation": "scripted"}
+    if job["user"] != "scripted":
+        user = {"implementation": "user_simulator", "llm": job["user"]}
+    return {
+        "timestamp": datetime.now().isoformat(),
+        "info": {
+            "git_commit": "unknown",
+            "num_trials": 1,
+            "max_steps": job["max_steps"],
+            "max_errors": MAX_ERRORS,
+            "user_info": user,
+            "agent_info": {"implementation": "passhat"},
+            "environment_info": {"domain_name": job["domain"], "policy": world.get_policy()},
+        },
+        "tasks": [],
+        "simulation_index": [],
+    }
+
+
+def write(path: Path, data: object) -> None:
+    """Write a file as a whole, readable by this user alone."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+        json.dump(data, stream, ensure_ascii=False)
+    part.replace(path)
 
 
 def raised_by_check(error: BaseException) -> bool:

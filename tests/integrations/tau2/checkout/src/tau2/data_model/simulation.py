@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -19,6 +19,9 @@ class RewardInfo:
     reward: float
     reward_breakdown: dict[str, float] | None = None
 
+    def model_dump(self, mode: str = "python") -> dict[str, Any]:
+        return asdict(self)
+
 
 @dataclass
 class SimulationRun:
@@ -27,3 +30,8 @@ class SimulationRun:
     termination_reason: TerminationReason
     messages: list[Any] = field(default_factory=list)
     seed: int | None = None
+    agent_cost: float | None = None
+    duration: float = 0.0
+
+    def model_dump(self, mode: str = "python") -> dict[str, Any]:
+        return {**asdict(self), "termination_reason": self.termination_reason.value}

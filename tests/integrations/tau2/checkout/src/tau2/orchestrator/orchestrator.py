@@ -63,4 +63,5 @@ class Orchestrator:
                 reason = TerminationReason.MAX_STEPS
             if reason is None and errors >= self.max_errors:
                 reason = TerminationReason.TOO_MANY_ERRORS
-        return SimulationRun("simulation", self.task.id, reason, self.messages, self.seed)
+        own = f"simulation-{self.task.id}-{self.seed}"
+        return SimulationRun(own, self.task.id, reason, self.messages, self.seed)
