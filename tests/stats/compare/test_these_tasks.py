@@ -261,3 +261,18 @@ def test_missing_attempts_reach_over_the_worst_fill_of_either_side() -> None:
     (best,) = compare(a_failed, b_passed, about="these tasks").results
     assert (found.low, found.high) == pytest.approx((worst.low, best.high), abs=1e-6)
     assert (found.lift_lowest, found.lift_highest) == pytest.approx((worst.lift, best.lift))
+
+
+def test_hundreds_of_thousands_of_attempts_take_no_table_of_them() -> None:
+    """200,000 attempts per task asked for gigabytes; what is said is that of a few thousand."""
+    rates = np.array([0.1, 0.5, 0.9, 0.97])
+    a, b = (
+        _cells(200_000, (200_000 * side).astype(int).tolist()) for side in (rates, rates + 0.02)
+    )
+    chosen = _count_metric("pass^2")
+    interval = lift_on_these_tasks(a, b, chosen, 0.025)
+    lift = float(np.mean((rates + 0.02) ** 2 - rates**2))
+    assert interval.low < lift < interval.high
+    fewer = [_cells(2_000, (2_000 * side).astype(int).tolist()) for side in (rates, rates + 0.02)]
+    same = lift_on_these_tasks(fewer[0], fewer[1], chosen, 0.025)
+    assert (interval.low, interval.high) == pytest.approx((same.low, same.high), abs=1e-3)

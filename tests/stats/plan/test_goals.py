@@ -72,6 +72,15 @@ def test_stated_assumptions_give_the_variance_they_say(mean: float, icc: float, 
     assert more.within == pytest.approx(one.within / n, abs=1e-12)
 
 
+def test_a_million_attempts_divide_what_lies_within() -> None:
+    few, many = (MIXED.components(_count("pass^3"), n) for n in (2_000, 1_000_000))
+    assert many.between == few.between
+    assert many.within == pytest.approx(few.within / 500)
+    # Up to there nothing is approximated: half the attempts, nearly twice the variance.
+    half = MIXED.components(_count("pass^3"), 1_000)
+    assert half.within == pytest.approx(2 * few.within, rel=0.01)
+
+
 @given(st.floats(0.001, 0.25), st.floats(0.01, 0.3), st.sampled_from([0.8, 0.95, 0.99]))
 def test_a_half_width_and_the_tasks_for_it_are_inverse(
     variance: float, target: float, level: float

@@ -28,6 +28,7 @@ __all__ = ["Components", "Difficulty", "binomial_chances", "cell_likelihood"]
 
 _POINTS = 200
 _ROUNDS = 400
+_MOST_ATTEMPTS = 2_000
 _ALIKE = 1e-6
 """An ICC this near to 0 or 1 is one: the Beta distribution there is too narrow to invert."""
 
@@ -116,11 +117,12 @@ class Difficulty:
         known = metric.known(self.rates)
         mean = float(self.weights @ known)
         between = float(self.weights @ (known - mean) ** 2)
-        passes = np.arange(n + 1)
-        value = metric.values(np.full(n + 1, n), passes)
-        chance = binomial_chances(n, self.rates)
+        # Many attempts more divide what lies within, and need no table of all numbers of passes.
+        tried = min(n, max(_MOST_ATTEMPTS, 8 * metric.k))
+        value = metric.values(np.full(tried + 1, tried), np.arange(tried + 1))
+        chance = binomial_chances(tried, self.rates)
         within = float(self.weights @ np.maximum(chance @ value**2 - (chance @ value) ** 2, 0))
-        return Components(between, within)
+        return Components(between, within * tried / n)
 
 
 @lru_cache(maxsize=1)

@@ -82,7 +82,9 @@ def ladders_of(
     if not any(ladder.ks for ladder in made):
         raise InvalidValue(
             f"no agent has enough attempts at every task for k = {min(ks, default=1)}.",
-            hint="Ask for a smaller k, or leave short tasks out with --drop-short.",
+            hint="Ask for a smaller k, or leave short tasks out with --drop-short."
+            if min(ks, default=1) > 1
+            else "Some task has no verdict at all: --missing bound or fail fills it in.",
         )
     return tuple(made)
 
