@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from moved_clock import move_clock, run_with_clock
 from passhat.agents import Agent, AttemptInfo, Session
 from passhat.runner import run as running
 from passhat.runner.run import Progress, RunPlan, Stop, run_attempts, silent
@@ -55,7 +56,7 @@ def _plan(
 
 
 def _run(plan: RunPlan, store: Store) -> Progress:
-    return asyncio.run(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
+    return run_with_clock(run_attempts(plan, store, Stop(), lambda _record, _progress: None))
 
 
 def test_killed_at_twenty_random_moments_nothing_finished_is_lost(folder: Path) -> None:
@@ -144,20 +145,21 @@ def test_a_disk_that_stays_full_ends_the_run_with_a_reason_and_it_goes_on_later(
 @pytest.mark.usefixtures("folder")
 def test_time_in_which_the_machine_stood_still_is_not_the_agents() -> None:
     """The whole process is held up for longer than an answer may take."""
-    import time
-
-    held: list[bool] = []
+    asked: list[bool] = []
 
     async def held_up() -> str:
-        if not held:
-            held.append(True)
-            time.sleep(0.45)  # the loop itself stands still
-        await asyncio.sleep(0.05)
+        asked.append(True)
+        if len(asked) == 20:
+            move_clock(45)  # the loop itself stands still, with all attempts in flight
+        while len(asked) < 20:
+            await asyncio.sleep(0)
+        for _ in range(100):  # until the limits have been looked at
+            await asyncio.sleep(0)
         return "yes"
 
     with open_store("store.db") as store:
         progress = _run(
-            _plan(held_up, max_steps=5, step_seconds=0.4, attempt_seconds=5.0, jobs=20), store
+            _plan(held_up, max_steps=5, step_seconds=40.0, attempt_seconds=500.0, jobs=20), store
         )
     assert (progress.passed, progress.failed) == (20, 0)
 

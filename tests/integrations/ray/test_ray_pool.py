@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from moved_clock import move_clock, run_with_clock
 from passhat.errors import EngineUnavailable
 from passhat.integrations.ray import ray_pool as ray_crew
 from passhat.integrations.ray.ray_pool import RayPool, line_of
@@ -24,7 +24,7 @@ def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
     async def knocked(*_: object) -> Any:
         knocks.append("")
         if len(knocks) == 1:
-            time.sleep(0.1)  # the loop itself stands still
+            move_clock(0.1)  # the loop itself stands still
             raise OSError("not now")
         if len(knocks) > 3:
             raise OSError("never again")
@@ -33,7 +33,7 @@ def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
     monkeypatch.setattr(asyncio, "open_connection", knocked)
     pool = RayPool(None, [], SimpleNamespace(), SimpleNamespace(), "127.0.0.1:1")  # type: ignore[arg-type]
     with pytest.raises(EngineUnavailable, match="takes no connection any more"):
-        asyncio.run(asyncio.wait_for(pool._watch_head(), 60))
+        run_with_clock(asyncio.wait_for(pool._watch_head(), 60))
     assert len(knocks) >= 6
 
 

@@ -386,16 +386,17 @@ class RayPool:
     async def _watch_head(self) -> None:
         """Without its head a cluster does nothing any more, and says nothing about it."""
         host, _, port = self._head.rpartition(":")
-        last, failed = time.monotonic(), 0
+        now = asyncio.get_running_loop().time
+        last, failed = now(), 0
         while self._head:
             try:
                 async with asyncio.timeout(_HEAD_SECONDS / 2):
                     _, writer = await asyncio.open_connection(host, int(port))
                 writer.close()
-                last, failed = time.monotonic(), 0
+                last, failed = now(), 0
             except OSError:  # a TimeoutError is one
                 failed += 1  # time alone says nothing: this process may have stood still itself
-                if failed >= _HEAD_TRIES and time.monotonic() - last > _HEAD_SECONDS:
+                if failed >= _HEAD_TRIES and now() - last > _HEAD_SECONDS:
                     raise connection_lost(f"{self._head} takes no connection any more") from None
             await asyncio.sleep(_HEAD_SECONDS / 5)
 
