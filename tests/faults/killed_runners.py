@@ -1,4 +1,4 @@
-"""Kills a runner at random moments, again and again; run by test_faults as a program of its own.
+"""Kills a runner at random moments, again and again; a program that test_kills_and_locks runs.
 
     python killed_runners.py STORE TIMES SEED
 

@@ -1,0 +1,23 @@
+"""A suite of five one-line questions in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with tasks.jsonl, which passhat is called in."""
+    lines = [{"id": f"t{i}", "prompt": "yes?", "answer": "yes"} for i in range(5)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    agents = "import os\n\ndef long(prompt):\n    return os.urandom(20_000).hex()\n"
+    (tmp_path / "some_agents.py").write_text(agents)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("some_agents", None)
