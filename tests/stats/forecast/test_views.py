@@ -17,6 +17,7 @@ from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import forecast, forecast_all, forecast_curve, keeps, reaches
 from passhat.stats.forecast.band import cutoff_for, rare_tasks
+from passhat.stats.forecast.inverse import _first
 from passhat.stats.forecast.lines import lines_of
 from passhat.stats.forecast.views import design_effect
 from passhat.stats.outcomes import Histogram
@@ -194,6 +195,21 @@ def test_both_inverses_agree_with_the_band_on_each_side(target: float) -> None:
         assert forecast(outcomes, f"pass^{hat.surely}").low >= target - 2e-4
         assert hat.possibly is not None
         assert hat.possibly >= hat.surely
+
+
+@pytest.mark.parametrize("turn", [1, 2, 99, 101, 12_345, 999_999, 1_000_000])
+def test_a_large_k_is_rounded_to_the_side_that_is_asked_for(turn: int) -> None:
+    """To one in a hundred beyond 100, exactly below."""
+    later, sooner = (_first(lambda k: k >= turn, careful=careful) for careful in (True, False))
+    assert later is not None
+    assert sooner is not None
+    assert sooner <= turn <= later
+    if turn <= 99:
+        assert sooner == later == turn
+    else:
+        assert later <= 1.02 * turn
+        assert sooner >= turn / 1.02
+    assert _first(lambda _k: False, careful=True) is None
 
 
 def test_a_sure_agent_keeps_its_promise_to_the_furthest_k_only_possibly() -> None:

@@ -115,6 +115,23 @@ def test_the_share_of_a_lead_is_that_of_its_leader() -> None:
     assert by_leader["a", 0.8].share == 1.0
 
 
+def test_a_leader_may_lead_in_fewer_than_half_of_the_redraws() -> None:
+    """One task carries b's lead and is drawn twice or not at all more often than once."""
+    b_passes = [100, 10, 10, 10] + [0] * 56
+    a_passes = [0] * 4 + [3] * 17 + [2] * 39  # 129 against 130
+    runs = [
+        _run(0.2, a_passes, n=100, agent="a"),
+        _run(0.8, [50] * 60, n=100, agent="a"),
+        _run(0.2, b_passes, n=100, agent="b"),
+        _run(0.8, [0] * 60, n=100, agent="b"),
+    ]
+    (flip,) = ranking_flips(ladders_of(runs, [1], BOUND), BOUND)
+    close = flip.surest("b")
+    assert close.lead == pytest.approx(1 / 6000)
+    assert 0.4 < close.share < 0.5
+    assert flip.shown == close.share
+
+
 def test_a_flip_speaks_of_its_surest_leads() -> None:
     leads = (
         Lead(1, 0.2, "a", 0.1, 0.999),
