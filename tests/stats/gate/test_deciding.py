@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -352,3 +353,13 @@ def test_the_order_of_tasks_does_not_matter(passes: list[int], limit: float) -> 
     ).results[0]
     assert one.verdict is two.verdict
     assert one.low == pytest.approx(two.low)
+
+
+def test_attempts_that_differ_by_task_are_absent_by_task() -> None:
+    outcomes = Outcomes.from_counts([4, 12, 3], [4, 6, 3])
+    planned = np.array([4, 12, 8])
+    run = Run("new", "new", outcomes, Protocol(allocation="4 to 12 by task"), planned=planned)
+    result = gate(run, "pass^2 >= 0.1")
+    assert (result.absent, result.exit_code) == (5, 4)
+    whole = replace(run, planned=np.array([4, 12, 3]))
+    assert gate(whole, "pass^2 >= 0.1").absent == 0

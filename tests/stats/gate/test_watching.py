@@ -169,3 +169,10 @@ def test_what_cannot_be_watched_is_refused_at_once() -> None:
         Watcher(["rate >= base"], tasks=["a"], attempts=8, against=alone, seed=0).look(
             run_of({"a": 8})
         )
+
+
+def test_attempts_that_differ_by_task_cannot_be_watched() -> None:
+    outcomes = Outcomes.from_counts([2, 3], [1, 2], ["a", "b"])
+    run = Run("new", "new", outcomes, planned=np.array([2, 3]))
+    with pytest.raises(InvalidValue, match="of its own for every task"):
+        Watcher(["pass^1 >= 0.5"], tasks=["a", "b"], attempts=2, seed=1).look(run)

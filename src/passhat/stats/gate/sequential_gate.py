@@ -141,6 +141,12 @@ class Watcher:
     def look(self, run: Run) -> Look:
         """Take the tasks that have become complete, in the drawn order."""
         outcomes = run.outcomes
+        if run.planned is not None:
+            raise InvalidValue(
+                f"{run.name} has a number of attempts of its own for every task, and a watched "
+                "gate takes tasks once they have the same number.",
+                hint="Leave out --watch, and gate the run when it is complete.",
+            )
         where = {task: index for index, task in enumerate(outcomes.tasks)}
         made, _ = outcomes.counts(Completion.AS_FAILED)
         self._know_order(outcomes.tasks)

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from hypothesis_profiles import max_examples
 from passhat import Outcomes, estimate, estimate_all
 from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.intervals.frontier import Calibration
+from passhat.stats.estimate.intervals.frontier import Calibration, strata
+from passhat.stats.estimate.intervals.these_tasks import TheseTasks
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.estimate.metrics.ordered import ShuffledWindow
+from passhat.stats.outcomes.histogram import cells_of
+from passhat.stats.terms import Terms
 
 AGAIN = "these tasks"
 
@@ -132,3 +136,36 @@ def test_one_metric_asked_alone_or_together_has_one_interval() -> None:
     for word, found in zip(words, together, strict=True):
         alone = estimate(outcomes, word, about=AGAIN)
         assert (alone.low, alone.high) == pytest.approx((found.low, found.high), abs=1e-9)
+
+
+def test_parts_of_equal_n_are_few_and_complete() -> None:
+    n = np.repeat([2, 3, 4, 5, 6, 7, 8, 9, 30], [1, 40, 2, 3, 40, 1, 1, 1, 2])
+    cells = cells_of(n, n // 2)
+    parts = strata(cells)
+    assert sum(share for _, share in parts) == pytest.approx(1)
+    assert sum(part.size for part, _ in parts) == len(n)
+    assert len(parts) <= 8
+    ordered = [size for part, _ in parts for size in sorted(set(part.n.tolist()))]
+    assert ordered == sorted(set(n.tolist()))
+    assert len(strata(cells_of(np.full(9, 4), np.full(9, 2)))) == 1
+
+
+def test_n_that_depends_on_the_task_keeps_the_interval_narrow_and_right() -> None:
+    """Settled tasks with few attempts and flaky ones with many: one G would fit neither."""
+    rng = np.random.default_rng(5)
+    rates = np.concatenate([np.zeros(120), np.full(40, 0.7)])
+    n = np.where(rates == 0, 4, 24)
+    truth = float((rates**4).mean())
+    held, widths, even = [], [], []
+    for _ in range(20):
+        low, high = TheseTasks(cells_of(n, rng.binomial(n, rates)), Terms()).interval(
+            PassHat(4)
+        ) or (0.0, 1.0)
+        held.append(low <= truth <= high)
+        widths.append(high - low)
+        same = np.full(len(n), 9)
+        ends = TheseTasks(cells_of(same, rng.binomial(same, rates)), Terms()).interval(PassHat(4))
+        assert ends is not None
+        even.append(ends[1] - ends[0])
+    assert np.mean(held) >= 0.9
+    assert np.mean(widths) < 0.8 * np.mean(even)
