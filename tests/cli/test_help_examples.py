@@ -124,7 +124,7 @@ def test_the_servers_start(name: str, here: Path) -> None:
         ("run -a python:agent:nothing_like_it", "It has: answer"),
         ("run -a command:./tasks.jsonl", "is not executable"),
         ("run -a command:./absent.sh", "there is no program './absent.sh'"),
-        ("run --random 9", "there are 5 tasks"),
+        ("run --random 9", "the suite has 5 tasks"),
         ("report", "passhat run makes one"),
     ],
 )
