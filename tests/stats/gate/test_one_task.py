@@ -76,3 +76,17 @@ def test_what_one_task_cannot_answer() -> None:
         judge_one_task("t", "pass^4 >= 0.5", n=3, c=3)
     with pytest.raises(InvalidValue, match="one-sided"):
         judge_one_task("t", "rate >= 0.5", n=3, c=3, level=0.2)
+
+
+def test_missing_attempts_are_failed_below_and_passed_above() -> None:
+    """Two of six passed and two are missing: 2 of 8 for the lower bound, 4 of 8 for the upper."""
+    found = judge_one_task("t", "pass^1 <= 0.8", n=6, c=2, missing=2).results[0]
+    low = judge_one_task("t", "pass^1 <= 0.8", n=8, c=2).results[0]
+    high = judge_one_task("t", "pass^1 <= 0.8", n=8, c=4).results[0]
+    assert (found.low, found.high) == (low.low, high.high)
+    assert low.high is not None
+    assert found.high is not None
+    assert found.high > low.high
+    assert "2 of 8 attempts passed, 2 missing" in found.notes[0]
+    nothing = judge_one_task("t", "pass^1 <= 0.8", n=0, c=0, missing=8).results[0]
+    assert (nothing.low, nothing.high) == (0.0, 1.0)

@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 
 from hypothesis_profiles import max_examples
 from passhat import Outcomes, estimate, estimate_all
-from passhat.stats.arrays import FloatArray
-from passhat.stats.estimate.intervals.frontier import Calibration, strata
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate import metric
+from passhat.stats.estimate.intervals.frontier import (
+    Attempted,
+    Calibration,
+    Statistic,
+    frontier,
+    strata,
+)
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
-from passhat.stats.estimate.metrics import PassHat
+from passhat.stats.estimate.metrics import CountMetric, PassHat
 from passhat.stats.estimate.metrics.ordered import ShuffledWindow
 from passhat.stats.outcomes.histogram import cells_of
 from passhat.stats.terms import Terms
@@ -169,3 +176,30 @@ def test_n_that_depends_on_the_task_keeps_the_interval_narrow_and_right() -> Non
         even.append(ends[1] - ends[0])
     assert np.mean(held) >= 0.9
     assert np.mean(widths) < 0.8 * np.mean(even)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_low_end_of_delta_gives_room_for_the_bend_of_the_mean(k: int) -> None:
+    """delta = E[p^k - a p] + a m - m^k - R(mu): the tangent at m, less the largest R there is."""
+    outcomes = Outcomes.from_counts(4, [0] * 20 + [4] * 12 + [2, 3])
+    mean = float(np.mean(outcomes.c / 4))
+    slope = k * mean ** (k - 1)
+    powers, rates = metric(f"pass^{k}"), metric("pass^1")
+    assert isinstance(powers, CountMetric)
+    assert isinstance(rates, CountMetric)
+
+    def tangent(n: int, c: IntArray) -> FloatArray:
+        sizes = np.full(len(c), n)
+        return powers.values(sizes, c) - slope * rates.values(sizes, c)
+
+    statistic = Statistic(
+        Attempted.of(outcomes.histogram()), tangent, lambda p: powers.known(p) - slope * p
+    )
+    low, high = frontier([statistic], Calibration.at(0.95))
+    ends = _ends(outcomes, "pass^1")
+    bend = max(m**k - mean**k - slope * (m - mean) for m in ends)
+    assert bend > 1e-3
+    shift = slope * mean - mean**k
+    wanted = (low + shift - bend, min(high + shift, (k - 1) * k ** (-k / (k - 1))))
+    assert wanted[0] > 0.02
+    assert _ends(outcomes, f"delta^{k}") == pytest.approx(wanted, abs=2e-4)
