@@ -174,6 +174,17 @@ def test_a_warning_of_a_run_among_several_is_shown() -> None:
     assert "Warning: leaky: leak: in 3 of 8 (and 1 more)." in text.splitlines()
 
 
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    outcomes = Outcomes.from_counts([4, 4, 4], [1, 3, 2])
+    name = "python:package.agents.of_the_team:"
+    runs = [Run(f"{name}{end}", f"{name}{end}", outcomes) for end in ("careful", "hasty")]
+    text = brief_comparison(compare(runs[0], runs[1], ["pass^1"]), runs, (), _console())
+    table = brief_report(build_report(runs, SHORT), _console())
+    for shown in (text, table):
+        assert "careful" in shown
+        assert "hasty" in shown
+
+
 def test_of_a_large_store_the_newest_runs_are_shown() -> None:
     outcomes = Outcomes.from_counts([4, 4], [1, 3])
     stored = [Run(f"r{i}", f"r{i}", outcomes, started=f"2026-11-{i:02}") for i in range(1, 10)]

@@ -57,7 +57,7 @@ def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
     [
         ("python:mine:answer", "def answer(prompt):\n    return 'yes'\n"),
         (
-            f"command:{sys.executable} mine.py",
+            f"command:{sys.executable} mine.py notes.txt",
             'for _ in open(0):\n    print(\'{"text": "yes"}\', flush=True)\n',
         ),
     ],
@@ -65,7 +65,9 @@ def test_every_attempt_is_made_once_and_reported(passhat: Passhat) -> None:
 def test_changed_code_is_another_run(passhat: Passhat, folder: Path, agent: str, code: str) -> None:
     command = [*TASKS, "-a", agent, "-n", "1"]
     (folder / "mine.py").write_text(code)
+    (folder / "notes.txt").write_text("before")
     assert passhat(*command).code == 0
+    (folder / "notes.txt").write_text("a log that the agent writes is not its code")
     assert "changed since" not in passhat(*command).err
     assert sum(_ended().values()) == 5
     (folder / "mine.py").write_text(code.replace("yes", "no"))

@@ -17,6 +17,7 @@ import shutil
 import signal
 from asyncio.subprocess import Process, SubprocessStreamProtocol
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ class CommandAgent(Agent):
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
         program = self._words[0]
-        self.source_files = tuple(path for word in self._words if _is_own(path := Path(word)))
+        # The first file of this folder: ./agent, or what an interpreter runs. Later ones may be
+        # data or logs, whose changes do not make it another agent.
+        own = (path for word in self._words if _is_own(path := Path(word)))
+        self.source_files = tuple(islice(own, 1))
         if shutil.which(program) is not None:
             return
         path = Path(program)

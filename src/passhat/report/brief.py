@@ -186,7 +186,7 @@ def _more(run: RunReport) -> str:
 
 
 def _runs(runs: Sequence[RunReport], left_out: int) -> Iterator[RenderableType]:
-    labels = [_cut(label) for label in run_labels([run.run for run in runs])]
+    labels = _short_labels([run.run for run in runs])
     chosen = _shared_metrics(runs)
     rows = []
     for label, run in zip(labels, runs, strict=True):
@@ -224,7 +224,7 @@ def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
 def _comparison(
     comparison: Comparison, runs: Sequence[Run], changes: Sequence[TaskChange]
 ) -> Iterator[RenderableType]:
-    a, b = map(_cut, run_labels(runs))
+    a, b = _short_labels(runs)
     yield from _first_warning(_named_warnings((a, b), runs))
     yield plain(view.headline(comparison, a, b))
     yield Text("")
@@ -268,13 +268,13 @@ def _these_tasks(comparison: Comparison) -> str:
 
 
 def _ranking(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[RenderableType]:
-    labels = dict(zip((run.name for run in runs), run_labels(runs), strict=True))
+    labels = dict(zip((run.name for run in runs), _short_labels(runs), strict=True))
     metric = comparisons.ranks[0].metric
     entries = [entry for entry in comparisons.ranks if entry.metric == metric]
     yield Text(f"{len(entries)} runs on {counted(comparisons.tasks, 'shared task')}", style="bold")
     yield from _first_warning(_named_warnings(run_labels(runs), runs))
     rows = [
-        [_cut(labels.get(entry.name, entry.name)), percent(entry.value, 0), str(entry)]
+        [labels.get(entry.name, entry.name), percent(entry.value, 0), str(entry)]
         for entry in entries[:_MOST_RUNS]
     ]
     yield plain_table(("run", metric, "possible ranks"), rows)
@@ -311,6 +311,19 @@ def _listed(title: str, items: Sequence[str]) -> str:
             return f"{line} and {rest + 1:,} more"
         line = longer
     return _limited(line)
+
+
+def _short_labels(runs: Sequence[Run]) -> list[str]:
+    """Labels that fit a column and tell the runs apart, by their ends where need be."""
+    labels = run_labels(runs)
+    ends = [
+        label if len(label) <= _NAME_COLUMNS else f"…{label[1 - _NAME_COLUMNS :]}"
+        for label in labels
+    ]
+    for short in ([_cut(label) for label in labels], ends):
+        if len(set(short)) == len(set(labels)):
+            return short
+    return list(labels)
 
 
 def _cut(text: str) -> str:

@@ -341,8 +341,8 @@ def _digest_of(files: Sequence[Path]) -> str:
     """Sixteen digits that change with the content of the files; not with their places."""
     digest = hashlib.sha256()
     for file in files:
-        with suppress(OSError):  # deleted since it was imported
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        with suppress(OSError), file.open("rb") as stream:  # deleted since it was imported
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()[:16]
 
 
