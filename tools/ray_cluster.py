@@ -21,6 +21,23 @@ _TRIES = 3
 _START_SECONDS = 120.0
 _STOP_SECONDS = 20.0
 _STORE_BYTES = 80_000_000
+_PATIENT_SECONDS = 600
+_PATIENCE = {
+    # A machine that stands still for half a minute is busy, not broken: Ray would take its node for
+    # dead, and end every process that is connected to it, the tests' own included.
+    "RAY_health_check_failure_threshold": "100",
+    "RAY_grpc_keepalive_timeout_ms": f"{1000 * _PATIENT_SECONDS}",
+    "RAY_grpc_client_keepalive_timeout_ms": f"{1000 * _PATIENT_SECONDS}",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": f"{_PATIENT_SECONDS}",
+    "RAY_gcs_server_request_timeout_seconds": f"{_PATIENT_SECONDS}",
+    "RAY_raylet_rpc_server_reconnect_timeout_base_s": f"{_PATIENT_SECONDS}",
+    "RAY_raylet_rpc_server_reconnect_timeout_max_s": f"{_PATIENT_SECONDS}",
+    "RAY_worker_register_timeout_seconds": f"{_PATIENT_SECONDS}",
+    # Nor is one that is short of memory because of others.
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+_CONNECT = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)"
+"""A process that cannot connect is ended by Ray, so another one tries it first."""
 
 
 class RayCluster:
@@ -38,7 +55,8 @@ class RayCluster:
 
     def __init__(self, processors: int = 2) -> None:
         # A secret of its own: neither the user's, nor none at all.
-        self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        self.environment = {**token, **_PATIENCE}
         for left in reversed(range(_TRIES)):
             try:
                 self._start(processors)
@@ -77,6 +95,7 @@ class RayCluster:
         try:
             for port in (first, second):
                 self._wait_for(port)
+            self._wait_for_node()
         except BaseException:
             # It may have ended without ending what it started.
             with suppress(ProcessLookupError):
@@ -111,6 +130,15 @@ class RayCluster:
                 return
             time.sleep(0.1)
         raise RuntimeError("Ray did not start")
+
+    def _wait_for_node(self) -> None:
+        """The ports are open before the node answers that programs connect to."""
+        command = [sys.executable, "-c", _CONNECT, self.address]
+        environment = {**os.environ, **self.environment}
+        end = time.monotonic() + _START_SECONDS
+        while subprocess.run(command, env=environment, capture_output=True).returncode:
+            if time.monotonic() > end or self._process.poll() is not None:
+                raise RuntimeError("Ray did not start")
 
 
 def _free_port() -> int:
