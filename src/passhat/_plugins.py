@@ -37,7 +37,7 @@ class Contract:
 
 
 def check_instance(plugin: object, contract: type[Contract], where: str) -> None:
-    """Refuse an object that does not fulfil a contract; says what is missing.
+    """Refuse an object that does not fulfil a contract; the error lists the missing hooks.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One way from results to plain data: ``to_data``, ``as_json``, and ``Plain`` for classes.
+"""Results as plain data: ``to_data``, ``as_json``, and the base class ``Plain``.
 
 A result is a dataclass, and its fields are what is written. A class that writes anything else
 derives from ``Plain`` and says so in ``WRITTEN``, or, where values differ from the fields, in
@@ -41,7 +41,7 @@ class Plain:
         return data
 
     def _written(self) -> dict[str, object]:
-        """What is written, by key; the values may be other results."""
+        """Values to write, by key; a value may be another result."""
         data: dict[str, object] = {}
         for entry in self.WRITTEN:
             if isinstance(entry, EllipsisType):

@@ -1,4 +1,4 @@
-"""The public functions: thin, typed fronts that accept what people have at hand.
+"""The public functions: thin, typed front ends that accept common kinds of input.
 
 Statistics take :class:`Outcomes` or :class:`Run`. The functions here also take a matrix of 0 and 1
 (a list of lists or a NumPy array) and a pandas or polars frame with the columns of a table
@@ -58,7 +58,7 @@ SuiteLike: TypeAlias = "str | Suite | Iterable[Mapping[str, Any] | Task]"
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of :func:`run` beside agent, suite, n and store; as on the command line."""
+    """Options of :func:`run` other than agent, suite, n and store; as on the command line."""
 
     jobs: int
     seed: int
@@ -240,7 +240,7 @@ def _agent(agent: AgentLike) -> str | Agent:
 
 
 def _attempts(n: int | Plan | Allocation) -> int | Allocation:
-    """The number, or what a plan says of every task."""
+    """Number of attempts, or the allocation of a plan that has numbers per task."""
     from passhat.stats.plan import Plan
 
     if not isinstance(n, Plan):

@@ -66,11 +66,11 @@ class PasshatError(Exception):
 
 
 class MetricError(PasshatError):
-    """The word is not a metric; the hint names the nearest one that is."""
+    """The word is not a metric; the hint names the nearest metric."""
 
 
 class RuleError(PasshatError):
-    """The text is not a rule such as ``pass^4 >= 0.6``; the hint says what was probably meant."""
+    """The text is not a rule such as ``pass^4 >= 0.6``; the hint suggests a correction."""
 
 
 class InvalidCounts(PasshatError, ValueError):
@@ -78,11 +78,11 @@ class InvalidCounts(PasshatError, ValueError):
 
 
 class InvalidValue(PasshatError, ValueError):
-    """An argument is outside what it may be."""
+    """An argument is outside its allowed range or set of values."""
 
 
 class TooFewAttempts(PasshatError):
-    """A metric at k was asked of tasks with fewer than k attempts.
+    """A metric at k was requested for tasks with fewer than k attempts.
 
     Attributes
     ----------
@@ -124,11 +124,11 @@ class NotComparable(PasshatError):
 
 
 class RunStopped(PasshatError):
-    """No further attempt could succeed; what was finished is kept, what is left was not made."""
+    """No further attempt could succeed; finished attempts are kept, the rest were not made."""
 
 
 class SandboxUnavailable(PasshatError):
-    """This machine offers no isolation that withstands hostile programs; the hint says what would.
+    """No isolation for hostile programs on this machine; the hint names a way to get it.
 
     Raised before anything is run, so that no paid attempt is lost to it.
     """
@@ -139,7 +139,7 @@ class EngineUnavailable(PasshatError):
 
 
 class ReadError(PasshatError):
-    """A source is not what it should be; names the file and, where known, the line."""
+    """A source has unexpected content; names the file and, where known, the line."""
 
     def __init__(
         self, message: str, *, source: str, line: int | None = None, hint: str | None = None
@@ -164,7 +164,7 @@ class UnknownFormat(ReadError):
 
 
 class NoRows(ReadError):
-    """There is nothing in the file; of one that grows, nothing yet."""
+    """The file has no rows; a growing file has none yet."""
 
 
 class MissingExtra(PasshatError):

@@ -1,4 +1,4 @@
-"""What was promised before any attempt ran.
+"""The protocol of a run: everything that was fixed before the first attempt.
 
 Two runs are comparable when everything that could move the number, other than the agent, was the
 same. A :class:`Protocol` holds those things; ``None`` means not recorded.
@@ -30,7 +30,7 @@ _DIGEST_VERSION = "passhat.protocol/1"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was to be answered, chosen before looking at any result.
+    """The metric, test direction and level, chosen before looking at any result.
 
     The k is part of the metric's word, as in ``pass^4``.
     """
@@ -50,7 +50,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Plain):
-    """One field in which two protocols are not known to agree.
+    """A field in which two protocols are not known to agree.
 
     ``known`` is true when both sides recorded the field and disagree; false when at least one
     side did not record it, so that agreement can be neither shown nor denied.
@@ -188,7 +188,7 @@ def _with_floats(data: Mapping[str, object]) -> dict[str, object]:
 
 
 def _as_float(value: object) -> object:
-    """A number as the float it equals; one that no float equals stays what it is."""
+    """A number as the float it equals; a number that equals no float is returned unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:

@@ -104,7 +104,7 @@ class A2AAgent(Agent):
         self._given: set[str] = set()
 
     async def check(self) -> None:
-        """Read the agent's card before anything is run; what is wrong with it is said here."""
+        """Read the agent's card before any attempt; a problem with it raises InvalidValue."""
         try:
             await self.connected()
         except AgentFault as fault:
@@ -118,7 +118,7 @@ class A2AAgent(Agent):
         return _A2ASession(self, await self.connected(), self._cancelling)
 
     async def close(self) -> None:
-        """Give connections back; the next session makes new ones."""
+        """Close the connections; the next session opens new ones."""
         await self._cancelling.finish()
         http, self._http, self._client = self._http, None, None
         self._starting = asyncio.Lock()  # the next run may have another event loop
@@ -126,7 +126,7 @@ class A2AAgent(Agent):
             await http.aclose()
 
     def first_context(self, context_id: str) -> None:
-        """Note the id that a new attempt was given; a known one means that attempts are mixed."""
+        """Record the context id of a new attempt; a repeated id means that attempts are mixed."""
         if not context_id:
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
@@ -141,7 +141,7 @@ class A2AAgent(Agent):
         self._given.add(context_id)
 
     async def connected(self) -> Client:
-        """The SDK's client for this agent, once its card has been read and found right."""
+        """The SDK's client for this agent, after its card was read and checked."""
         async with self._starting:
             if self._client is None:
                 self._client = await self._connect()
@@ -213,7 +213,7 @@ class A2AAgent(Agent):
 
 
 class _A2ASession(Session):
-    """One attempt's conversation."""
+    """The conversation of a single attempt."""
 
     def __init__(self, agent: A2AAgent, client: Client, cancelling: Cancelling) -> None:
         self._agent = agent
@@ -241,7 +241,7 @@ class _A2ASession(Session):
             self._cancelling.start(self._client, self._reply.task_id)
 
     async def _asked(self, text: str) -> Reply:
-        """Send the words; what cannot be sent is tried again, what was sent is not sent twice."""
+        """Send a message; retry only if the agent cannot have received it."""
         for left in reversed(range(TRIES)):
             reply = self._reply = Reply()
             try:
@@ -277,7 +277,7 @@ class _A2ASession(Session):
         return cast("AsyncGenerator[StreamResponse]", sent)
 
     async def _wait_for(self, reply: Reply) -> None:
-        """A task that goes on without us is asked for until it is done; the runner sets the end."""
+        """Poll a task that is still working until it is done; the runner sets the time limit."""
         from a2a.types import GetTaskRequest
 
         if not reply.task_id:

@@ -1,4 +1,4 @@
-"""What lies between us and an A2A agent: one guarded HTTP client, and what its failures mean."""
+"""The HTTP side of A2A: a guarded client, and failed exchanges as faults of the agent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CLOSED = ("COMPLETED", *_REFUSED)
 
 
 class Reply:
-    """One answer of the agent, from all that came for one message.
+    """The agent's answer to a message, assembled from all of its events.
 
     An agent answers with a Message, or with a Task that is complete at once, or with events that
     complete it bit by bit. ``done`` says when nothing more will come. A question that stands in
@@ -64,11 +64,11 @@ class Reply:
 
     @property
     def open_task(self) -> str:
-        """The task that the next message goes on with; empty when this one is closed."""
+        """The task that the next message continues; empty when this task is closed."""
         return self.task_id if self._state == "INPUT_REQUIRED" else ""
 
     def take(self, event: StreamResponse) -> None:
-        """Add what one event says."""
+        """Add the content of an event."""
         kind = event.WhichOneof("payload")
         if kind == "message":
             self._belongs_to(event.message.context_id, "")
@@ -90,7 +90,7 @@ class Reply:
             ]
 
     def take_task(self, task: Task) -> None:
-        """Replace what is known by the task as it stands."""
+        """Replace the current state by the task's."""
         self._belongs_to(task.context_id, task.id)
         self._artifacts = {
             one.artifact_id: [_text(one.parts, between="")] for one in task.artifacts
@@ -98,7 +98,7 @@ class Reply:
         self._take_status(task.status)
 
     def text(self) -> str:
-        """The agent's words; what is not an answer is the agent's fault."""
+        """The agent's answer; raises AgentFault if there is none."""
         if self._message is not None:
             return _spoken(self._message)
         if self._state in _REFUSED:
@@ -142,7 +142,7 @@ def _message_text(message: Message) -> str:
 
 
 def _text(parts: Iterable[Part], between: str = "\n") -> str:
-    """The words in some parts; a data part is shown as JSON, where a call may be written as one."""
+    """The text of some parts; a data part is shown as JSON, since it may hold a tool call."""
     from a2a.helpers import get_data_parts
 
     found = []
@@ -211,7 +211,7 @@ def http_client(
 
 
 def _not_elsewhere(response: httpx.Response) -> None:
-    """Refuse what leads to another place, or unfolds to another size."""
+    """Refuse redirects and compressed replies."""
     if response.is_redirect:
         raise AgentFault(
             FailureCategory.AGENT_ERROR,
@@ -304,7 +304,7 @@ class NotReceived(AgentFault):
 
 
 async def theirs(work: Awaitable[T]) -> T:
-    """Wait for the agent: whatever HTTP, the SDK or its parsers raise on its bytes is its doing."""
+    """Await the agent; errors of HTTP, of the SDK and of its parsers become AgentFault."""
     try:
         return await work
     except AgentFault:
@@ -326,7 +326,7 @@ def _was_not_received(error: BaseException) -> bool:
 
 
 def _fault_of(error: Exception) -> AgentFault:
-    """What a failed exchange means: unreachable, failing, or talking something else than A2A."""
+    """The fault for a failed exchange: unreachable, failing, or not A2A."""
     import httpx
     from a2a.utils.errors import A2AError
 

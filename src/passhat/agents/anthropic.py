@@ -97,7 +97,7 @@ class AnthropicAgent(ChatAgent):
 
 
 def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
-    """An answer of the Messages API, tolerant of what compatible servers change."""
+    """An answer of the Messages API, tolerant of deviations in compatible servers."""
     content = data.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]

@@ -110,7 +110,7 @@ class Clock(Protocol):
 
 
 class Meter:
-    """What one attempt uses: tokens, money, and calls made again for faults that are ours.
+    """Tokens, money and retries that an attempt uses.
 
     Around every call: ``reserve`` the most it can use, then ``settle`` what it did use, or
     ``forgo`` it when it was refused and cost nothing. This one only counts; the runner's, under a
@@ -133,7 +133,7 @@ class Meter:
         del worst
 
     def settle(self, used: Usage) -> None:
-        """After a call: what it used. What is not known makes the attempt's sum unknown."""
+        """After a call: its usage. An unknown value makes the attempt's sum unknown."""
         self._used = True
         self._tokens = _sum(self._tokens, used.tokens)
         self._cost = _sum(self._cost, used.cost)
@@ -161,7 +161,7 @@ class Meter:
         return Usage(self._tokens, self._cost) if self._used else Usage()
 
     def timed_by(self, clock: Clock) -> None:
-        """Called by the runner: whose clock stands still while the attempt waits for us."""
+        """Called by the runner with the clock that is paused while the attempt waits for us."""
         self._clock = clock
 
     @contextmanager
@@ -183,7 +183,7 @@ def _sum(total: float | None, more: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInfo:
-    """What an agent may know of the attempt it is in."""
+    """The attempt's task, number, seed and sampling settings, as an agent sees them."""
 
     task: str
     number: int
@@ -194,7 +194,7 @@ class AttemptInfo:
 
 
 class AgentFault(Exception):
-    """The agent did something that fails its attempt; the category says what."""
+    """The agent did something that fails its attempt, in the given failure category."""
 
     def __init__(self, category: FailureCategory, detail: str) -> None:
         super().__init__(detail)
@@ -207,7 +207,7 @@ class ProviderFault(WorldFault):
 
 
 class Session(Contract):
-    """One attempt's conversation; nothing of it outlives ``close``.
+    """The conversation of a single attempt; nothing of it outlives ``close``.
 
     Attributes
     ----------
@@ -228,11 +228,11 @@ class Session(Contract):
         raise not_written(self, "answer")
 
     async def close(self) -> None:
-        """End the conversation, whatever state it is in. Must not wait for the agent."""
+        """End the conversation in any state. Must not wait for the agent."""
 
 
 class Agent(Contract):
-    """What is evaluated: makes one :class:`Session` per attempt.
+    """The agent under evaluation: makes one :class:`Session` per attempt.
 
     Attributes
     ----------
@@ -262,11 +262,11 @@ class Agent(Contract):
         return type(self).__name__
 
     async def session(self, attempt: AttemptInfo) -> Session:  # noqa: ARG002
-        """Return a new conversation that knows nothing of any earlier one. Required."""
+        """Return a new conversation that shares nothing with earlier ones. Required."""
         raise not_written(self, "session")
 
     async def check(self) -> None:
-        """Called once before the first attempt: what it raises ends the run before it begins."""
+        """Called once before the first attempt: an exception stops the run before it begins."""
 
     async def close(self) -> None:
-        """Called once when the run ends, to give back what all sessions share."""
+        """Called once when the run ends, to release resources that all sessions share."""

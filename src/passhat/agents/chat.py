@@ -1,4 +1,4 @@
-"""A model behind an API as an agent: what all such APIs have in common.
+"""A model behind an API as an agent: the parts that all such APIs have in common.
 
 The conversation is kept in three plain kinds of entries; each API writes them in its own form. A
 tool call of the model becomes the text that suites read, and plain words become ``respond``, so a
@@ -71,7 +71,7 @@ _BAD_ARGUMENTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Words to the model, perhaps with images (URLs or ``data:`` URLs)."""
+    """A message to the model, perhaps with images (URLs or ``data:`` URLs)."""
 
     text: str
     images: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool call gave back."""
+    """The result of a tool call."""
 
     call: ToolCall
     text: str
@@ -122,7 +122,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A model's word taken apart."""
+    """The parts of a model's word: name, address and settings."""
 
     model: str
     url: str | None
@@ -184,7 +184,7 @@ class ChatAgent(Agent, ABC):
 
     @abstractmethod
     def warm(self, client: Any) -> None:
-        """Touch what the SDK imports only when it is used, so that no attempt pays for it."""
+        """Load the SDK's lazy imports, so that no attempt pays for them."""
 
     @abstractmethod
     def body(self, request: Request) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class ChatAgent(Agent, ABC):
         return ChatSession(self, {**self.decoding, **chosen}, attempt)
 
     async def ask(self, request: Request, meter: Meter) -> ModelReply:
-        """One call, with its bound on the meter before and its use after."""
+        """Make a call: reserve its bound on the meter before, settle its usage after."""
         if self._client is None:
             self._client = self.open_client()
         body = self.body(request)
@@ -252,7 +252,7 @@ class ChatAgent(Agent, ABC):
 
 
 class ChatSession(Session):
-    """One conversation with the model."""
+    """A conversation with the model."""
 
     def __init__(
         self, agent: ChatAgent, settings: Mapping[str, Scalar], attempt: AttemptInfo
@@ -339,7 +339,7 @@ class ChatSession(Session):
         )
 
     def _spoken(self, text: str) -> str:
-        """Words are the answer itself, or where there are tools, a call of ``respond``."""
+        """Text is the answer itself, or a call of ``respond`` where there are tools."""
         if not self._tools or not text.strip():
             return text
         return write_call(RESPOND, {"content": text})

@@ -1,4 +1,4 @@
-"""``command:./agent --flag``: a program that speaks JSON lines, started anew for every attempt.
+"""``command:./agent --flag``: a program that reads and writes JSON lines, one process per attempt.
 
 It reads one JSON object per line on standard input, ``{"text": ..., "task": ..., "attempt": ...,
 "seed": ...}`` (with ``temperature``, ``top_p`` and ``tools`` where they are set), and writes one

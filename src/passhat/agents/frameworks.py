@@ -1,4 +1,4 @@
-"""Agents of other frameworks, and what a function returns: text, tokens and tool calls.
+"""Agents of other frameworks, and return values of functions: text, tokens and tool calls.
 
 An object of a framework is recognized by the package of its class, so none of them is imported
 here: LangGraph (a compiled graph), the OpenAI Agents SDK and pydantic-ai (an ``Agent``), CrewAI (a
@@ -59,7 +59,7 @@ class FrameworkAgent(Agent):
 
 
 class FrameworkSession(Session):
-    """One attempt's conversation with an object of a framework."""
+    """The conversation of an attempt with an object of a framework."""
 
     def __init__(self, thing: Any, attempt: AttemptInfo, prices: PriceTable | None) -> None:
         self._thing = thing
@@ -75,7 +75,7 @@ class FrameworkSession(Session):
 
     @abstractmethod
     async def _run(self, text: str) -> str:
-        """The answer to a turn; records what the framework did."""
+        """The answer to a turn; records model and tool calls of the framework."""
 
     def _note_model(self, model: str, tokens: TokenCount | None, stop: object, reply: Any) -> None:
         _note(self._attempt.meter, self._prices, model, tokens, stop, reply)
@@ -236,7 +236,7 @@ _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {
 
 
 def returned(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
-    """The text of what a function returned; what it says about its use goes on the meter.
+    """The text of a function's return value; its usage is put on the meter.
 
     A function may return text, ``(text, Usage)``, or an object with its text in ``output``,
     ``final_output``, ``content``, ``text`` or ``raw`` and its tokens in ``usage``.

@@ -108,7 +108,7 @@ class _FunctionSession(Session):
 
 
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
-    """Run in a thread that cannot keep the program alive: an agent that hangs is left behind.
+    """Run in a daemon thread: an agent that hangs does not keep the program alive.
 
     Its name says which attempt it belongs to, for the report on agents that never returned.
     """

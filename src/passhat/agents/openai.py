@@ -99,7 +99,7 @@ class OpenAiAgent(ChatAgent):
 
 
 def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
-    """A Chat Completions answer, tolerant of what compatible servers change."""
+    """A Chat Completions answer, tolerant of deviations in compatible servers."""
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):

@@ -1,4 +1,4 @@
-"""What all calls to one provider share: its rate, the pauses it asked for, its first answer."""
+"""Rate limit and pauses that all calls to a provider share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS = MappingProxyType(
 
 
 class Bucket:
-    """A token bucket: so many calls per second, one second's worth of them at once.
+    """A token bucket: a number of calls per second, with bursts of up to one second.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Pace:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is a rate, beside the pauses that come as they come."""
+        """Whether a rate is set, apart from pauses that the provider asks for."""
         return self._bucket is not None
 
     @property

@@ -1,4 +1,4 @@
-"""What a model's tokens cost: the user's table, a small one that ships, then genai-prices."""
+"""Prices of models: the user's table, a small table that ships, then genai-prices."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Price:
     """Where the price comes from, with the date or version of that data."""
 
     def of(self, count: TokenCount) -> float:
-        """What a call cost.
+        """Cost of a call, in dollars.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class Price:
         return (spent + count.output * self.output) / _MILLION
 
     def at_most(self, inputs: int, outputs: int) -> float:
-        """What a call can cost: no input token dearer than the dearest kind."""
+        """Upper bound of a call's cost: every input token at the most expensive rate."""
         dearest = max(self.input, self.cached_input or 0.0, self.written_input or 0.0)
         return (inputs * dearest + outputs * self.output) / _MILLION
 
@@ -90,7 +90,7 @@ class PriceTable:
         return own or (_published_price(provider, model) if self.with_published else None)
 
     def price_of_model(self, model: str) -> Price | None:
-        """The price of a model whose provider is not known: ``gpt-4o`` or ``openai/gpt-4o``."""
+        """The price of a model without its provider: ``gpt-4o`` or ``openai/gpt-4o``."""
         provider, sign, rest = model.partition("/")
         if sign and (price := self.price(provider, rest)):
             return price

@@ -1,4 +1,4 @@
-"""Calls to a model's API: pacing, retries, and what a failed call means.
+"""Calls to a model's API: pacing, retries, and the handling of failed calls:
 
     account    the key, the credit or the model is wrong: the run stops, the attempt is missing
     busy       asked too often, or overloaded: all attempts of the provider wait together
@@ -94,7 +94,7 @@ _QUOTED = 300
 
 
 class ErrorKind(Enum):
-    """What follows from a failed call."""
+    """The consequence of a failed call."""
 
     ACCOUNT = "the run stops"
     BUSY = "wait"
@@ -105,7 +105,7 @@ class ErrorKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """One call that did not work.
+    """A call that failed.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class ModelReply:
 
 
 def stop_reason(word: object) -> StopReason:
-    """A provider's word for why an answer ended, in our vocabulary.
+    """A provider's reason why an answer ended, in our vocabulary.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def stop_reason(word: object) -> StopReason:
 
 
 def error_from(sdk: Any, error: Exception) -> ProviderError:
-    """Read an error of an SDK, or of reading what the SDK returned."""
+    """Classify an error of an SDK, or of parsing its return value."""
     if isinstance(error, ReplyError):
         if error.body is None:
             return ProviderError(ErrorKind.BROKEN, str(error), may_be_billed=True)
@@ -221,7 +221,7 @@ def _from_status(error: Any) -> ProviderError:
 
 
 def _from_body(body: object) -> ProviderError:
-    """An error in a body whose HTTP status says success; some carry a status of their own."""
+    """An error in a body with an HTTP status of success; some carry a status of their own."""
     message, code = _message_and_code(body)
     status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 200
     return _classified(status, message or str(body)[:_QUOTED], code, _wait_in(body))
@@ -325,7 +325,7 @@ _LONGEST_ASKED = 300.0
 
 
 class Provider:
-    """One API at one address.
+    """An API at an address, with its pace and retries.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ class Provider:
             await self._back_off(problem, len(causes), meter)
 
     def _give_up(self, problem: ProviderError, model: str, tried: int) -> None:
-        """Raise what the error means, unless the call is worth another try."""
+        """Raise the fault for an error, unless the call should be retried."""
         if problem.kind is ErrorKind.ACCOUNT:
             raise ProviderFault(
                 MissingReason.ACCOUNT,

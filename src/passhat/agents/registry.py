@@ -1,4 +1,4 @@
-"""Agents by name: ``python:MODULE:FUNCTION``, ``command:PROGRAM``, and what plug-ins bring."""
+"""Agents by name: ``python:MODULE:FUNCTION``, ``command:PROGRAM``, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def agent_kinds() -> dict[str, str]:
 
 
 def as_agent(agent: Agent | Callable[..., object] | str) -> Agent:
-    """An agent from what a user gives: an Agent, a function, a class, or a word for load_agent.
+    """An agent from an Agent, a function, a class, or a word for load_agent.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The command line. ``main`` is what the ``passhat`` command calls."""
+"""The command line; ``main`` is the entry point of the ``passhat`` command."""
 
 from passhat.cli.main import main
 

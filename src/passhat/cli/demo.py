@@ -66,7 +66,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
 
 
 async def _made(plan: RunPlan, store: Store) -> None:
-    """Make what is not there yet, and say so."""
+    """Make the attempts that the store lacks, and print their number."""
     from passhat.runner import run_attempts
     from passhat.runner.run import Stop
 

@@ -20,7 +20,7 @@ _MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
 def command(
     agents: tuple[str, ...], suites: tuple[str, ...], store_path: str, as_json_text: bool
 ) -> ExitCode:
-    """Check whether everything a run needs is there, and say what to do where it is not.
+    """Check that everything a run needs is present, and print a fix for each problem.
 
     Python and packages, keys (present or not, never shown), the store, the sandbox, and the agents
     and suites you name. Exit code 0 when passhat is usable, 1 when something is a problem.

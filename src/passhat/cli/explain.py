@@ -28,7 +28,7 @@ def command(
     how: HowToRead,
     terms: Terms,
 ) -> ExitCode:
-    """Print what METRIC asks, its formula, paper and inputs, and Python that gives the same.
+    """Print METRIC's question, formula, paper and inputs, and Python code that computes it.
 
     With SOURCE the inputs and the value are those of that run.
     """

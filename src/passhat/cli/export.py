@@ -63,7 +63,7 @@ def command(
 @source_options
 @store_option
 def import_command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCode:
-    """Put the runs in SOURCE into the store, attempt by attempt; what is there already stays.
+    """Put the runs in SOURCE into the store, attempt by attempt; existing attempts stay.
 
     A table of counts has no attempts to put there and is left out, which is said.
     """

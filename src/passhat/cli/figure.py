@@ -124,7 +124,7 @@ def _write(output: str, content: bytes) -> None:
 
 
 def _material(runs: Sequence[Run], name: str, metric: str, terms: Terms) -> Material:
-    """What a figure needs: the runs, their report with details, or the comparison of two."""
+    """The data of a figure: the runs, their report with details, or the comparison of two."""
     from passhat.errors import InvalidValue
     from passhat.report.build import ReportOptions, build_report
     from passhat.report.comparison_view import task_changes

@@ -57,7 +57,7 @@ def command(
     full: bool,
     as_json_text: bool,
 ) -> ExitCode:
-    """Bound what k attempts would do when fewer were made.
+    """Bound pass@k and pass^k at a k beyond the attempts that were made.
 
     The band holds for every shape of difficulty that the data do not reject. --full adds the
     lines of named models.

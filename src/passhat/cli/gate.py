@@ -41,7 +41,7 @@ line."""
 
 
 def state_of(source: str) -> object:
-    """Changes with every write to a file; ``None`` for what is no file, such as a stored run."""
+    """A value that changes with every write to a file; ``None`` if it is not a file."""
     path = Path(source)
     try:
         status = path.stat() if path.is_file() else None
@@ -251,7 +251,7 @@ def command(
 def _offer(
     base: Run, against: str | None, base_run: str | None, metric: str | None
 ) -> Iterator[str]:
-    """One line on attempts that the baseline shows to be spent for nothing, with the command."""
+    """A line with a command, if the baseline has attempts that add no precision."""
     from shlex import join
 
     from passhat.stats.estimate.grammar import metric as parse_metric
@@ -291,7 +291,7 @@ def _refuse_useless(
 
 
 def _is_rule(word: str) -> bool:
-    """Whether the first argument is a rule, so that SOURCE was left out."""
+    """Whether the first argument is a rule, so that SOURCE was omitted."""
     return any(sign in word for sign in "<>") and not Path(word).exists()
 
 

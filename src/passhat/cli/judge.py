@@ -26,7 +26,7 @@ __all__ = ["audit_run", "show_judged", "show_stored"]
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One judged attempt: verdict, what each judge found, the program and the raw answer."""
+    """A judged attempt: verdict, the verdict of each judge, the program and the raw answer."""
 
     id: str
     verdict: str
@@ -36,7 +36,7 @@ class _Shown:
 
 
 def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
-    """Judge the samples of a task now, and print what each judge found."""
+    """Judge the samples of a task now, and print the verdict of each judge."""
     chosen = [sample for sample in samples if _is(task, sample.task.id, sample.trial + 1)]
     verdicts = dict(bench.verdicts((sample.task, sample.program) for sample in chosen))
     return _print(
@@ -55,7 +55,7 @@ def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
 
 
 def show_stored(word: str, store_path: str, task: str) -> ExitCode:
-    """Print what the judges found, from a file of results or a run of a store."""
+    """Print the verdicts of the judges, from a file of results or a run of a store."""
     shown = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
     return _print([one for one in shown if _is(task, *one.id.rsplit("#", 1))], task)
 
@@ -156,7 +156,7 @@ def audit_run(
 
 
 def audited_in_store(store: Store, run: str) -> list[Audited]:
-    """Every attempt of a run that has a verdict, with what the agent wrote."""
+    """Every attempt of a run that has a verdict, with the agent's answer."""
     from passhat.judging.audit import Audited
     from passhat.stats.outcomes import Verdict
 
@@ -320,7 +320,7 @@ def command(
 
 
 def _typed(name: str) -> bool:
-    """Whether an option stands on the command line, rather than in the environment."""
+    """Whether an option is given on the command line, rather than in the environment."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.COMMANDLINE
 
@@ -333,7 +333,7 @@ def _judged(
     store_path: str | None,
     name: str,
 ) -> Run:
-    """The run, from the store or from the file of results; says what was there already."""
+    """The run, from the store or from the file of results; prints the number of reused rows."""
     if store_path is None:
         from passhat.judging.results import judge_samples
 

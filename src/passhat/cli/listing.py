@@ -1,4 +1,4 @@
-"""passhat agents, passhat suites and passhat tasks: what there is to run."""
+"""passhat agents, passhat suites and passhat tasks: lists of everything that can be run."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
 
 
 def _first_line(text: str) -> str:
-    """A prompt may be pages long; its first line is enough to know it by."""
+    """The first line of a prompt, which may be pages long."""
     return next((line for line in text.splitlines() if line.strip()), "")

@@ -1,4 +1,4 @@
-"""The group of all commands, and how any of them ends."""
+"""The group of all commands, and their exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ _SHARED_MODULES = MappingProxyType(
 
 
 class _Commands(SuggestingGroup):
-    """Imports a command's module when it is asked for; the modules keep heavy imports inside."""
+    """Imports a command's module when it is needed; the modules keep heavy imports inside."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -202,7 +202,7 @@ _UNSAFE = re.compile(
 
 
 class _SafeStream(io.TextIOBase):
-    """A stream that writes control characters out, so that no text can steer the terminal.
+    """A stream that escapes control characters, so that no text can control the terminal.
 
     What commands print is clean already; this is the net below them, for every command at once.
     """

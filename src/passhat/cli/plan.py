@@ -91,7 +91,7 @@ def command(
     as_json_text: bool,
     output: str | None,
 ) -> ExitCode:
-    """Say how many tasks and attempts are needed, before they are paid for.
+    """Compute how many tasks and attempts are needed, before they are paid for.
 
     SOURCE is a pilot with two or more attempts per task. Without one, state --mean and --icc.
     """

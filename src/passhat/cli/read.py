@@ -30,7 +30,7 @@ def command(
     as_json_text: bool,
     guess: bool,
 ) -> ExitCode:
-    """Show what SOURCE was recognized as: files, runs, tasks, attempts, what is missing and why.
+    """Show how SOURCE was recognized: files, runs, tasks, attempts, and missing ones with reasons.
 
     SOURCE is a log of another harness, a table, a glob or folder of them, - for standard input, or
     example:NAME. Ends with 4 when part of a file could not be read.
@@ -74,7 +74,7 @@ def _print_guess(sources: tuple[str, ...], how: HowToRead) -> ExitCode:
 
 
 def _lines(found: Reading) -> Iterator[str]:
-    """The reading as text, one file after the other, then the runs that are left."""
+    """The reading as text, file by file, then the remaining runs."""
     for file in found.files:
         yield f"{file.source}"
         yield f"  recognized as {file.reader}: {counted(len(file.runs), 'run')}"

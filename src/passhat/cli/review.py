@@ -35,7 +35,7 @@ def command(
     how: HowToRead,
     as_json_text: bool,
 ) -> ExitCode:
-    """Say what a claim about pass rates leaves out: k, n, interval, pairing, protocol ...
+    """List omissions in a claim about pass rates: k, n, interval, pairing, protocol ...
 
     By rule, no model. Ends with 0 when nothing was found and with 1 otherwise.
     """

@@ -53,7 +53,7 @@ class _AttemptsParam(click.ParamType[Any]):
 def _planned(
     path: str, kind: _AttemptsParam, param: click.Parameter | None, ctx: click.Context | None
 ) -> int | Allocation:
-    """The attempts of a plan: by task, or the same number where the plan says so."""
+    """The attempts of a plan: by task, or the same number for every task."""
     from passhat.errors import InvalidValue
     from passhat.stats.plan import Allocation
     from passhat.stats.plan.plan_result import SCHEMA
@@ -84,7 +84,7 @@ def _chosen_attempts(
     metric: str | None,
     store: str,
 ) -> int | Allocation:
-    """What ``--attempts`` says, or an allocation from the run of ``--attempts-from``."""
+    """The value of ``--attempts``, or an allocation from the run of ``--attempts-from``."""
     if earlier is None:
         if total is not None or metric is not None:
             raise click.UsageError(
@@ -298,7 +298,7 @@ def command(
 
 
 def _say_missing(result: RunResult) -> ExitCode:
-    """Say how many attempts are missing and which command makes them; 4 if there are any."""
+    """Print the number of missing attempts and the command that makes them; 4 if any."""
     from passhat._display import counted
     from passhat.cli.shared.options import this_command
 
@@ -407,7 +407,7 @@ def _run(
 def _until_stopped(
     whole: Callable[[], Coroutine[Any, Any, RunResult]], planned: list[RunPlan], store_path: str
 ) -> RunResult:
-    """Run; what was made before a run had to stop is reported like any other."""
+    """Run; if the run has to stop, report the attempts made so far."""
     import asyncio
 
     from passhat.errors import RunStopped
@@ -439,7 +439,7 @@ def _failure(store: Store, run_id: str, run: Run) -> str:
 
 
 def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
-    """The attempts as they came, then what they are worth over all tasks."""
+    """Print the attempts in order, then the estimates over all tasks."""
     from rich.console import Console
 
     from passhat.readers import Needs

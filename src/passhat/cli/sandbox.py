@@ -10,7 +10,7 @@ from passhat.cli.shared.options import SuggestingGroup
 
 @click.group("sandbox", cls=SuggestingGroup)
 def command() -> None:
-    """What keeps generated programs in on this machine."""
+    """Show which sandboxes isolate generated programs on this machine."""
 
 
 @command.command("check")

@@ -86,7 +86,7 @@ def command(
 
 
 def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, because: str) -> None:
-    """Write a person's word down; a failure keeps the category that the judge gave, if any."""
+    """Store a person's verdict; a failure keeps the judge's category, if any."""
     from passhat.stats.outcomes import FailureCategory, Verdict
     from passhat.store import JudgementSource, StoredJudgement
 
@@ -122,7 +122,7 @@ def _show(attempt: str, ended: Ended) -> None:
 
 
 def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:
-    """Print every model call: a line of facts, then what was sent and what came back."""
+    """Print every model call: a line of facts, then its request and its reply."""
     if not calls:
         click.echo("\nNo model calls are recorded for this attempt.")
     for number, call in enumerate(calls, 1):

@@ -73,7 +73,7 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
 @click.argument("sources", metavar="STORE...", nargs=-1, required=True)
 @store_option
 def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
-    """Join the runs of several STOREs, such as those of shards, into the one of --store.
+    """Join the runs of several STOREs, such as those of shards, into the store of --store.
 
     An attempt that two of them have in different forms is a conflict: then nothing is written. A
     merge that was broken off goes on where it stopped.
@@ -200,7 +200,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     help="Forget what was said in attempts that ended so long ago, as 30d. Verdicts stay.",
 )
 def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
-    """Give back room: forget old transcripts if asked, and what deleted runs left behind."""
+    """Free disk space: remains of deleted runs and, on request, old transcripts."""
     from passhat.store import open_store
     from passhat.store.check import forget_orphans, forget_transcripts
 
@@ -239,7 +239,7 @@ def _progress() -> Any:
 
 
 def _now_and_then() -> Callable[[str], None]:
-    """Says what it is told, if two seconds went by since the last time."""
+    """A function that prints a message, at most once every two seconds."""
     import time
 
     last = time.monotonic()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group("temperature", cls=SuggestingGroup)
 def command() -> None:
-    """Say which temperature is best for pass@k: in a toy model, and in your own runs."""
+    """Find the best temperature for pass@k: in a toy model, and in your own runs."""
 
 
 @command.command("toy")

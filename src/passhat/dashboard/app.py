@@ -1,4 +1,4 @@
-"""Addresses and what answers at them.
+"""Routes of the dashboard and their views.
 
     /                                   runs                     /compare    runs side by side
     /runs/RUN                           a run                    /history    a suite over time
@@ -165,7 +165,7 @@ def _of_the_report(path: str, name: str, kind: str) -> Route:
 
 
 def _page(state: AppState, view: View) -> Callable[[Request], object]:
-    """A view as an endpoint, computed beside the event loop."""
+    """A view as an endpoint, computed in a thread outside the event loop."""
 
     async def endpoint(request: Request) -> Response:
         path = {name: str(value) for name, value in request.path_params.items()}
@@ -193,7 +193,7 @@ async def _regrade(state: AppState, request: Request) -> Response:
 
 
 async def _override(state: AppState, store: str, request: Request) -> Response:
-    """A person's verdict on an attempt; the page of the attempt shows it beside the judge's."""
+    """Store a person's verdict on an attempt; its page shows it next to the judge's."""
     fields = await _fields(state, request)
     path = request.path_params
     run = await run_in_threadpool(override, state, store, path, fields)
@@ -213,7 +213,7 @@ async def _fields(state: AppState, request: Request) -> dict[str, str]:
 
 
 async def _refused(state: AppState, request: Request, error: Exception) -> Response:
-    """What could not be shown, as a page or as data, with the number that says so."""
+    """An error as a page or as data, with its HTTP status."""
     if isinstance(error, HTTPException):
         status, message, hint = error.status_code, "there is no such page.", ""
         if status != HTTPStatus.NOT_FOUND:

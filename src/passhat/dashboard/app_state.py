@@ -1,4 +1,4 @@
-"""What every page is made with, what is asked of it, and the forms of its answer."""
+"""State that all pages share, the request of a page, and the forms of its response."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LOOK_ANYWAY_SECONDS = 15.0
 
 
 class ChangeFeed:
-    """Waits in a thread of its own from the first page on; a store that is away is waited for."""
+    """Waits for changes of the store in a thread; an unavailable store is retried."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -103,7 +103,7 @@ class ChangeFeed:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request: what the path names, the query, and the form wanted.
+    """A request: path parameters, query, and form of the response.
 
     ``part`` names a part of the page when only that is to be drawn again.
     """
@@ -120,11 +120,11 @@ class PageRequest:
         return self.query.get(name, default).strip()
 
     def texts(self, name: str) -> list[str]:
-        """Every value of a field that may be repeated, without empty ones."""
+        """Every value of a field that may be repeated, without empty values."""
         return [value.strip() for value in self.query.getlist(name) if value.strip()]
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
-        """One of some words; the first when nothing is said."""
+        """The value of a field with fixed choices; the first choice by default."""
         value = self.text(name) or choices[0]
         if value not in choices:
             raise InvalidValue(f"{name} is one of {', '.join(choices)}, not {value!r}.")

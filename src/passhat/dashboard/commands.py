@@ -38,19 +38,19 @@ class Started:
 
     @property
     def code(self) -> int | None:
-        """How it ended; ``None`` while it goes on."""
+        """Exit code; ``None`` while the command runs."""
         return self.process.poll()
 
     @property
     def tail(self) -> str:
-        """The last of what it said."""
+        """The end of the command's output."""
         with self.log.open("rb") as stream:
             stream.seek(max(0, self.log.stat().st_size - _TAIL))
             return stream.read().decode("utf-8", "replace")
 
 
 class Commands:
-    """What was started, newest first. Closing asks what still runs to stop, as Ctrl-C does.
+    """Commands started here, newest first. Closing interrupts the running ones, as Ctrl-C does.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Commands:
             return started
 
     def close(self) -> None:
-        """Finished attempts are kept; the same command goes on where it stopped."""
+        """Interrupt running commands; finished attempts are kept, and a rerun resumes."""
         going = [one for one in self._started if one.code is None]
         for one in going:
             with contextlib.suppress(ProcessLookupError):

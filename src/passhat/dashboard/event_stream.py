@@ -1,4 +1,4 @@
-"""Tells an open page that its run has changed; the page then asks for the parts that moved."""
+"""Server-sent events that notify an open page of changes; the page then reloads changed parts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def _next(woken: asyncio.Event, *, final: bool) -> None:
 
 
 def mark_of(state: AppState, summary: Summary) -> str:
-    """What a page is drawn from: the version of the run, and whether its numbers were ready."""
+    """The state of a page: the version of its run, and whether its numbers were ready."""
     return f"{summary.version}/{'ready' if state.snapshots.is_ready(summary) else 'computing'}"
 
 

@@ -29,7 +29,7 @@ def address(*parts: object, **query: object) -> str:
 
 
 def dots(marks: Iterable[tuple[int, Verdict]], base: str = "") -> Markup:
-    """Attempts as dots; each leads to its attempt where ``base`` says where."""
+    """Attempts as dots, each a link to its attempt if ``base`` is given."""
     parts = []
     for number, verdict in marks:
         sign, kind, word = _DOTS[verdict]
@@ -61,7 +61,7 @@ def seconds_text(value: float | None) -> str:
 
 
 def cost_text(value: float | None) -> str:
-    """An amount as it was recorded: a store does not know the currency."""
+    """An amount as it was recorded: a store does not record the currency."""
     if value is None:
         return "–"
     return f"{value:,.2f}" if value >= 1 or value == 0 else f"{value:.4g}"

@@ -189,7 +189,7 @@ class Guard:
         )
 
     def _refusal(self, scope: Scope, headers: Headers, changes: bool) -> PlainTextResponse | None:
-        """Refuse what a page of another site could have sent."""
+        """A refusal of requests that a page of another site could have sent."""
         origin = headers.get("origin")
         if origin is not None and origin != f"{scope['scheme']}://{headers.get('host')}":
             return PlainTextResponse(

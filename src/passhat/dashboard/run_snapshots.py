@@ -1,4 +1,4 @@
-"""Runs and their estimates, kept until another attempt of the run has finished."""
+"""Runs and their estimates, cached until another attempt of the run has finished."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """What is known of one version of a run.
+    """Report, curve and outcome groups of one version of a run.
 
     ``curve`` has pass^k and pass@k with intervals at every k that all tasks reach.
     """
@@ -58,12 +58,12 @@ class RunSnapshot:
         return self.report.run
 
     def categories(self, verdict: Verdict) -> dict[str, int]:
-        """How many attempts ended so, by word."""
+        """Number of attempts with a verdict, by category or reason."""
         return {one.why: one.attempts for one in self.groups if one.verdict is verdict}
 
 
 class RunSnapshots:
-    """Computes in the background, two runs at a time, and remembers."""
+    """Computes snapshots in the background, two runs at a time, and caches them."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -88,7 +88,7 @@ class RunSnapshots:
         return self._future(self._loaded, summary, work).result()
 
     def estimate(self, summary: Summary, word: str) -> Estimate:
-        """One metric of a run, about new tasks."""
+        """The estimate of a metric of a run, for new tasks."""
         key = summary.id, summary.version, word
         found = self._single.get(key)
         if found is None:
@@ -205,7 +205,7 @@ def _curve(run: Run) -> tuple[Estimate, ...]:
 
 
 class Kept(Generic[T]):
-    """The newest version of what was computed for each run, the least used ones forgotten."""
+    """Cache of the newest result of each run; the least recently used are dropped."""
 
     def __init__(self, most_tasks: int) -> None:
         self._most = most_tasks
@@ -238,7 +238,7 @@ class Kept(Generic[T]):
         return sum(size for _, _, size in self._found.values())
 
     def _forget_before(self, run: str, done: Future[T]) -> None:
-        """What was known before goes when something newer is; not when that was replaced itself."""
+        """Drop the previous result once a newer one is there and was not itself replaced."""
         with self._lock:
             found = self._found.get(run)
             if found is not None and found[1] is done and _succeeded(done):
@@ -256,7 +256,7 @@ class Kept(Generic[T]):
         return found[1].done() and not _worth_another_try(found[1])
 
     def newest(self, run: str) -> T | None:
-        """What the newest version said of which everything is known."""
+        """The newest finished result of a run."""
         with self._lock:
             found, before = self._found.get(run), self._before.get(run)
             return found[1].result() if found is not None and _succeeded(found[1]) else before

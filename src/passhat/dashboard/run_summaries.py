@@ -58,7 +58,7 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """What a person calls it: the agent, and the name that tells runs apart."""
+        """The agent, and the run's own name where it has one."""
         return f"{self.head.agent} ({self.head.name})" if self.head.name else self.head.agent
 
     @property
@@ -68,7 +68,7 @@ class Summary:
 
 
 class Summaries:
-    """All runs of a store; asked often, answered from memory while nothing is written."""
+    """All runs of a store, served from memory until something is written."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -114,7 +114,7 @@ class Summaries:
             return self._listed
 
     def _count_again(self) -> bool:
-        """Count what changed; false when some of it is left for later."""
+        """Recount changed runs; false when some of them are left for later."""
         newest = max(self._judged.values(), default=0)
         self._judged |= self._reading.judged_after(newest)
         heads = [

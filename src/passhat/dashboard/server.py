@@ -1,4 +1,4 @@
-"""Listening: the address is known before anything is served, and Ctrl-C ends everything."""
+"""The server: binds its address before serving anything; Ctrl-C ends everything."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket, access: Access, name: str = "") -> str:
-    """What to open in a browser, with the token where there is one; ``name`` for other machines."""
+    """URL to open in a browser, with the token if there is one; ``name`` for other machines."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"
@@ -85,5 +85,5 @@ def serve(
 
 
 def _is_no_farewell(record: logging.LogRecord) -> bool:
-    """Answers that were still being made when the server ended are no fault worth a traceback."""
+    """Filter tracebacks of responses that were cut off when the server ended."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

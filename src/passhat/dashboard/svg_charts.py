@@ -22,7 +22,7 @@ _LETTER = 9.2
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One place on a line; ``value`` None draws the band alone."""
+    """A point on a line; ``value`` None draws the band alone."""
 
     x: float
     value: float | None
@@ -53,7 +53,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """What is drawn, and the words for those who do not see it."""
+    """Series, axes and text description of a chart."""
 
     name: str
     title: str
@@ -206,7 +206,7 @@ def _shape(place: int, x: float, y: float) -> str:
 
 
 def _names(plot: Plot) -> list[str]:
-    """Every line's name beside its end, moved apart where two would overlap."""
+    """Every line's name next to its end, moved apart where two would overlap."""
     ends: list[tuple[float, float, Series]] = []
     for one in plot.series:
         if one.name and one.points:

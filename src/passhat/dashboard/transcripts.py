@@ -1,4 +1,4 @@
-"""A conversation for reading: who speaks, and which turns are calls of tools and their results.
+"""A conversation for reading: speakers, and turns that are tool calls and their results.
 
 What stands in a transcript is data. Nothing of it is ever taken for markup, and characters that
 steer a terminal or turn text around are shown by name.
@@ -25,7 +25,7 @@ _LONG = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One entry: ``kind`` is user, agent, call, result, error or other."""
+    """An entry of a conversation: ``kind`` is user, agent, call, result, error or other."""
 
     number: int
     kind: str
@@ -57,7 +57,7 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
 
 
 def _said_by_agent(number: int, text: str) -> Turn:
-    """Plain words, or a call; a call that only speaks is words again."""
+    """A turn of the agent: text, or a call; a call that only speaks is shown as text."""
     found = _CALL.fullmatch(text)
     call = _decoded(found[1]) if found else None
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):

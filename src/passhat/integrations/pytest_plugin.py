@@ -48,7 +48,7 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a mark asks for."""
+    """The arguments of a mark."""
 
     attempts: int
     rule: str
@@ -68,12 +68,12 @@ class _Attempt:
 
     @property
     def telling(self) -> pytest.TestReport:
-        """The report that says why."""
+        """The report with the reason for the attempt's end."""
         return next((report for report in self.reports if not report.passed), self.reports[-1])
 
 
 class _Suites:
-    """What came of the tests of each suite, gathered where the session is reported."""
+    """Results of the tests of each suite, collected in the process that reports the session."""
 
     def __init__(self) -> None:
         self.tasks: dict[str, dict[str, dict[str, Any]]] = {}
@@ -177,12 +177,12 @@ def _make_attempts(
 
 
 def _tear_down_rest(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """What the last attempt would have torn down, had there been one."""
+    """Tear down the fixtures that the last attempt left, as pytest would have done."""
     item.session._setupstate.teardown_exact(nextitem)
 
 
 def _ended(reports: Sequence[pytest.TestReport]) -> str:
-    """A failed call is the agent's; what breaks before it is ours."""
+    """How an attempt ended: a failed call is a failure, an error before it is missing."""
     call = next((report for report in reports if report.when == "call"), None)
     if any(report.skipped and not hasattr(report, "wasxfail") for report in reports):
         return "skipped"
@@ -203,7 +203,7 @@ def _function_parameters(item: pytest.Item) -> dict[str, object]:
 
 
 def _refresh(item: pytest.Item, parameters: dict[str, object]) -> None:
-    """Leave nothing of an earlier attempt in the item: no instance, no output, no parameter."""
+    """Reset the item for the next attempt: no instance, no output, no parameter is kept."""
     if getattr(item, "cls", None) is not None:
         for name in ("_instance", "_obj"):
             item.__dict__.pop(name, None)
@@ -255,7 +255,7 @@ def _reports(
 
 
 def _record(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> dict[str, object]:
-    """What travels with the report, also from one process to another."""
+    """The data that go with a report, also between processes."""
     return {
         "task": item.nodeid,
         "suite": asked.suite,
@@ -330,7 +330,7 @@ def pytest_report_teststatus(
 
 
 class _Gatherer:
-    """Listens to the reports of a session; one per session, and none in a worker of xdist."""
+    """Collects the reports of a session; one per session, and none in a worker of xdist."""
 
     def __init__(self, suites: _Suites) -> None:
         self._suites = suites

@@ -1,4 +1,4 @@
-"""Is the judge right? Some judged attempts for a person to look at, and how often they agree."""
+"""Audit of the judge: judged attempts for a person to check, and the rate of agreement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Agreement", "Audited", "agreement", "audit_sample"]
 
 @dataclass(frozen=True, slots=True)
 class Audited(Plain):
-    """One judged attempt, as a person needs it to judge again.
+    """A judged attempt, with everything a person needs to judge it again.
 
     ``human`` is what a person said of it, if one has: whether it passed.
     """
@@ -61,7 +61,7 @@ def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audite
 
 @dataclass(frozen=True, slots=True)
 class Agreement(Plain):
-    """How often a person agreed with the judge, with a 95% interval for each of its words.
+    """How often a person agreed with the judge, with a 95% interval for each of its verdicts.
 
     The intervals are Clopper and Pearson's. They speak about attempts that were drawn, as an audit
     sample is; attempts picked because they looked wrong say less.
@@ -72,7 +72,7 @@ class Agreement(Plain):
     level: float = 0.95
 
     def interval(self, word: str) -> tuple[float, float]:
-        """Bounds on the agreement about what the judge called ``passed`` or ``failed``."""
+        """Bounds on the agreement about attempts that the judge ``passed`` or ``failed``."""
         from scipy.special import betaincinv
 
         agreed, looked = self.passed if word == "passed" else self.failed
@@ -101,7 +101,7 @@ class Agreement(Plain):
 
 
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement | None:
-    """From (the judge says passed, a person says passed); ``None`` when there is no pair.
+    """From pairs (passed by the judge, passed by a person); ``None`` without a pair.
 
     Examples
     --------

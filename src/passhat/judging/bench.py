@@ -1,4 +1,4 @@
-"""What a user chose about judging, and the bench that comes of it: tests, sandbox, limits."""
+"""The user's choices about judging, and the bench they lead to: tests, sandbox, limits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Waiting = SimpleQueue[tuple[Work, "Future[CodeVerdict]"] | None]
 
 
 class JudgePool:
-    """Workers that judge what they are given until they are closed.
+    """Workers that judge programs until they are closed.
 
     Each program is judged once. What a broken sandbox interrupts is judged again in a new one.
     """
@@ -70,13 +70,13 @@ class JudgePool:
         self.close()
 
     def submit(self, task: CodeTask, program: str) -> Future[CodeVerdict]:
-        """Put a program in the queue; its judgement comes with the future."""
+        """Put a program in the queue; the future returns its verdict."""
         future: Future[CodeVerdict] = Future()
         self._waiting.put(((task, program), future))
         return future
 
     def close(self) -> None:
-        """End the workers at once, with what they are at; what waits is never begun."""
+        """Stop the workers at once; queued programs are not judged."""
         self._closing.set()
         for examiner in self._examiners:
             examiner.abandon()
@@ -132,7 +132,7 @@ def judge_all(
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """With what programs are judged: the suite's tests, the sandbox, the interpreter, limits."""
+    """The set-up in which programs are judged: tests, sandbox, interpreter, limits."""
 
     suite: CodeSuite
     kind: SandboxSpec
@@ -165,7 +165,7 @@ class Bench:
 
     @property
     def _python(self) -> str:
-        """Which Python the programs run on, and what they may import."""
+        """The Python that programs run on, and the packages they may import."""
         if isinstance(self.kind, Container):
             return f", {self.kind.python} of the image"
         named = self.interpreter.named
@@ -174,7 +174,7 @@ class Bench:
         return f", Python {self.interpreter.version}{granted}"
 
     def protocol(self, attempts: int | None = None) -> Protocol:
-        """What a run judged here promises."""
+        """The protocol of a run that is judged here."""
         return Protocol(
             suite=self.suite.name,
             suite_fingerprint=self.suite.fingerprint,

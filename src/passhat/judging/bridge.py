@@ -1,4 +1,4 @@
-"""The judge's end of a container: what would be a fork server's socket, over two pipes.
+"""The judge's end of a container: a fork server's socket, replaced by two pipes.
 
 Descriptors cannot be handed into a container. So files are sent, and what flows through a stream
 is passed on piece by piece; ``inside.relay`` is the other end.
@@ -21,7 +21,7 @@ _TICK_MS = 100
 
 
 class Bridge:
-    """Threads that speak for a fork server behind ``control`` until either side has gone.
+    """Threads that take the part of a fork server on ``control`` until either side has gone.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Bridge:
         return wire.receive_bytes(self._control.fileno())
 
     def _begin(self, descriptors: list[int]) -> int:
-        """Send a job; the stream to watch for what the program is to hear, if it hears any."""
+        """Send a job; the stream to read the program's input from, or -1 if there is none."""
         *files, stream = descriptors
         os.set_blocking(stream, False)
         with self._replacing:
@@ -144,7 +144,7 @@ class Bridge:
                 self._end_stream()
 
     def _write(self, content: bytes) -> None:
-        """Hand on what the program says, unless no reader is left."""
+        """Pass on the program's output, unless no reader is left."""
         left = memoryview(content)
         waiting = select.poll()
         waiting.register(self._stream, select.POLLOUT)
@@ -159,7 +159,7 @@ class Bridge:
                 return
 
     def _end_stream(self) -> None:
-        """The program's end is closed: who reads here sees it."""
+        """Close the program's end of the stream, so that its reader sees the end."""
         with self._replacing:
             if self._stream < 0:
                 return

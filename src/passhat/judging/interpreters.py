@@ -76,7 +76,7 @@ print(json.dumps(said))
 def grant(
     names: Sequence[str], told: Callable[..., Any]
 ) -> tuple[tuple[Granted, ...], tuple[str, ...]]:
-    """Find installed distributions and what they need; ``told`` asks the interpreter.
+    """Find installed distributions and their dependencies; ``told`` runs code in the interpreter.
 
     Returns
     -------
@@ -117,7 +117,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python, by what a sandbox must show of it.
+    """A Python, by the folders that a sandbox must show of it.
 
     Without ``packages`` nothing is shown but the standard library: installed packages may hold
     the very tests that are to stay hidden. ``granted`` are shown nevertheless; ``named`` says which
@@ -156,7 +156,7 @@ class Interpreter:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Folders of installed packages below what is shown."""
+        """Folders of installed packages below the visible folders."""
         if self.packages:
             return ()
         roots = {path.resolve() for path in (Path(self.stdlib), Path("/usr/lib/python3"))}
@@ -183,7 +183,7 @@ class Interpreter:
 
 
 def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> Interpreter:
-    """Look at an interpreter: the one passhat runs on, or the one at ``path``.
+    """Describe an interpreter: the one at ``path``, by default that of passhat.
 
     Without ``packages`` the one at ``path`` comes with everything installed there. With them only
     these, and what they need, are shown.
@@ -204,7 +204,7 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
 
 
 def _told(path: str | None, code: str, *words: str) -> Any:
-    """What an interpreter prints as JSON when it runs some code."""
+    """The JSON output of an interpreter that runs some code."""
     try:
         done = subprocess.run(
             [path or sys.executable, "-I", "-c", code, *words],

@@ -164,7 +164,7 @@ _FIELDS = ("task", "killed", "mutants", "canonical_passes")
 
 
 def strengths_folder(store_path: str) -> Path:
-    """Where they are kept: beside a store, whether that exists or not."""
+    """The folder of test strengths, next to the store, whether that exists or not."""
     return Path(store_path).parent / "tests"
 
 
@@ -181,7 +181,7 @@ def keep_strengths(folder: Path, tests_fingerprint: str, found: Iterable[TestStr
 
 
 def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStrength]:
-    """What was kept for these tests, by task; nothing when no audit was made."""
+    """Stored strengths of these tests, by task; empty when no audit was made."""
     path = folder / f"{tests_fingerprint}.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

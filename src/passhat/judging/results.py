@@ -29,7 +29,7 @@ _AGAIN = (MissingReason.SANDBOX_ERROR, MissingReason.STOPPED)
 
 
 def row_of(sample: Sample, judgement: CodeVerdict, suite: str, judge: str) -> Row:
-    """One attempt as a row; the column names are those that every reader knows."""
+    """An attempt as a row; every reader recognizes the column names."""
     verdict = judgement.verdict
     return {
         "suite": suite,
@@ -57,7 +57,7 @@ class Results:
 
     @classmethod
     def open(cls, path: str | None, samples: Iterable[Sample], judge: str) -> Results:
-        """Take up a file where it was left, or begin one."""
+        """Continue a file of results, or begin a new one."""
         if path is None or not Path(path).exists():
             return cls({}, None if path is None else Path(path))
         wanted = {sample.key: sample for sample in samples}
@@ -108,7 +108,7 @@ def _foreign(path: str, line: int, what: str) -> ReadError:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of it: the run, and how many rows were there."""
+    """A judged run and the number of its rows that were reused."""
 
     run: Run
     resumed: int
@@ -121,7 +121,7 @@ def judge_samples(
     out: str | None = None,
     tell: Callable[[Row], None] = lambda _row: None,
 ) -> Judged:
-    """Judge what the results file does not have yet; ``tell`` hears of every new row."""
+    """Judge samples without a row in the results file; ``tell`` is called with every new row."""
     results = Results.open(out, samples, bench.judge)
     resumed = len(results.rows)
     left = [sample for sample in samples if sample.key not in results.rows]

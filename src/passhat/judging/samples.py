@@ -21,7 +21,7 @@ _TEXTS = ("completion", "solution", "program", "response")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One attempt at a task: the program as it is judged, and the answer it was taken from."""
+    """An attempt at a task: the program as it is judged, and the answer it was taken from."""
 
     task: CodeTask
     trial: int
@@ -77,7 +77,7 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
 
 
 def normalized(program: str) -> str:
-    """A program without what does not change what it does: layout, comments, names it chose.
+    """A program without layout, comments and its choice of names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One sandbox: a container or a restricted process with a fork server in it."""
+"""A sandbox: a container or a restricted process with a fork server in it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Ended:
 
 
 class Sandbox:
-    """A fork server behind a wall. Starts when first used, and anew after it broke."""
+    """A fork server in a sandbox. Starts when first used, and again after it broke."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Sandbox:
             )
 
     def _launch_container(self, theirs: socket.socket) -> None:
-        """The engine's command keeps our environment: it says where the engine is."""
+        """Start the engine's command in our environment, which says where the engine is."""
         self._name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}"
         inner, outer = os.pipe(), os.pipe()
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The self-test of a sandbox, and the choice of one that withstands it."""
+"""The self-test of sandboxes, and the choice of a sandbox that passes it."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ _CONTAINER_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Finding(Plain):
-    """What became of one kind of sandbox on this machine.
+    """Result of the self-test for a kind of sandbox on this machine.
 
     ``through`` are the attacks that were not held; ``problem`` is why it could not be tried.
     """

@@ -23,7 +23,7 @@ ENGINES = ("docker", "podman")
 
 
 class SandboxKind(StrEnum):
-    """What keeps a program in, where nothing else has to be named."""
+    """A kind of sandbox that needs no further settings."""
 
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
@@ -80,7 +80,7 @@ _WALL_EXTRA = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """ProgramLimits of one program.
+    """Limits of a program.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ JUDGES = ("both", "plain", "split")
 
 @dataclass(frozen=True, slots=True)
 class JudgeRules:
-    """Who decides, and how much doubt is allowed.
+    """Which judges decide, and how much doubt is allowed.
 
     Parameters
     ----------

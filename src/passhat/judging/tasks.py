@@ -1,4 +1,4 @@
-"""Code tasks: what a program is asked for, and the tests it never sees."""
+"""Code tasks: the request for a program, and the tests it never sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM_MODULES = ("solution", "candidate")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a script reads on its standard input, and what it should print."""
+    """The standard input of a script, and its expected output."""
 
     given: bytes
     expected: bytes
@@ -42,7 +42,7 @@ def _lines(content: bytes) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class CodeTask:
-    """One task.
+    """A task whose answer is a program.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class CodeTask:
         return f"{self.prompt}{completion}\n"
 
     def brief(self) -> dict[str, object]:
-        """What the sandbox of the tests is given."""
+        """The data that the sandbox of the tests receives."""
         functions = defined_functions(self.helpers) | defined_functions(
             self.program(self.canonical)
         )
@@ -186,7 +186,7 @@ _SHARED_NAMES = {"open", "globals", "locals", "id", "monkeypatch", "tmp_path", "
 
 
 def shared_state(tests: str) -> list[str]:
-    """What tests use that two processes do not share, though one does.
+    """Names in tests whose state one process shares and two processes do not.
 
     A failure under the split judge may come from it, so it is not believed.
     """
@@ -286,7 +286,7 @@ def _parsed(source: str) -> ast.Module:
 
 @dataclass(frozen=True, slots=True)
 class CodeSuite:
-    """Tasks by id, with fingerprints of what was asked and of how it is judged."""
+    """Tasks by id, with fingerprints of the prompts and of the tests."""
 
     name: str
     tasks: Mapping[str, CodeTask]

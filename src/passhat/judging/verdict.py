@@ -1,4 +1,4 @@
-"""What the judge found out about one program."""
+"""The verdict of the judge on a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VIOLATION = "PermissionError"
 
 @dataclass(frozen=True, slots=True)
 class CodeVerdict:
-    """A verdict, the word for why, and what happened.
+    """A verdict, its category or reason, and a detail.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class CodeVerdict:
 
     @property
     def category(self) -> str:
-        """The word of the vocabulary, where ``why`` may be the name of an exception."""
+        """The category of the vocabulary; ``why`` may be the name of an exception."""
         if self.verdict is Verdict.FAILED:
             return str(failure_category(self.why))
         return self.why
 
 
 def _line(text: str, width: int = 300) -> str:
-    """One printable line: the text may come from a hostile program."""
+    """The text as a single printable line: it may come from a hostile program."""
     flat = " ".join(text.split())
     return "".join(char if char.isprintable() else "�" for char in flat)[:width].strip()

@@ -37,7 +37,7 @@ _UNEVENNESS = 0.8
 
 
 class CoderSession(Session):
-    """One attempt at one program."""
+    """An attempt at a single program."""
 
     def __init__(self, coder: str, attempt: AttemptInfo) -> None:
         self._coder = coder
@@ -94,7 +94,7 @@ class DemoAgent(Agent):
 
 
 class _DemoSession(Session):
-    """One conversation: a generator that yields what the clerk does and is sent what it hears."""
+    """A conversation as a generator: it yields the clerk's moves and is sent the replies."""
 
     def __init__(self, mind: Mind) -> None:
         self._mind = mind

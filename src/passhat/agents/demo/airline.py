@@ -22,7 +22,7 @@ _INCLUDED_BAGS = MappingProxyType({"saver": 0, "standard": 1, "flex": 2})
 
 
 class AirlineClerk(Clerk):
-    """Knows the rules of the airline policy."""
+    """Applies the rules of the airline policy."""
 
     kinds = MappingProxyType(
         {
@@ -105,7 +105,7 @@ class AirlineClerk(Clerk):
         return (yield from cancel())
 
     def _refund(self, booking: Booking, flight: Flight, *, ill: bool) -> float:
-        """What the rules give back, unless a rule is overlooked."""
+        """The refund under the rules, unless a rule is overlooked."""
         paid = float(booking["paid"])
         recent = (self.today - date.fromisoformat(booking["booked"])).days <= 1
         ours = flight["status"] == "cancelled"

@@ -22,7 +22,7 @@ _USUAL_STATUS = MappingProxyType(
 
 
 class RetailClerk(Clerk):
-    """Knows the rules of the retail policy."""
+    """Applies the rules of the retail policy."""
 
     kinds = MappingProxyType(
         {
@@ -67,7 +67,7 @@ class RetailClerk(Clerk):
         return report
 
     def _order(self, request: Request) -> Steps[Order | None]:
-        """By the number in the sentence, or by what the customer has bought."""
+        """Look up the order by its number in the sentence, or by the customer's items."""
         number = re.search(r"\bR-\d{4}\b", request.sentence)
         if number and not self.mind.slips(0.3):
             order: Order | None = yield from use("get_order", order=number[0])

@@ -1,4 +1,4 @@
-"""What both clerks do: make moves, read results, and work through what the user wants."""
+"""Behavior that both clerks share: make moves, read results, work through the user's requests."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ class Mind:
         self._load = 1.0
 
     def slips(self, weight: float = PLAIN) -> bool:
-        """Whether this decision goes wrong; harder ones, and late ones in a long case, do more."""
+        """Whether this decision goes wrong; more likely if it is hard or late in a long case."""
         return self._random.random() < min(_MOST, self._rate * weight * self._load)
 
     def gets_harder(self) -> None:
-        """Another wish, a refusal, a user who insists: from here on everything weighs more."""
+        """Make later decisions harder: another request, a refusal, a user who insists."""
         self._load *= 1.4
 
     def worded(self, *ways: str) -> str:
-        """One of several ways to say the same: people do not repeat themselves word for word."""
+        """A random choice among phrasings of the same sentence."""
         return self._wording.choice(ways)
 
     def forgets_the_form(self) -> bool:
@@ -94,7 +94,7 @@ _RESULT = "Tool result: "
 
 
 def use(tool: str, /, **arguments: object) -> Steps[Any]:
-    """Call a tool; ``None`` when it could not do what was asked."""
+    """Call a tool; its result, or ``None`` when the tool failed."""
     heard = yield Call(tool, arguments)
     return json.loads(heard.removeprefix(_RESULT)) if heard.startswith(_RESULT) else None
 
@@ -106,7 +106,7 @@ def say(text: str) -> Steps[str]:
 
 
 def asked(mind: Mind, question: str) -> Steps[str]:
-    """Ask the user for a choice, or forget to, and take what usually is wanted."""
+    """Ask the user for a choice, or forget to ask and use the default."""
     if mind.slips(CARE):
         return ""
     answer = yield from say(question)
@@ -119,14 +119,14 @@ def words_of(text: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing the user wants, in the user's own sentence."""
+    """A request of the user, in the user's own sentence."""
 
     kind: str
     sentence: str
 
 
 class Clerk:
-    """Works through wishes until the user leaves; a domain adds what each kind of wish takes."""
+    """Works through requests until the user leaves; subclasses handle the kinds of a domain."""
 
     kinds: Mapping[str, str]
     """A pattern for each kind of wish; the first that matches a sentence decides."""
@@ -159,7 +159,7 @@ class Clerk:
             self.mind.gets_harder()
 
     def requests(self, words: str) -> list[Request]:
-        """What is wanted, one sentence at a time."""
+        """The requests in a message, at most one per sentence."""
         found = []
         for sentence in _BETWEEN_SENTENCES.split(words):
             for kind, pattern in self.kinds.items():
@@ -179,12 +179,12 @@ class Clerk:
         return " ".join(self._reports)
 
     def pass_on(self, topic: str) -> Steps[None]:
-        """Hand over, once the user has heard what was done before."""
+        """Hand over to a colleague, after reporting the finished requests to the user."""
         yield from say(f"{' '.join(self._reports)} Shall I hand you over to a colleague?".strip())
         yield from use("hand_over", topic=topic)
 
     def refuse(self, because: str, anyway: Callable[[], Steps[str]]) -> str:
-        """Say no, and remember what it would take to give in."""
+        """Refuse a request, and keep a way to give in if the user insists."""
         self._refused = anyway
         self.mind.gets_harder()
         if self.mind.slips():
@@ -199,11 +199,11 @@ class Clerk:
         return "I am sorry, there is no exception to that rule; it cannot be done."
 
     def amount(self, text: str, value: float) -> str:
-        """What was done, with its amount, unless that is forgotten."""
+        """A finished request with its amount, unless the amount is forgotten."""
         return f"{text}." if self.mind.slips() else f"{text}: {value:.2f}."
 
     def ask_for_email(self) -> Steps[str]:
-        """The first question; the e-mail address, or nothing when the user does not know it."""
+        """Ask for the e-mail address; empty when the user does not remember it."""
         words = yield from say(
             self.mind.worded("Gladly.", "Of course.", "I will see what I can do.", "Happy to help.")
             + " "
@@ -217,9 +217,9 @@ class Clerk:
         return found[0] if found else ""
 
     def identify(self) -> Steps[None]:
-        """Find out who the user is, as the policy asks before any change."""
+        """Identify the user, as the policy requires before any change."""
         raise NotImplementedError
 
     def handle(self, request: Request) -> Steps[str]:
-        """Do what is wanted, or refuse; what the user should hear about it."""
+        """Fulfil or refuse a request; returns the report for the user."""
         raise NotImplementedError

@@ -1,1 +1,1 @@
-"""What several commands share: options, settings, exit codes and the live display."""
+"""Parts that several commands share: options, settings, exit codes and the live display."""

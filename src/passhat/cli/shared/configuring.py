@@ -53,7 +53,7 @@ def configured_store() -> str:
 
 
 class _Words(click.types.StringParamType):
-    """Several words in one environment variable stand between commas: a rule has blanks in it."""
+    """Several values in an environment variable, separated by commas: a rule contains blanks."""
 
     envvar_list_splitter = ","
 
@@ -62,7 +62,7 @@ class _Words(click.types.StringParamType):
 
 
 class Configured(click.Command):
-    """A command whose options may also stand in the environment and in a TOML file.
+    """A command whose options can also be set in the environment and in a TOML file.
 
     The name of an option in a file is its long flag with ``_``; in the environment it is that in
     capitals after ``PASSHAT_``. A new option is configurable without another line of code.
@@ -165,7 +165,7 @@ def _keep_one_choice_of_tasks(ctx: click.Context, by_key: dict[str, click.Option
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One value and where it came from."""
+    """A value and its origin."""
 
     key: str
     value: object

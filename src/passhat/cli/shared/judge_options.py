@@ -41,7 +41,7 @@ def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
 
 
 class Chooser:
-    """What was chosen; ``given`` is false when every option was left alone."""
+    """The judging options of a command; ``given`` is false when all have their defaults."""
 
     def __init__(self, chosen: dict[str, Any], given: bool) -> None:
         self.given = given

@@ -1,4 +1,4 @@
-"""A run as it goes on: a bar on a terminal, plain lines elsewhere, a line per attempt if wanted."""
+"""Progress of a run: a bar on a terminal, else plain lines, and a line per attempt on request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 
 
 def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
-    """Warnings, and what the run will need; on standard error."""
+    """Print warnings and the expected calls, time and cost of a run on standard error."""
     from passhat.runner.run_spec import left_to_make
     from passhat.suites.jsonl import QuestionSuite
 
@@ -67,7 +67,7 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
 
 
 def _price_per_call(agent: Agent) -> Range | None:
-    """What a call may cost, for an agent that knows its ``price`` in dollars per million tokens."""
+    """Estimated cost of a call, for an agent with a ``price`` in dollars per million tokens."""
     from passhat.runner.preview import Range
 
     price = agent.price
@@ -83,7 +83,7 @@ def _price_per_call(agent: Agent) -> Range | None:
 def _changes(
     plan: RunPlan, store: Store, runs: Sequence[StoredRun], baseline: str | None
 ) -> Iterator[str]:
-    """Where the suite is not the one that the baseline, or the last such run, was made with."""
+    """Differences between the suite and that of the baseline, or of the last such run."""
     earlier = store.find(baseline) if baseline else _last_like(plan, runs)
     if earlier is None:
         return
@@ -176,7 +176,7 @@ class Display:
         self._ended = False
 
     def begin(self, title: str, jobs: int) -> Self:
-        """Set what is known once the run is planned, and start the clock."""
+        """Set title and number of jobs once the run is planned, and start the clock."""
         self._title, self._jobs = title, jobs
         self._began = self._written = self._clock()
         return self
@@ -228,7 +228,7 @@ class Display:
             self._live.console.print(plain(text))
 
     def note(self, text: str) -> None:
-        """What is going on besides: shown beside the bar, written as a line elsewhere."""
+        """Show a message: next to the bar on a terminal, as a line elsewhere."""
         self._note = text
         if self._live is None:
             click.echo(text, err=True)
@@ -245,7 +245,7 @@ class Display:
         return ", ".join([*parts, *self._extras(now)])
 
     def _extras(self, now: Progress) -> list[str]:
-        """What is only said where there is something to say."""
+        """Facts that are shown only when they are not zero: retries, leaks, tokens ..."""
         parts = []
         if now.retries:
             last = f" (last: {now.last_retry})" if now.last_retry else ""
@@ -314,7 +314,7 @@ class Display:
 
 
 def attempt_line(record: AttemptRecord) -> str:
-    """Number, verdict, reward, steps, seconds, category: what ``--verbose`` says of an attempt."""
+    """The line that ``--verbose`` prints: number, verdict, reward, steps, seconds, category."""
     said = record.judgement
     reward = {Verdict.PASSED: "1", Verdict.FAILED: "0", Verdict.MISSING: "–"}[said.verdict]
     parts = [

@@ -39,7 +39,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What was asked for."""
+    """Spending options of a command."""
 
     top_p: float | None
     user: str | None
@@ -63,7 +63,7 @@ class Money:
         return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)
 
     def say_capped(self, budget: Budget, left: int) -> None:
-        """How far the cap reached, and what the rest would take."""
+        """Print how far the cap reached, and the expected cost of the rest."""
         from passhat._display import money
 
         expected, spent = budget.expected(left), budget.spent

@@ -51,7 +51,7 @@ _MOST_LOSSES = 20
 
 
 class SuggestingGroup(click.Group):
-    """A group of commands that answers a misspelt name with the nearest one."""
+    """A group of commands that suggests the nearest name for a misspelt command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -120,7 +120,7 @@ def sources_or_latest_argument(function: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class HowToRead:
-    """What the user said about reading sources: one object instead of four options."""
+    """The user's options for reading sources, as a single object."""
 
     columns: Mapping[str, str]
     pass_at: float | None
@@ -194,7 +194,7 @@ class HowToRead:
 
 
 def _store_place() -> str:
-    """The store that run ids are looked up in, the same as for every command with --store."""
+    """The store in which run ids are looked up, the same as for every command with --store."""
     from passhat.cli.shared.configuring import configured_store
 
     return os.environ.get("PASSHAT_STORE") or configured_store()
@@ -420,7 +420,7 @@ def look_at_order(words: Iterable[str]) -> bool:
 
 
 def needs_of_page(words: Iterable[str], *, page: bool, transcripts: bool | None) -> Needs:
-    """What a report with details reads: a page shows single attempts unless they are very many."""
+    """Data that a report with details reads: single attempts, unless there are very many."""
     from passhat.readers import Needs
     from passhat.readers.base import PAGE_ATTEMPTS
 
@@ -449,7 +449,7 @@ def full_option(function: F) -> F:
 
 
 def html_options(function: F) -> F:
-    """One HTML file, and whether conversations are in it."""
+    """Options for an HTML file, with or without conversations."""
     function = click.option(
         "--with-transcripts/--without-transcripts",
         "transcripts",
@@ -462,7 +462,7 @@ def html_options(function: F) -> F:
 
 
 def this_command() -> str:
-    """The command line as it was given, to stand in what it made."""
+    """The command line as it was given, without passwords, for the files it writes."""
     import re
     import shlex
 
@@ -477,7 +477,7 @@ def this_command() -> str:
 
 
 def exit_code(runs: Iterable[Run]) -> ExitCode:
-    """OK, or INCOMPLETE when part of a source could not be read, which is said on the way."""
+    """OK, or INCOMPLETE with a message when part of a source could not be read."""
     losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
     for source, found in losses.values():
         for loss in found[:_MOST_LOSSES]:

@@ -1,4 +1,4 @@
-"""Settings of a run in a TOML file: passhat's own table, and the one tau-bench green agents use.
+"""Settings of a run in a TOML file: passhat's own table, and that of tau-bench green agents.
 
 ``[run]`` takes the names of the command's options. ``[pass_k_config]`` is read as those agents read
 it: ``mode`` "manual" tries one task of one domain, "random" some tasks of both domains.
@@ -28,7 +28,7 @@ Value = str | int | float | bool | list[str]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value and the table it stands in."""
+    """A value and the TOML table it is in."""
 
     value: Value
     table: str
@@ -36,7 +36,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a file says about a run; ``ignored`` are entries that belong to another program."""
+    """Settings of a run from a file; ``ignored`` are entries of another program."""
 
     path: str = ""
     settings: Mapping[str, Setting] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""One module per page: from a question to an answer, without a word of HTML."""
+"""The views, a module for each page: from a request to its data, without HTML."""

@@ -1,4 +1,4 @@
-"""What happened: attempts line by line, and one attempt with its conversation."""
+"""Attempts of a run line by line, and a single attempt with its conversation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGE, _MOST_ROWS = 100, 10_000
 
 
 def attempts(state: AppState, request: PageRequest) -> Answer:
-    """The attempts of a run, some at a time; ``after`` says from where on."""
+    """The attempts of a run, a page at a time; ``after`` is where the page starts."""
     summary = state.summaries.one(request.path["run"])
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
     wanted = Wanted(VERDICTS[verdict], request.text("why"))
@@ -87,7 +87,7 @@ def _after(line: AttemptLine, order: str) -> str:
 
 
 def attempt(state: AppState, request: PageRequest) -> Answer:
-    """One attempt: how it ended, why, and every turn; with the ones before and after it."""
+    """A single attempt: how it ended, why, every turn, and links to its neighbors."""
     summary = state.summaries.one(request.path["run"])
     run = summary.head.key
     task, number = request.path["task"], int(request.path["number"])

@@ -41,7 +41,7 @@ _CONSIDERED = 20
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One task under one run."""
+    """Counts of a task under a run."""
 
     c: int
     n: int
@@ -50,7 +50,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One task under all of them."""
+    """A task under all compared runs."""
 
     task: str
     sides: tuple[Side | None, ...]
@@ -66,7 +66,7 @@ class Beside:
 
 
 def comparison(state: AppState, request: PageRequest) -> Answer:
-    """The claim, the table, and task by task what changed."""
+    """The claim, the table, and the changes task by task."""
     chosen = [state.summaries.one(word) for word in dict.fromkeys(request.texts("run"))]
     if "run" not in request.query and request.form == "html":
         chosen = _newest_pair(state)
@@ -153,7 +153,7 @@ def _table(found: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[s
 
 
 def _sentences(found: Comparison | Comparisons, runs: Sequence[Run]) -> list[str]:
-    """The headline first, then what it rests on."""
+    """The headline first, then the sentences that support it."""
     if isinstance(found, Comparison):
         lead = headline(found, *run_labels(runs))
         return [lead, *(result.sentence for result in found.results)]

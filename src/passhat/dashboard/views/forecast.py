@@ -1,4 +1,4 @@
-"""Beyond the attempts that were made: what more of them would do."""
+"""Forecasts at a k beyond the attempts that were made."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
 
 
 def _plot(run: Run, words: Sequence[str]) -> Markup:
-    """The band of every metric from k = 1 on; the points are what was observed."""
+    """The band of every metric from k = 1 on; the points are observed values."""
     lines = []
     for place, sign in enumerate("^@", 1):
         ks = [metric(word).k for word in words if word.startswith(f"pass{sign}")]

@@ -28,7 +28,7 @@ _ANSWER = 140
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One attempt; ``answer`` is the last text of the agent, cut to what a cell holds."""
+    """An attempt; ``answer`` is the last text of the agent, cut to the size of a cell."""
 
     task: str
     attempt: int
@@ -40,7 +40,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """One task with its attempts; ``hidden`` counts those beyond the last column."""
+    """A task with its attempts; ``hidden`` counts those beyond the last column."""
 
     task: str
     passed: int
@@ -153,7 +153,7 @@ def _row(
 
 
 def _answer(state: AppState, summary: Summary, line: AttemptLine) -> str:
-    """The last thing the agent said, or why there is nothing."""
+    """The agent's last text, or why there is none."""
     turns = turns_of(state.reading.transcript(summary.head.key, line.place))
     text = next((turn.text for turn in reversed(turns) if turn.kind in ("agent", "call")), "")
     text = " ".join(text.split()) or line.detail

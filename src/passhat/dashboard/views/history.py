@@ -27,7 +27,7 @@ _SUITE = ("suite", "suite_fingerprint", "tests_fingerprint")
 
 @dataclass(frozen=True, slots=True)
 class Step(Plain):
-    """One run of the suite; ``changes`` is what differs from the run before."""
+    """A run of the suite; ``changes`` are the differences from the run before."""
 
     run: Summary
     estimate: Estimate | None

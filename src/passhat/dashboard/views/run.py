@@ -1,4 +1,4 @@
-"""One run, that moves while attempts finish."""
+"""A run, updated while attempts finish."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASKS = {"^": "all of {k} attempts pass", "@": "at least one of {k} passes"}
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One number with its interval and counts."""
+    """A number with its interval and counts."""
 
     name: str
     asks: str
@@ -47,7 +47,7 @@ class Card:
 
 
 def run(state: AppState, request: PageRequest) -> Answer:
-    """The run: progress, numbers, curve, what happens, and its tasks."""
+    """The run: progress, numbers, curve, outcome categories, and its tasks."""
     summary = state.summaries.one(request.path["run"])
     if request.form == "json":
         return Json(state.snapshots.data(summary))
@@ -96,13 +96,13 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
 
 
 def total(groups: Sequence[Group], name: str) -> float | None:
-    """What all attempts took together; ``None`` when it was not recorded."""
+    """Sum of a measure over all attempts; ``None`` when it was not recorded."""
     found = [value for one in groups if (value := getattr(one, name)) is not None]
     return sum(found) if found else None
 
 
 def cards_of(known: RunSnapshot) -> list[Card]:
-    """pass^1, pass^k and pass@k at the largest k, and what a success costs: as in HTML reports."""
+    """Cards of pass^1, of pass^k and pass@k at the largest k, and of the cost per success."""
     report = known.report
     words = headline_words([report])
     cards = [_card(one) for word in words if (one := report.find(word)) is not None]

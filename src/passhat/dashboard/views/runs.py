@@ -29,7 +29,7 @@ _NEEDED = ("agent", "suite", "attempts")
 
 
 def started(state: AppState, request: PageRequest) -> Answer:
-    """The form, and what was started since the server is up."""
+    """The form, and the commands started since the server is up."""
     if not state.allow_run:
         raise Forbidden(
             "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
@@ -46,7 +46,7 @@ def started(state: AppState, request: PageRequest) -> Answer:
 
 
 def start_command(fields: Mapping[str, str]) -> list[str]:
-    """What ``passhat run`` is told: what the form says."""
+    """Arguments of ``passhat run`` from the fields of the form."""
     for name in _NEEDED:
         if not fields.get(name, "").strip():
             raise InvalidValue(f"the field {name!r} is empty.")
@@ -61,7 +61,7 @@ def start_command(fields: Mapping[str, str]) -> list[str]:
 
 
 def regrade_command(state: AppState, run: str) -> list[str]:
-    """What ``passhat regrade`` is told: one run."""
+    """Arguments of ``passhat regrade``: the run's id."""
     return [state.summaries.one(run).id]
 
 

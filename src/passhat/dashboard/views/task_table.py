@@ -1,4 +1,4 @@
-"""The tasks of a run: filtered and sorted as arrays, and only those on the page looked up."""
+"""The tasks of a run: filtered and sorted as arrays; only those on the page are looked up."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def task(state: AppState, request: PageRequest) -> Answer:
 
 
 def _which(state: AppState, summary: Summary, request: PageRequest) -> tuple[str, str, int]:
-    """The task; one whose own name ends in .json is found by it, too."""
+    """The task of a request; a task whose own name ends in .json is recognized, too."""
     name, form = request.path["task"], request.form
     for known, shown in ((name, form), (f"{name}.{form}", "html")):
         key = state.reading.task_key(summary.head.key, known)
@@ -129,7 +129,7 @@ class TaskLine:
 
 @dataclass(frozen=True, slots=True)
 class TaskList:
-    """One page of the tasks that fit."""
+    """A page of the tasks that match the filter."""
 
     lines: tuple[TaskLine, ...]
     count: int
@@ -144,7 +144,7 @@ class TaskList:
 def task_list(
     state: AppState, summary: Summary, known: RunSnapshot | None, request: PageRequest
 ) -> TaskList:
-    """The tasks that were asked for; none before the first attempt has finished."""
+    """The requested tasks; none before the first attempt has finished."""
     asked = {
         "show": request.choice("show", SHOW),
         "sort": request.choice("sort", SORT),

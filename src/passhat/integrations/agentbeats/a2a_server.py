@@ -252,7 +252,7 @@ def _rpc_route(handler: DefaultRequestHandler) -> Route:
 
 
 def _early_call(body: bytes) -> dict[str, Any] | None:
-    """A well-formed call of a method of version 0.3, whatever its parameters are; or ``None``."""
+    """A well-formed call of a method of version 0.3, with any parameters; or ``None``."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
@@ -268,7 +268,7 @@ def _early_call(body: bytes) -> dict[str, Any] | None:
 
 
 def _unknown_kinds(call: Mapping[str, Any]) -> str:
-    """The kinds of a message's parts that version 0.3 does not know, as words."""
+    """The kinds of a message's parts that version 0.3 does not have, as words."""
     params = call.get("params")
     message = params.get("message") if isinstance(params, dict) else None
     parts = message.get("parts") if isinstance(message, dict) else None
@@ -296,7 +296,7 @@ def launcher_routes(
     status: Callable[[], Mapping[str, object]],
     hosts: AllowedHosts,
 ) -> list[Route]:
-    """What a backend of version 1 asks of a launcher: ``POST /reset``, ``GET /status``.
+    """Routes that a backend of version 1 expects: ``POST /reset``, ``GET /status``.
 
     ``reset`` gives up what is going on. The backend that asked for it is told that the agent is
     ready: it waits for that before it begins a battle.
@@ -329,7 +329,7 @@ async def _health(_request: Request) -> JSONResponse:
 
 
 async def _tell_backend(asked: Mapping[str, Any], hosts: AllowedHosts) -> bool:
-    """Tell a version 1 backend that the agent it has reset is ready."""
+    """Notify a version 1 backend that the agent it has reset is ready."""
     backend, agent_id = asked.get("backend_url"), asked.get("agent_id")
     if not isinstance(backend, str) or not isinstance(agent_id, str):
         return False
@@ -419,7 +419,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Hand the body on, and then whatever else comes: that the client has left, for instance."""
+    """Replay the body, then pass on later messages, such as the client's disconnect."""
     rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def following() -> Message:

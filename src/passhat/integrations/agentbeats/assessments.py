@@ -43,7 +43,7 @@ _LARGEST_STREAM = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class Answered:
-    """What a green agent came to: its last state, and the artifacts' texts and data."""
+    """Reply of a green agent: its last state, and the artifacts' texts and data."""
 
     state: str = ""
     said: str = ""
@@ -77,7 +77,7 @@ class Answered:
 async def request_assessment(
     url: str, text: str, say: Callable[[str], object], *, token: str | None = None
 ) -> Answered:
-    """Send the request and say every status update as it comes."""
+    """Send the request and report every status update as it arrives."""
     from a2a.helpers import get_message_text, new_text_message
     from a2a.types import Role, SendMessageRequest
 
@@ -133,7 +133,7 @@ class NoRequest(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a stranger's request may ask for."""
+    """Limits on the requests of unknown callers."""
 
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     suites: Sequence[str] = ("orderdesk",)
@@ -169,7 +169,7 @@ class Battle:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What is to be evaluated: everything checked, nothing started."""
+    """An evaluation to run: checked, not started."""
 
     participants: Mapping[str, str]
     suite: Suite
@@ -191,13 +191,13 @@ class Assessment:
 
 
 def is_greeting(text: str) -> bool:
-    """A version 1 backend tells every agent about a battle before it starts one."""
+    """Whether this is the announcement of a battle that a version 1 backend sends first."""
     data = _json_object(text)
     return data is not None and data.get("type") == "battle_info"
 
 
 def read_request(text: str, rules: Rules) -> Assessment:
-    """Understand a request or say everything that is wrong with it."""
+    """Read a request, or raise BadRequest with all of its problems."""
     participants, config, battle = _parts(text)
     problems = _Problems()
     if not participants:
@@ -217,7 +217,7 @@ def read_request(text: str, rules: Rules) -> Assessment:
 
 
 class _Problems:
-    """Collects reasons, so that a caller learns all of them at once."""
+    """Collects reasons, so that a caller sees all of them at once."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -245,7 +245,7 @@ class _Problems:
 
 
 def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]:
-    """Who, with what configuration, and who wants to know: in whichever form it came."""
+    """Participants, configuration and backend of a request in any of its forms."""
     data = _json_object(text)
     if data is not None and data.get("type") == "battle_start":
         return _battle_start(data)

@@ -26,7 +26,7 @@ _UNSENT = 500
 
 
 class BackendReports:
-    """Sends progress and the result in order; a backend that is down is noted, and nothing else."""
+    """Sends progress and the result in order; a backend that is down is only logged."""
 
     def __init__(self, battle: Battle, hosts: AllowedHosts) -> None:
         self._battle = battle
@@ -45,7 +45,7 @@ class BackendReports:
         self._put({"is_result": True, "winner": winner, "message": message, "detail": dict(detail)})
 
     async def close(self) -> None:
-        """Wait for what is unsent; as long as a backend that is there may need."""
+        """Wait for unsent reports, as long as a working backend may need."""
         if self._sender is not None:
             self._waiting.put_nowait(None)
             await self._sender

@@ -55,7 +55,7 @@ Seen = Callable[[str], None]
 
 
 class Stopped(Exception):
-    """The evaluation was asked to end early."""
+    """The evaluation was canceled."""
 
     def __init__(self) -> None:
         super().__init__("the evaluation was stopped")
@@ -63,7 +63,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of an evaluation, for people and for programs."""
+    """The result of an evaluation, as text and as data."""
 
     text: str
     data: Mapping[str, object]
@@ -128,7 +128,7 @@ async def evaluate(
 
 
 def _row(record: AttemptRecord) -> dict[str, object]:
-    """One attempt as evaluators on AgentBeats write it, and as ``passhat report`` reads it."""
+    """An attempt in the form of AgentBeats evaluators, which ``passhat report`` reads."""
     ended = record.judgement
     return {
         "task_id": record.task,
@@ -141,7 +141,7 @@ def _row(record: AttemptRecord) -> dict[str, object]:
 
 
 def told(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
-    """One attempt in a line, for progress messages."""
+    """An attempt as a line of text, for progress messages."""
     ended = record.judgement
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     return (
@@ -189,7 +189,7 @@ _HEARTBEAT_SECONDS = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the person who started the server decided."""
+    """Settings of the server, from its command line."""
 
     store_path: str
     rules: Rules = field(default_factory=Rules)
@@ -235,7 +235,7 @@ class _Metered:
 
 
 class GreenAgent(AgentExecutor):
-    """Takes a request, streams a line for every attempt, ends with the artifact "Result"."""
+    """Accepts a request, streams a line for every attempt, ends with the artifact "Result"."""
 
     def __init__(
         self, settings: Settings, say: Callable[[str], object] = lambda _line: None
@@ -292,7 +292,7 @@ class GreenAgent(AgentExecutor):
             self.finished += 1
 
     async def _admitted(self, text: str, caller: str) -> Assessment:
-        """Read a request, and refuse what this caller may not ask for now."""
+        """Read a request; refuse it if it exceeds this caller's rights or caps."""
         asked = read_request(text, self._settings.rules)
         named = {f"participant {role!r}": url for role, url in asked.participants.items()}
         if asked.battle is not None and asked.battle.backend_url:

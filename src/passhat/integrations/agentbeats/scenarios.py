@@ -1,4 +1,4 @@
-"""AgentBeats scenario files: start what they name, send one request, keep the result, stop it all.
+"""AgentBeats scenario files: start the agents, send a request, keep the result, stop the agents.
 
 [green_agent]     endpoint, cmd
 [[participants]]  role, endpoint, cmd
@@ -35,7 +35,7 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An agent of the scenario: where it is, and what starts it, if anything."""
+    """An agent of the scenario: its address, and the command that starts it, if any."""
 
     role: str
     endpoint: str
@@ -57,7 +57,7 @@ class Scenario:
 
 
 def read_scenario(path: str) -> Scenario:
-    """Read a scenario file; what is wrong with it is said with its place."""
+    """Read a scenario file; errors name the place of the problem."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -92,7 +92,7 @@ def _place(data: object, where: str, path: str, role: str = "") -> Place:
 async def play(
     scenario: Scenario, say: Say, *, wait_seconds: float = 30.0, token: str | None = None
 ) -> Answered:
-    """Start, wait for cards, ask, and stop what was started, whatever happens."""
+    """Start the agents, wait for their cards, send the request, and always stop the agents."""
     async with _started([*scenario.participants, scenario.green], say) as processes:
         for place in (*scenario.participants, scenario.green):
             await _wait_for_card(place, processes, wait_seconds)

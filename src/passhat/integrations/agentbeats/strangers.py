@@ -1,4 +1,4 @@
-"""What callers that we do not know may ask for: which addresses we contact for them, and how much.
+"""Limits on requests of unknown callers: which addresses we contact for them, and how much.
 
 A request names agents and backends by URL. Without rules a stranger could make this machine send
 requests to anything it reaches: other programs on it, the metadata service of a cloud, a network
@@ -240,7 +240,7 @@ class Caps:
 
 @dataclass(slots=True)
 class Usage:
-    """What one evaluation, or one request, has used so far."""
+    """Amounts that an evaluation, or a request, has used so far."""
 
     runs: float = 0
     attempts: float = 0
@@ -251,14 +251,14 @@ class Usage:
 
 @dataclass(slots=True)
 class Callers:
-    """What every caller has used in the last hour; callers are told apart by their address."""
+    """Usage of every caller in the last hour; a caller is identified by its address."""
 
     caps: Caps = field(default_factory=Caps)
     clock: Callable[[], float] = time.monotonic
     _used: dict[str, list[Usage]] = field(default_factory=dict)
 
     def left(self, caller: str, name: str) -> float:
-        """How much of an amount a caller has left."""
+        """The rest of an amount that a caller may still use."""
         used = sum(getattr(one, name) for one in self._recent(caller))
         return float(getattr(self.caps, name) - used)
 

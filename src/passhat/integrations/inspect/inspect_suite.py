@@ -1,4 +1,4 @@
-"""``inspect:FILE[@TASK]``: inspect makes the attempts, as epochs; passhat asks for what is missing.
+"""``inspect:FILE[@TASK]``: inspect makes the attempts, as epochs, that the store does not have.
 
 A suite that runs itself: it has ``run`` and the runner hands the plan over. Resume is the same
 subtraction as everywhere, planned attempts minus what the store has.
@@ -62,7 +62,7 @@ def this_owner() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether an owner on this machine no longer runs; of other machines nothing is known."""
+    """Whether an owner on this machine no longer runs; false for owners on other machines."""
     host, pid, start, *_ = [*owner.split("/"), "", ""]
     if host != socket.gethostname() or not pid.isdigit():
         return False
@@ -76,7 +76,7 @@ def is_gone(owner: str) -> bool:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, where the system says so.
+    """Start time of a process, where the system reports it.
 
     One that has ended but was not waited for is still listed; it runs no more.
     """
@@ -93,7 +93,7 @@ _EPOCH = re.compile(r"_epoch_(\d+)\.json$")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples that miss the same number of attempts, and which attempts those are."""
+    """Samples that lack the same number of attempts, and the numbers of those attempts."""
 
     numbers: Mapping[str, Sequence[int]]
     folder: Path
@@ -106,7 +106,7 @@ class Batch:
         return self.numbers[sample][epoch - 1]
 
     def write(self) -> None:
-        """Say what is asked for before it is asked, so that nothing is lost with us."""
+        """Write the requested attempts to disk first, so that a crash does not lose them."""
         data = {"owner": this_owner(), "numbers": {k: list(v) for k, v in self.numbers.items()}}
         (self.folder / _ASKED).write_text(json.dumps(data), encoding="utf-8")
 
@@ -132,7 +132,7 @@ class Batch:
 
 
 def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
-    """As few evaluations as cover exactly what is missing: one per number of missing attempts."""
+    """The fewest evaluations that cover the missing attempts: one per number of missing ones."""
     numbers: dict[str, list[int]] = {}
     for task, number in sorted(missing, key=lambda one: one[1]):
         numbers.setdefault(task, []).append(number)
@@ -169,7 +169,7 @@ class InspectModel(Agent):
         self.name = f"inspect:{model}"
 
     async def session(self, attempt: AttemptInfo) -> Session:
-        """Never asked for: inspect talks to its models itself."""
+        """Never called: inspect calls its models itself."""
         raise AgentFault(
             FailureCategory.AGENT_ERROR,
             f"{self.name} only attempts suites that inspect runs, not {attempt.task}",
@@ -177,7 +177,7 @@ class InspectModel(Agent):
 
 
 class InspectProcess:
-    """One interpreter with inspect loaded; the same that passhat runs in."""
+    """An interpreter with inspect loaded; the same that passhat runs in."""
 
     def __init__(self) -> None:
         if importlib.util.find_spec("inspect_ai") is None:
@@ -213,7 +213,7 @@ class InspectProcess:
         return said
 
     def interrupt(self) -> None:
-        """As Ctrl-C does for inspect: it cancels what is going on and completes its log."""
+        """Interrupt inspect, as Ctrl-C does: it cancels the run and completes its log."""
         self._process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
@@ -238,7 +238,7 @@ class InspectSuite(Harness):
         self._process: InspectProcess | None = None
 
     def configure(self, settings: Settings) -> None:
-        """Limits and temperature that were asked for go to inspect; else the task's own hold."""
+        """Hand limits and temperature to inspect; by default the task's own are used."""
         if settings.user:
             raise InvalidValue("--user means nothing to an inspect task: it brings its own.")
         self._settings = settings
@@ -265,7 +265,7 @@ class InspectSuite(Harness):
 
     @property
     def protocol(self) -> Protocol:
-        """What inspect was told, in the words that a log of it is read with."""
+        """The settings that inspect was given, named as in a log of inspect."""
         told = self._settings
         limit = told.max_steps or self._described["message_limit"]
         seconds = told.attempt_seconds or self._described["time_limit"]
@@ -347,7 +347,7 @@ class InspectSuite(Harness):
     def _take_in(
         self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
     ) -> None:
-        """Read the log into the store; what is not in it stays to be made."""
+        """Read the log into the store; attempts that are not in it remain to be made."""
         ours = set(claimed)
         records = [
             replace(one, judgement=replace(one.judgement, detail=plan.redact(one.judgement.detail)))
@@ -376,7 +376,7 @@ class InspectSuite(Harness):
         }
 
     def _preview(self, batch: Batch, said: Mapping[str, Any]) -> AttemptRecord:
-        """What a sample seems to have come to, for the progress; the log decides."""
+        """The likely result of a sample, for the progress display; the log decides."""
         scores = said["scores"]
         value = value_of(scores.get(self._scorer, next(iter(scores.values()), None)))
         if said["error"]:
@@ -411,7 +411,7 @@ class InspectSuite(Harness):
 
     @cached_property
     def _scorer(self) -> str | None:
-        """Whose verdict counts, said before anything is paid for."""
+        """The scorer whose verdict counts, checked before anything is paid for."""
         names = self._described["scorers"]
         asked = self._settings.scorer
         if asked is None and len(names) > 1:

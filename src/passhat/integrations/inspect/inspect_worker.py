@@ -1,4 +1,4 @@
-"""inspect in a process of its own: says what a task holds, and evaluates it.
+"""inspect in a process of its own: describes a task, and evaluates it.
 
 One JSON object per line on standard input, one or more per line back. Standard input closing is
 the sign that passhat has gone: a run that is going on is then cancelled, its log completed.
@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"\[/?[a-z ]+\]")
 
 
 class Trouble(Exception):
-    """Something a person can put right."""
+    """A problem that the user can fix."""
 
 
 class _Busy:
@@ -39,7 +39,7 @@ class _Busy:
 
 
 def load_task(spec: str) -> Any:
-    """The one task that ``FILE``, ``MODULE`` or ``PACKAGE/TASK``, with ``@TASK`` or not, names."""
+    """The task named by ``FILE``, ``MODULE`` or ``PACKAGE/TASK``, with ``@TASK`` or not."""
     from inspect_ai._eval.loader import load_tasks
     from inspect_ai._util.error import PrerequisiteError
 
@@ -73,7 +73,7 @@ def _file_of(place: str) -> str | None:
 
 
 def numbered(task: Any) -> list[Any]:
-    """The samples of a task; one without an id is known by its place, as inspect does it."""
+    """The samples of a task; a sample without an id gets its place, as in inspect."""
     samples = list(task.dataset)
     for place, sample in enumerate(samples, 1):
         if sample.id is None:
@@ -82,7 +82,7 @@ def numbered(task: Any) -> list[Any]:
 
 
 def describe(spec: str) -> dict[str, object]:
-    """What must be known before any attempt: samples, scorers, settings, fingerprints."""
+    """Facts needed before any attempt: samples, scorers, settings, fingerprints."""
     task = load_task(spec)
     samples = numbered(task)
     seen = [sample.model_dump(mode="json", exclude={"target"}) for sample in samples]
@@ -104,7 +104,7 @@ def describe(spec: str) -> dict[str, object]:
 
 
 def _source_of(task: Any) -> str:
-    """The text of the file that the task stands in: solver and tools are part of what is asked."""
+    """The text of the task's file: solver and tools are part of the task."""
     from inspect_ai._eval.task.util import task_file
 
     path = task_file(task)
@@ -137,7 +137,7 @@ def _digest(data: object) -> str:
 
 
 def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, object]:
-    """Run some samples for some epochs; every sample that ends is said at once."""
+    """Run some samples for some epochs; report every sample as soon as it ends."""
     from inspect_ai import Epochs, task_with
     from inspect_ai import eval as inspect_eval
     from inspect_ai._util.error import PrerequisiteError
@@ -179,7 +179,7 @@ def _k(reducer: Any) -> int:
 
 
 def _model(name: str) -> Any:
-    """The mock model says what it uses, so that it need not fetch a tokenizer to count."""
+    """A mock model that reports its usage, so that no tokenizer is fetched to count it."""
     if name != _MOCK:
         return name
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -219,7 +219,7 @@ def _plain(error: BaseException) -> str:
 
 
 def _listen(jobs: queue.Queue[dict[str, Any] | None], busy: _Busy) -> None:
-    """Take in what is asked; end when the parent is gone, gently while evaluating."""
+    """Read requests; when the parent has ended, stop, and cancel a running evaluation."""
     for line in sys.stdin:
         jobs.put(json.loads(line))
     jobs.put(None)

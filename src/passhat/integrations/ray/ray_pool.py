@@ -1,4 +1,4 @@
-"""Ray workers at work: batches of attempts, deaths and revivals, questions about shared limits.
+"""A pool of Ray workers: batches of attempts, restarts, requests about shared limits.
 
 A worker that dies costs the attempts it was making, which are made again elsewhere.
 """
@@ -33,7 +33,7 @@ _REFILL_SECONDS = 0.005
 
 
 class BatchChannel:
-    """This end of the way to one worker, which is at the other.
+    """The driver's end of the channel to a worker.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BatchChannel:
         self._sending: asyncio.Handle | None = None
 
     async def made(self, batch: Sequence[Wanted]) -> BatchResult:
-        """What came of a batch; raises what the call to the worker raised."""
+        """The result of a batch; raises the error of the call to the worker."""
         loop = asyncio.get_running_loop()
         ticket = next(self._tickets)
         coming: asyncio.Future[BatchResult] = loop.create_future()
@@ -78,7 +78,7 @@ class BatchChannel:
         self._sending = handle
 
     def _send(self) -> None:
-        """Take along what was handed in; an open call has to be there while anything is made."""
+        """Send the queued batches; a call stays open while anything is being made."""
         self._sending = None
         self._expected = 1
         if not self._unsent and (self._calls or not self._open):
@@ -106,7 +106,7 @@ class BatchChannel:
             self._sending = loop.call_later(_REFILL_SECONDS, self._send)
 
     def _lose_all(self, error: Exception) -> None:
-        """A worker that died knows nothing of what it was given."""
+        """Fail all open batches: the worker that had them died."""
         self._lives += 1
         self._expected = 1
         self._unsent = []
@@ -116,7 +116,7 @@ class BatchChannel:
 
 
 async def result_of(reference: Any) -> Any:
-    """What a call to a worker returns.
+    """The return value of a call to a worker.
 
     The caller may be canceled; Ray's own future must not be, it is still going to be set.
     """
@@ -166,7 +166,7 @@ class _Worker:
 
 
 class _StoppedRun(RunStopped):
-    """A worker found that the run cannot go on; ``records`` are the attempts it made until then."""
+    """A worker reported that the run cannot go on; ``records`` are its finished attempts."""
 
     def __init__(self, message: str, *, hint: str | None, records: Sequence[AttemptRecord]) -> None:
         super().__init__(message, hint=hint)
@@ -175,7 +175,7 @@ class _StoppedRun(RunStopped):
 
 @contextmanager
 def _kept_when_stopped(outbox: Outbox) -> Iterator[None]:
-    """Store what was made before the run had to stop."""
+    """Store the finished attempts when the run has to stop."""
     try:
         yield
     except _StoppedRun as error:
@@ -185,7 +185,7 @@ def _kept_when_stopped(outbox: Outbox) -> Iterator[None]:
 
 
 class RayPool:
-    """The workers of one run, while it goes on.
+    """The workers of a run, while it goes on.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class RayPool:
     # -- attempts --------------------------------------------------------------------------------
 
     async def _slot(self, claims: Claims, outbox: Outbox) -> None:
-        """One batch after the other, each of as many attempts as fit into its time."""
+        """Make one batch after another, each sized to fit the time of a batch."""
         size = 1
         while True:
             batch: list[Wanted] = []
@@ -266,7 +266,7 @@ class RayPool:
             size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
 
     async def _made(self, batch: list[Wanted]) -> list[AttemptRecord]:
-        """Whatever happens to workers, this returns what came of a batch."""
+        """The records of a batch, after retries on other workers if workers die."""
         for number in range(1, _DEATHS + 1):
             async with self._turn(number):
                 made = await self._tried(batch)
@@ -277,7 +277,7 @@ class RayPool:
         return [self._deadly(batch[0])]
 
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
-        """One attempt after the other, each with its share of the cap."""
+        """Make one attempt after another, each with its share of the cap."""
         while (one := await claims.following()) is not None:
             with _kept_when_stopped(outbox):
                 record = await self._made_under(budget, one, claims)
@@ -345,7 +345,7 @@ class RayPool:
         return made
 
     def _redacted(self, record: AttemptRecord) -> AttemptRecord:
-        """The worker removed the secrets of its machine; these are the ones of this machine."""
+        """Remove the secrets of this machine; the worker removed those of its own."""
         redact = self._plan.redact
         said = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
         judgement = replace(record.judgement, detail=redact(record.judgement.detail))
@@ -354,7 +354,7 @@ class RayPool:
     # -- workers that die ------------------------------------------------------------------------
 
     async def _free_worker(self) -> _Worker:
-        """The one with the least to do; waits while none answers."""
+        """The worker with the fewest batches; waits while no worker is available."""
         end = time.monotonic() + _GONE_SECONDS
         while not (alive := [worker for worker in self._workers if not worker.down]):
             if time.monotonic() > end:
@@ -366,7 +366,7 @@ class RayPool:
         return min(alive, key=lambda worker: worker.busy)
 
     def _revive(self, worker: _Worker) -> None:
-        """Ray starts a worker that died again, here or on another node; wait for its first word."""
+        """Wait for the first reply of a worker that Ray restarts, here or on another node."""
         if worker.down:
             return
         worker.down = True
@@ -384,7 +384,7 @@ class RayPool:
         worker.reviving = asyncio.create_task(answer())
 
     async def _watch_head(self) -> None:
-        """Without its head a cluster does nothing any more, and says nothing about it."""
+        """Watch the cluster's head: a cluster without it stops silently."""
         host, _, port = self._head.rpartition(":")
         now = asyncio.get_running_loop().time
         last, failed = now(), 0
@@ -403,7 +403,7 @@ class RayPool:
     # -- limits that all share -------------------------------------------------------------------
 
     async def _listen(self, worker: _Worker) -> None:
-        """Fetch what a worker asks and tells, as long as there is work."""
+        """Poll a worker for requests and updates about limits, and send it the answers."""
         news: list[LimitUpdate] = self._gate.news()
         while True:
             try:
@@ -446,7 +446,7 @@ def connection_lost(why: object) -> EngineUnavailable:
 
 
 def line_of(error: BaseException) -> str:
-    """The beginning of what an error says; Ray's first line may only say that more follows.
+    """The first informative line of an error; Ray's first line may only announce the next.
 
     Of a traceback that Ray passes on, the end: what went wrong, without the way there.
     """

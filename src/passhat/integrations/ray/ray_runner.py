@@ -73,7 +73,7 @@ def knock(address: str) -> None:
 
 
 def _answer(line: socket.socket) -> bytes:
-    """The beginning of what is said to a greeting, up to where it shows what it is."""
+    """The first bytes of the reply to a greeting, enough to recognize the protocol."""
     said = b""
     with suppress(OSError):
         line.sendall(_HELLO)
@@ -141,7 +141,7 @@ class OnRay:
 
     @staticmethod
     def address_of(text: str, here: str = "") -> str:
-        """What ``ray`` or ``ray://head:10001`` stands for; ``here`` is a cluster that runs here."""
+        """The address for ``ray`` or ``ray://head:10001``; ``here`` is a local cluster."""
         if text == "ray":
             return here
         if text.startswith("ray://") and len(text) > len("ray://"):
@@ -293,6 +293,6 @@ class OnRay:
 
 
 def _cause(error: BaseException) -> str:
-    """The last line of what a worker said: its own exception, without the way there."""
+    """The last line of a worker's error: the exception itself, without the traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[-1][:300]

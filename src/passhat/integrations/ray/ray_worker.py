@@ -1,4 +1,4 @@
-"""What a Ray worker does: load suite and agent by name, and make attempts as the local runner does.
+"""The Ray worker: loads suite and agent by name, and makes attempts as the local runner does.
 
 Nothing here imports Ray. The worker is a process of its own, perhaps on another machine, so it is
 told everything in one :class:`Job`. It judges programs in a sandbox of its own, serves MCP worlds
@@ -41,7 +41,7 @@ _GATHER_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run as workers need to know it; suite and agent are words, not objects.
+    """A run as workers receive it; suite and agent are words, not objects.
 
     ``folder`` is where the words mean what they meant to the user; empty where Ray has brought the
     project's files along. ``tasks``, ``limits`` and ``canary`` are those of the plan.
@@ -59,7 +59,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What must be the same on every worker as where the run was planned."""
+    """Versions and fingerprints that must be the same on every worker as in the driver."""
 
     passhat: str
     suite: str
@@ -76,7 +76,7 @@ class About:
 
 @dataclass(slots=True)
 class BatchResult:
-    """What came of a batch.
+    """The result of a batch.
 
     ``settled`` is what calls used that the gatekeeper was not told yet; ``stopped`` is set when no
     further attempt could succeed.
@@ -88,7 +88,7 @@ class BatchResult:
 
 
 class _Tray:
-    """Batches that are being made, and finished ones until a call takes them along."""
+    """Batches that are being made, and finished batches until a call returns them."""
 
     def __init__(self) -> None:
         self._making: set[asyncio.Task[BatchResult]] = set()
@@ -101,7 +101,7 @@ class _Tray:
         making.add_done_callback(partial(self._take, ticket))
 
     async def collected(self) -> list[tuple[int, BatchResult]]:
-        """What is finished, once it is worth a call; nothing, when a newer call has come."""
+        """Finished batches, once enough are finished; none, if a newer call has come."""
         self.close()
         call = self._call = asyncio.get_running_loop().create_future()
         self._look()
@@ -126,7 +126,7 @@ class _Tray:
         self._look()
 
     def _look(self) -> None:
-        """One in four is left, so that there is work until the next come."""
+        """Return a call when three in four batches are finished: the rest keep the worker busy."""
         if len(self._finished) >= max(1, 3 * len(self._making)):
             self.close()
         elif self._finished and self._timer is None:
@@ -182,17 +182,17 @@ class RayWorker:
         return About(version("passhat"), "", "", self._wrong)
 
     async def fetched(self) -> list[LimitRequest | LimitUpdate]:
-        """What this worker asks or tells, as soon as there is something."""
+        """This worker's requests and updates about limits, as soon as there are any."""
         return await self._remote.fetched()
 
     async def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
-        """Answers to what it asked, and what other workers told."""
+        """Take answers to this worker's requests, and updates of other workers."""
         self._remote.hear(said)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
     ) -> list[tuple[int, BatchResult]]:
-        """Begin some batches, and return what is finished of all, soon after something is.
+        """Start some batches; return all finished batches, soon after the first is.
 
         A batch is made one attempt after the other; under a cap it is one attempt. When a newer
         call comes this one returns, with nothing: one that is open is enough.
@@ -229,7 +229,7 @@ class RayWorker:
         return Account()
 
     async def close(self) -> None:
-        """End what suite and agent hold open, such as sandboxes."""
+        """Close the resources of suite and agent, such as sandboxes."""
         self._remote.close()
         self._tray.close()
         if self._watching is not None:

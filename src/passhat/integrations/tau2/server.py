@@ -1,4 +1,4 @@
-"""The process in the user's checkout: started once, asked over a socket, ended with passhat."""
+"""The process in the user's checkout: started once, called over a socket, ended with passhat."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _HINTS = {
 
 
 class WorkerGone(Exception):
-    """The process ended, or closed the line, in the middle of something."""
+    """The process ended, or closed the connection, during a request."""
 
 
 class Connection:
-    """One attempt's line to a process of its own."""
+    """The connection of an attempt to its own process."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -74,7 +74,7 @@ class Connection:
         return found
 
     async def close(self) -> None:
-        """End the attempt's process, whatever it is doing."""
+        """Kill the attempt's process."""
         if self._pid is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -84,7 +84,7 @@ class Connection:
 
 
 class Server:
-    """tau2 loaded in the user's interpreter, ready to be asked."""
+    """tau2 loaded in the user's interpreter, ready for requests."""
 
     def __init__(self, checkout: Path, python: str) -> None:
         self._checkout, self._python = checkout, python
@@ -128,7 +128,7 @@ class Server:
             raise self._trouble(said)
 
     def ask(self, question: Mapping[str, object]) -> dict[str, Any]:
-        """One question with one answer, before any attempt is made."""
+        """Send a request and return its answer, before any attempt is made."""
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(_START_SECONDS)
             line.connect(self._socket)

@@ -40,7 +40,7 @@ _HEADS = {"user": "User", "tool": "Tool result", "error": "Tool error"}
 
 
 class Tau2Episode(Episode):
-    """A conversation that tau2's orchestrator leads."""
+    """A conversation that is led by tau2's orchestrator."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Tau2Episode(Episode):
         self._unreadable: list[str] = []
 
     async def begin(self, job: Mapping[str, object]) -> None:
-        """Send the attempt over and wait for the user's first words."""
+        """Send the attempt's job and wait for the user's first message."""
         await self._connection.send(job)
         said = await self._received()
         turn = said.get("turn")
@@ -57,7 +57,7 @@ class Tau2Episode(Episode):
             self._first = _introduction(turn)
 
     def open(self) -> Turn | None:
-        """The first turn; none when it was over before the agent was asked."""
+        """The first turn; none when the episode ended before the agent's first turn."""
         return self._first
 
     async def reply(self, answer: str) -> Turn | None:
@@ -102,7 +102,7 @@ class Tau2Episode(Episode):
 
 
 def judgement(end: Mapping[str, Any]) -> Judgement:
-    """What the worker's last line comes to: the faults of agent, user, judge and world apart."""
+    """The judgement for the worker's last line; faults of agent, user, judge and world differ."""
     fault, ended, detail = end.get("fault"), str(end.get("ended")), str(end.get("detail", ""))
     if fault == "judge":
         return Judgement.missing(MissingReason.JUDGE_ERROR, detail)
@@ -137,7 +137,7 @@ def _later(turn: Mapping[str, Any]) -> Turn:
 
 
 def _introduction(turn: Mapping[str, Any]) -> Turn:
-    """The policy, the tools, how to answer, what was said so far, and the user's words."""
+    """The policy, the tools, how to answer, the history, and the user's message."""
     tools = "\n".join(
         f"- {tool['name']}: {tool.get('description', '')}\n"
         f"  parameters: {json.dumps(tool.get('parameters', {}), ensure_ascii=False)}"
@@ -188,7 +188,7 @@ class Tau2Suite(Suite):
         self.user_simulator = "scripted"
 
     def configure(self, settings: Settings) -> None:
-        """Where the checkout is, which interpreter runs it, who plays the user."""
+        """Set the checkout, its interpreter, and the user simulator."""
         self._settings = settings
         self.user_simulator = settings.user or "scripted"
 
@@ -262,6 +262,6 @@ def _checkout(path: str | None) -> Path:
 
 
 def _python_of(checkout: Path) -> str:
-    """The interpreter of the checkout's own environment, or the one that runs passhat."""
+    """The interpreter of the checkout's own environment, or else passhat's interpreter."""
     own = checkout / ".venv" / "bin" / "python"
     return str(own) if os.access(own, os.X_OK) else sys.executable

@@ -37,7 +37,7 @@ STOP = "###STOP###"
 
 
 class Trouble(Exception):
-    """Something about the checkout; ``kind`` is for the program, the text for a person."""
+    """A problem with the checkout; ``kind`` is for the program, the text for a person."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -49,7 +49,7 @@ class UserBroke(Exception):
 
 
 class AgentBroke(Exception):
-    """The agent did what tau2 does not allow."""
+    """The agent did something that tau2 does not allow."""
 
 
 class Channel:
@@ -102,7 +102,7 @@ def tasks_of(registry: Any, domain: str) -> list[Any]:
 
 
 def describe(registry: Any, domain: str) -> dict[str, object]:
-    """What is known of a domain before any attempt."""
+    """Tasks, tools and policy of a domain, read before any attempt."""
     tasks = tasks_of(registry, domain)
     world = registry.get_env_constructor(domain)()
     plain = [task.model_dump(mode="json") for task in tasks]
@@ -123,7 +123,7 @@ def digest(data: object) -> str:
 
 
 def judge_of(task: Any) -> str:
-    """Whether rules decide, or a model is asked about assertions in words."""
+    """The kind of judge: rules, or a model for assertions in natural language."""
     criteria = task.evaluation_criteria
     basis = [str(getattr(one, "value", one)) for one in (criteria.reward_basis if criteria else ())]
     asks = "NL_ASSERTION" in basis and bool(criteria.nl_assertions)
@@ -131,7 +131,7 @@ def judge_of(task: Any) -> str:
 
 
 def wish_of(task: Any) -> str:
-    """What the scripted user says first: the scenario, read out."""
+    """First message of the scripted user: the text of the scenario."""
     told = task.user_scenario.instructions
     if isinstance(told, str):
         return told
@@ -145,7 +145,7 @@ def bridge_class() -> type:
     messages = importlib.import_module("tau2.data_model.message")
 
     class Bridge(base.HalfDuplexAgent):  # type: ignore[misc, name-defined]
-        """Hands every turn over to the agent under test."""
+        """Passes every turn to the agent under test."""
 
         def __init__(self, tools: Any, domain_policy: str, channel: Channel) -> None:
             super().__init__(tools, domain_policy)
@@ -188,7 +188,7 @@ def scripted_class() -> type:
     messages = importlib.import_module("tau2.data_model.message")
 
     class Scripted(users.HalfDuplexUser):  # type: ignore[misc, name-defined]
-        """Reads the scenario out, says yes to questions, does its own part, leaves."""
+        """States the scenario, says yes to questions, does its own part, leaves."""
 
         def __init__(self, task: Any) -> None:
             super().__init__(instructions=wish_of(task))
@@ -237,7 +237,7 @@ def heard(message: Any) -> dict[str, Any]:
 
 
 def remembered(message: Any) -> str:
-    """A line of what was said before the agent came in."""
+    """A line of the history before the agent's first turn."""
     if message.role == "tool":
         return f"Tool result: {message.content}"
     calls = getattr(message, "tool_calls", None) or ()
@@ -247,7 +247,7 @@ def remembered(message: Any) -> str:
 
 
 def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
-    """The user: a script, or tau2's own simulator with a model; what it raises is told apart."""
+    """The user: a script, or tau2's own simulator with a model; its errors raise UserBroke."""
     if job["user"] == "scripted":
         user = scripted_class()(task)
     else:
@@ -275,7 +275,7 @@ def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
 
 
 def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, Any]:
-    """Play one task, then judge it; says whose fault it is when something broke."""
+    """Play a task, then judge it; reports the party at fault when something broke."""
     orchestrators = importlib.import_module("tau2.orchestrator.orchestrator")
     evaluators = importlib.import_module("tau2.evaluator.evaluator")
     task = next(one for one in tasks_of(registry, job["domain"]) if str(one.id) == job["task_id"])
@@ -406,7 +406,7 @@ def raised_by_check(error: BaseException) -> bool:
 
 
 def serve(registry: Any, connection: socket.socket) -> None:
-    """One connection, in a process of its own."""
+    """Serve a connection, in a process of its own."""
     channel = Channel(connection)
     channel.send({"pid": channel.pid})
     job = channel.receive()
@@ -424,7 +424,7 @@ def serve(registry: Any, connection: socket.socket) -> None:
 
 
 def main() -> None:
-    """``worker.py CHECKOUT SOCKET``: load tau2, say that it is ready, serve until stdin closes."""
+    """``worker.py CHECKOUT SOCKET``: load tau2, report readiness, serve until stdin closes."""
     checkout, path = sys.argv[1:3]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what tau2 prints must not be taken for an answer

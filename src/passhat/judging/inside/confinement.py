@@ -57,7 +57,7 @@ def _all_read_only() -> bool:
 
 
 class Confinement:
-    """What keeps programs in, from inside: prepared once, applied to every child.
+    """Confinement of programs from inside: prepared once, applied to every child.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Confinement:
     # -- once ------------------------------------------------------------------------------------
 
     def _prepare_mounts(self) -> bool:
-        """Whether this process may mount; where it shares the host's mounts, leave them first."""
+        """Whether this process may mount; unshares the host's mounts first if necessary."""
         if self._kind == "landlock":
             # Tried in a child first: a machine may allow the first step and forbid the second.
             if not _works(

@@ -1,4 +1,4 @@
-"""Run hidden tests: against a program in another process, or beside it in this one.
+"""Run hidden tests: against a program in another process, or together with it in this one.
 
 The first, *split*, is what a verdict can be trusted by: the program never meets the tests. The
 second, *plain*, has ordinary Python semantics and can be fooled, so it only ever fails programs.
@@ -35,7 +35,7 @@ class _TestsBroken(Exception):
 
 
 def examine(channel: int, brief: dict[str, Any], phase: Any) -> Outcome:
-    """Judge a program over a connection. Whatever the tests swallow, a broken one never passes."""
+    """Judge a program over a connection. A broken connection never passes, whatever tests catch."""
     tests = _Tests(channel, brief, phase)
     try:
         tests.load([*brief["free"], brief["entry_point"]])
@@ -172,7 +172,7 @@ def _failed(error: BaseException, brief: dict[str, Any]) -> Outcome:
 
 
 def _misses_a_name(error: BaseException, brief: dict[str, Any]) -> bool:
-    """Whether the tests asked for a name that the program does not define."""
+    """Whether the tests use a name that the program does not define."""
     name = getattr(error, "name", None)
     if isinstance(error, ImportError):
         return name in _MODULES
@@ -207,7 +207,7 @@ def _compiled(tests: str) -> Any:
 
 
 def _namespace(tests: _Tests, brief: dict[str, Any]) -> dict[str, Any]:
-    """What the tests see: helpers of the prompt, then the program under the names left free."""
+    """Globals of the tests: helpers of the prompt, then the program under the names left free."""
     names: dict[str, Any] = {"__name__": "tests", "__builtins__": builtins}
     try:
         exec(compile(brief["helpers"], "helpers.py", "exec", dont_inherit=True), names)
@@ -245,7 +245,7 @@ def _provide_modules(tests: _Tests) -> None:
 
 
 def absent_import(brief: dict[str, Any]) -> str:
-    """What the tests import and this interpreter has not; asked before the program runs."""
+    """A module that the tests import and this interpreter lacks; checked before the program."""
     if not brief["imports"]:
         return ""
     from importlib.util import find_spec
@@ -255,7 +255,7 @@ def absent_import(brief: dict[str, Any]) -> str:
 
 
 def examine_plain(source: str, brief: dict[str, Any]) -> Outcome:
-    """Run the tests beside the program, as plain Python would; nothing it says is trusted."""
+    """Run the tests in the program's process, as plain Python would; the result is untrusted."""
     try:
         code = _compiled(brief["tests"])
     except _TestsBroken as error:

@@ -41,7 +41,7 @@ def abi() -> int:
 
 
 class Ruleset:
-    """What a process may do with files; made once, and put on by every child.
+    """File access rights of a process; made once, and applied by every child.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Ruleset:
             self._allow(path, _READ_FILE | _WRITE_FILE)
 
     def allow_scratch(self, folder: str) -> None:
-        """Allow everything in a folder but to execute. Its mount may be new, so say it again."""
+        """Allow everything in a folder but execution; call it again when its mount is new."""
         self._allow(folder, self._files & ~_EXECUTE)
 
     def enforce(self) -> None:

@@ -67,7 +67,7 @@ class _Printed(io.TextIOBase):
 
 
 class _TestsInput(io.TextIOBase):
-    """Standard input of the program: what the tests put in place of theirs, else empty."""
+    """Standard input of the program: the tests' replacement for theirs, else empty."""
 
     def __init__(self, program: _Program) -> None:
         self._program = program
@@ -92,7 +92,7 @@ class _TestsInput(io.TextIOBase):
 
 
 class _Program(Peer):
-    """The program's end: it also hands over what is printed, drawn at random and assigned."""
+    """The program's end: it also sends prints, random draws and assignments."""
 
     def __init__(self, channel: int) -> None:
         super().__init__(channel, trusted=True)
@@ -166,7 +166,7 @@ def new_module(name: str) -> ModuleType:
 
 
 def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045 - Python 3.9
-    """Run a program as a module; the failure, if it is one: a word and a sentence."""
+    """Run a program as a module; a failure as [kind, sentence], or None."""
     try:
         code = compile(source, f"{module.__name__}.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
@@ -181,7 +181,7 @@ def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045
 
 
 def described(error: BaseException) -> list[str]:
-    """An exception as a word and a sentence; what a sandbox refuses is a PermissionError."""
+    """An exception as [kind, sentence]; a refusal by the sandbox is a PermissionError."""
     number = getattr(error, "errno", None)
     refused = isinstance(error, OSError) and number in (1, 13, 30, 38)
     return ["PermissionError" if refused else type(error).__name__[:80], brief_text(error)]

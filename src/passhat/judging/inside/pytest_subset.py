@@ -97,7 +97,7 @@ def _fail(reason: str = "", **_options: Any) -> None:
 
 
 def pytest_module(refusal: type[BaseException]) -> ModuleType:
-    """A module ``pytest`` with what is supported; anything else stops the judgement."""
+    """A module ``pytest`` with the supported names; any other name stops the judgement."""
     module, mark = ModuleType("pytest"), ModuleType("pytest.mark")
     mark.parametrize = _parametrize  # type: ignore[attr-defined]
     supported = {"raises": _raises, "approx": _Approx, "mark": mark, "fail": _fail}

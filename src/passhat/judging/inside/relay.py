@@ -1,4 +1,4 @@
-"""In a container no descriptor can be handed over, so a relay speaks for both sides.
+"""The relay in a container, where no descriptor can be passed: it forwards for both sides.
 
 It is the first process there. Parts arrive on standard input and leave on standard output; beside
 it runs the fork server, which notices no difference. One job is under way at a time, with one
@@ -48,7 +48,7 @@ def receive_part(descriptor: int) -> tuple[bytes, bytes]:
 
 
 def main() -> None:
-    """Start the fork server and speak for it until either side has gone."""
+    """Start the fork server and forward its messages until either side has gone."""
     # No process of the same user may look into this process or the server, by /proc or otherwise.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.environ.clear()
@@ -81,7 +81,7 @@ class _Relay:
     # -- from the judge --------------------------------------------------------------------------
 
     def inward(self) -> None:
-        """Hand on what arrives on standard input."""
+        """Forward messages from standard input."""
         try:
             while True:
                 tag, content = receive_part(0)
@@ -128,7 +128,7 @@ class _Relay:
     # -- to the judge ----------------------------------------------------------------------------
 
     def outward(self) -> None:
-        """Hand on what the fork server and the program say."""
+        """Forward messages of the fork server and output of the program."""
         waiting = select.poll()
         control = self._control.fileno()
         for descriptor in (control, self._woken):
@@ -154,7 +154,7 @@ class _Relay:
                 send_part(1, REPORT, report)
 
     def _pass_on(self, stream: int) -> bool:
-        """One piece of what the program says; false at its end."""
+        """Forward a chunk of the program's output; false at its end."""
         try:
             content = os.read(stream, _CHUNK)
         except ConnectionResetError:
@@ -163,7 +163,7 @@ class _Relay:
         return bool(content)
 
     def _drain(self, stream: int) -> None:
-        """All that is left: the program is dead, so nothing more will come."""
+        """Forward all remaining output: the program is dead, so nothing more will come."""
         os.set_blocking(stream, False)
         with contextlib.suppress(BlockingIOError):
             while self._pass_on(stream):

@@ -1,4 +1,4 @@
-"""Two processes that use each other's objects: requests, answers, and what stands for an object.
+"""Two processes that use each other's objects: requests, answers, and stand-ins for objects.
 
 One class serves both sides. The tests call functions of the program; while they wait, the program
 may call functions that the tests handed to it. The sides are not equal: the tests let the program
@@ -72,7 +72,7 @@ class ProgramFailed(Stopped):
 
 
 def brief_text(error: BaseException) -> str:
-    """The message of an exception, cut; an exception may fail to say it."""
+    """The message of an exception, cut; an exception may fail to give it."""
     try:
         return str(error)[:500]
     except BaseException:
@@ -83,7 +83,7 @@ def brief_text(error: BaseException) -> str:
 
 
 class RemoteObject:
-    """An object of the other side: attributes are asked for over there."""
+    """An object of the other side: attributes are requested from there."""
 
     __slots__ = ("__weakref__", "_passhat_number", "_passhat_peer")
     _passhat_number: int
@@ -142,7 +142,7 @@ class RemoteFunction(RemoteObject):
 
 
 class RemoteIterator(RemoteObject):
-    """An iterator over there; one that goes on for long is read in batches of plain items."""
+    """An iterator of the other side; a long one is read in batches of plain items."""
 
     __slots__ = ("_passhat_items", "_passhat_taken")
     _passhat_items: list[Any]
@@ -170,7 +170,7 @@ class RemoteIterator(RemoteObject):
 
 
 class RemoteGenerator(RemoteIterator):
-    """A generator; ``isinstance`` and ``inspect.isgenerator`` say so too."""
+    """A generator; also for ``isinstance`` and ``inspect.isgenerator``."""
 
     __slots__ = ()
 
@@ -218,7 +218,7 @@ class RemoteCoroutine(RemoteObject, Coroutine):  # type: ignore[type-arg]
 
 
 class RemoteType(type):
-    """The class of stand-ins for the instances of a class over there."""
+    """The class of stand-ins for the instances of a class on the other side."""
 
     _passhat_link: Peer
     _passhat_class: int
@@ -309,7 +309,7 @@ class _RemoteEnumMember:
 
 
 class Peer:
-    """One end of the connection.
+    """An end of the connection.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ class Peer:
         return {}
 
     def absorb(self, message: dict[str, Any]) -> None:
-        """Take what the other end added."""
+        """Process additional fields of a message."""
 
     def stop(self, why: Stopped) -> Stopped:
         """Remember the first reason: a test that swallows it cannot pass afterwards."""
@@ -438,7 +438,7 @@ class Peer:
         return self._receive()
 
     def serve(self, message: dict[str, Any], value: Any) -> None:
-        """Do what the other side asks for, and answer."""
+        """Perform a request of the other side, and answer."""
         text = ""
         try:
             verb, number, name = message["q"]
@@ -509,11 +509,11 @@ class Peer:
         return items
 
     def other_request(self, verb: str, _name: str, _arguments: tuple[Any, ...]) -> Any:
-        """What one end can do besides using objects."""
+        """Requests of an end other than the use of objects."""
         raise AttributeError(verb)
 
     def _check(self, verb: str, target: Any, name: str) -> None:
-        """Refuse what would let the program into the tests: their globals, frames and modules."""
+        """Refuse access that would let the program into the tests: globals, frames and modules."""
         if verb in ("get", "set", "del"):
             own = isinstance(target, type) or type(target).__module__ in ("tests", "unittest.mock")
             known = verb == "get" and (name in _SAFE_DUNDERS or hasattr(type(target), name))
@@ -633,7 +633,7 @@ class Peer:
         return number
 
     def _class_facts(self, kind: type) -> dict[str, Any]:
-        """What the other side must know of a class to make a stand-in of it."""
+        """Facts about a class that the other side needs to make a stand-in of it."""
         facts: dict[str, Any] = {"name": str(kind.__name__)[:_LONGEST_NAME]}
         if isinstance(kind, enum.EnumMeta):
             known = ("IntFlag", "Flag", "IntEnum", "StrEnum")
@@ -919,7 +919,7 @@ def _comparison_facts(kind: Any, own: list[type]) -> dict[str, Any]:
 
 
 def _dataclass_face(names: list[str], facts: dict[str, Any]) -> dict[str, Any]:
-    """What ``dataclasses.fields`` and ``asdict`` look for."""
+    """The attributes that ``dataclasses.fields`` and ``asdict`` read."""
     from dataclasses import make_dataclass
 
     plain = make_dataclass("plain", [str(name) for name in names], frozen=bool(facts.get("frozen")))

@@ -17,7 +17,7 @@ __all__ = ["Filter", "Unavailable", "program_for"]
 
 
 class Unavailable(Exception):
-    """This machine cannot do it; the message says why."""
+    """The machine lacks a feature; the message names it."""
 
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1), "arm64": (0xC00000B7, 1)}
@@ -116,7 +116,7 @@ def _if_argument(call: int, position: int, test: int, values: tuple[int, ...]) -
 
 
 def _signal_to_self(call: int, position: int, pid: int) -> bytes:
-    """Allow a signal to oneself, but not SIGKILL: who dies of that was killed from outside."""
+    """Allow a signal to oneself, but not SIGKILL: a SIGKILL then came from outside."""
     body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
     body += _code(_EQUAL, 9, 0, 1) + _refuse(errno.EPERM)
     body += _code(_LOAD, _ARGUMENTS_AT)

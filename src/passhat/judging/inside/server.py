@@ -166,7 +166,7 @@ def _child(
 
 
 def _connect(others: list[int], report: int) -> None:
-    """Make the input and the output of a script its own; its last words come by standard error."""
+    """Connect the input and the output of a script; its report goes to standard error."""
     wire.send(report, ["started"])
     os.dup2(others[0], 0)
     os.dup2(others[1], 1)
@@ -200,7 +200,7 @@ def _watch(
     control: socket.socket,
     started: float,
 ) -> dict[str, Any]:
-    """Wait for the child, the judge's word to stop it, or a limit; then leave nothing of it."""
+    """Wait for the child to end, a stop request or a limit; then remove everything of it."""
     handle = os.pidfd_open(pid)
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
@@ -242,7 +242,7 @@ def _watch(
 
 
 def _after_word(control: socket.socket, pid: int, handle: int) -> str:
-    """What becomes of the child now that the judge said something."""
+    """The child's state after a message of the judge."""
     word = control.recv(1)
     if word == _ENDING:
         # Its connection closed before the rest of it; who is to blame shows in how it ends.
@@ -287,7 +287,7 @@ def _read(report: int) -> bytes:
 
 
 def _kept(words: bytes) -> bytes:
-    """The beginning and the end of what a child wrote."""
+    """The beginning and the end of a child's report."""
     return words[:_MOST_REPORT] + words[_MOST_REPORT:][-_MOST_REPORT:]
 
 

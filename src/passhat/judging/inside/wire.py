@@ -41,7 +41,7 @@ class Closed(Exception):
 
 
 class Malformed(Exception):
-    """The bytes are not what this protocol allows."""
+    """The bytes do not follow this protocol."""
 
 
 class NotPlain(Exception):
@@ -138,7 +138,7 @@ _HELD_BY_THE_TABLE_ALONE = getrefcount(_TABLE[0])
 
 
 class Codec:
-    """Writes values for the other side of the border, and reads what that side wrote.
+    """Writes values for the other side of the border, and reads those of the other side.
 
     Plain data crosses as JSON in which everything but numbers, strings, booleans and None carries
     a tag; reading makes exact built-in types and never looks up a name that the other side chose.
@@ -210,7 +210,7 @@ class Codec:
         return unused
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Forget containers that the other side no longer knows."""
+        """Forget containers that the other side no longer has."""
         for number in numbers:
             container = self._known.pop(number, None)
             self._numbers.pop(id(container), None)
