@@ -46,7 +46,7 @@ a kilobyte of memory while the page is built.
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a command will ask of runs, so that a large store or Parquet file is read no further.
+    """Parts of the data that a command uses, so that nothing else is read from a large source.
 
     Numbers that follow from how many attempts of each task passed need none of these.
 
@@ -90,7 +90,7 @@ def is_counted(attempts: int, needs: Needs) -> bool:
 
 
 def counted_note(attempts: int) -> str:
-    """The note on a run that was counted, and on what its report therefore leaves out."""
+    """The note on a run that was counted: its report omits figures on single attempts."""
     note = f"{attempts:,} attempts were counted in the database, not read one by one"
     if attempts <= MOST_ATTEMPTS:
         return note
@@ -219,5 +219,5 @@ def _loaded(entry: EntryPoint) -> list[Reader]:
 
 @lru_cache(maxsize=1)
 def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Looked up once per search path: going through all packages takes longer than reading."""
+    """Entry points of readers, cached per search path: the scan takes longer than reading."""
     return tuple(sorted(entry_points(group=GROUP), key=lambda entry: entry.name))

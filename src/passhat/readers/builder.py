@@ -1,4 +1,4 @@
-"""From the attempts in one log to runs: what every reader of logs shares.
+"""From the attempts in a log to runs; shared by every reader of logs.
 
 A reader hands over one attempt at a time and says at the end what the log knows about each run.
 The builder keeps columns, not objects, counts what was read, skipped and lost, and sees to it that
@@ -33,7 +33,7 @@ _EXTRAS = ("seed", "transcript", "source_id")
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a log says about one run as a whole.
+    """Facts that a log states about a run as a whole.
 
     ``variant`` tells it apart from the other runs of the same log (a suite, a prompt, a filter);
     ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
@@ -51,7 +51,7 @@ class RunFacts:
 
 
 class LogBuilder:
-    """Collects the attempts of one log.
+    """Collects the attempts of a log.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class LogBuilder:
         return _Row(self, where)
 
     def skip(self, why: str, rows: int = 1) -> None:
-        """Leave a row aside on purpose."""
+        """Skip a row on purpose."""
         self._skipped[why] += rows
 
     def lose(self, where: str, what: str, rows: int = 1) -> None:
@@ -180,7 +180,7 @@ class LogBuilder:
     # -- giving ------------------------------------------------------------------------------
 
     def tally(self) -> Tally:
-        """What became of the rows so far."""
+        """Counts of rows so far: read, skipped and lost."""
         losses = list(self._losses)
         if self._losses_more:
             losses.append(Loss("", f"{self._losses_more:,} more like these", self._lost_rows))

@@ -28,7 +28,7 @@ _FEW = 1 << 16
 
 
 class CsvBlock(Mapping[str, Sequence[object]]):
-    """The columns of a block of lines; a column is made when it is asked for."""
+    """The columns of a block of lines; a column is decoded when it is first used."""
 
     def __init__(self, names: Sequence[str], data: bytes, starts: IntArray, ends: IntArray) -> None:
         self._places = {name: place for place, name in enumerate(names)}
@@ -54,7 +54,7 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         return CellCodes([data[start:end].decode() for start, end in places], codes)
 
     def _same(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-        """One row of every different cell, and for each row which of them it equals."""
+        """A row of every distinct cell, and for each row the index of its cell among them."""
         longest = int(lengths.max())
         if longest > _LONGEST:
             return self._same_texts(starts, lengths)
@@ -91,7 +91,7 @@ class CsvBlock(Mapping[str, Sequence[object]]):
 def _numbered(
     key: _Words,
 ) -> tuple[IntArray, IntArray]:
-    """One row of every different key, and for each row the number of its key."""
+    """A row of every distinct key, and for each row the number of its key."""
     changes = np.flatnonzero(key[1:] != key[:-1]) + 1
     if len(changes) * 4 < len(key):
         # Equal cells follow each other, as tasks do in most tables: look at each run of them once.

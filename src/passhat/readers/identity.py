@@ -1,4 +1,4 @@
-"""Whose attempt is it: which files are the same agent, and which rows the same attempt.
+"""Identity of agents and attempts across files: which rows are copies of one another.
 
 Nothing is counted twice: the same file under two names, the same run written twice, and the same
 attempt in two files each count once, and the reading names what was left out. Nothing is joined on
@@ -34,7 +34,7 @@ _WEAK_ID = 8
 
 
 def without_retries(runs: Sequence[Run]) -> list[Run]:
-    """Keep one of several files that hold the same run: the one that got furthest.
+    """Keep a single file of those that hold the same run: the most complete one.
 
     A harness that begins a run again writes a second file with the run's own id, and copies into
     it what was finished. Counting both would count those attempts twice.
@@ -58,7 +58,7 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
 
 
 def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
-    """Leave out runs and attempts that another file has already brought.
+    """Drop runs and attempts that another file has already brought.
 
     Two runs are the same when everything recorded about their attempts is the same: verdicts,
     answers, seeds, times, costs. Ids and fractions of seconds settle it. Without them two runs may
@@ -128,7 +128,7 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
 
 
 def _attempts_once(runs: list[Run]) -> list[Run]:
-    """Leave out single attempts whose id an earlier file has already brought."""
+    """Drop single attempts whose id an earlier file has already brought."""
     seen: dict[tuple[str, str, str], tuple[int, tuple[object, ...]]] = {}
     kept: list[Run | None] = []
     notes: dict[int, list[str]] = {}
@@ -163,7 +163,7 @@ _Identity = tuple[tuple[str, str, str] | None, tuple[object, ...]]
 
 
 def _identities(run: Run, attempts: Attempts, ids: Categorical) -> list[_Identity]:
-    """Per attempt its key, or ``None`` without an id, and what else is recorded of it."""
+    """Per attempt its key, or ``None`` without an id, and its other recorded values."""
     tasks = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))
     columns = [column.tolist() for _, column in sorted(attempts.measures.items())]
     rows = zip(tasks.tolist(), attempts.verdicts.tolist(), *columns, strict=True)
@@ -206,7 +206,7 @@ def _taken(run: Run, rows: IntArray) -> Run:
 
 
 def join_runs(runs: Sequence[Run], words: Sequence[str] = ()) -> list[Run]:
-    """Make one run of all that have the same agent and nothing known that differs.
+    """Join runs of the same agent whose recorded facts do not differ.
 
     The name counts as well: it tells apart the runs of one file, such as two prompts. ``words`` are
     the sources as typed, for the command in the message of a refusal.
@@ -235,7 +235,7 @@ def _guessed(group: list[Run], words: Sequence[str]) -> InvalidValue:
 
 
 def join_group(runs: list[Run]) -> Run:
-    """One run with the attempts of all, in the order of the runs."""
+    """A single run with the attempts of all, in the order of the runs."""
     tasks = list(dict.fromkeys(task for run in runs for task in run.outcomes.tasks))
     place = {task: index for index, task in enumerate(tasks)}
     parts = [run.attempts for run in runs if run.attempts is not None]
@@ -366,7 +366,7 @@ _COUNTER = re.compile(
 
 
 def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
-    """The agent, its decoding settings, and sentences that say where both come from."""
+    """The agent and its decoding settings from a file name, and notes that say so."""
     if source.name == STANDARD_INPUT:
         return source.stem, {}, ("the log does not name the model",)
     name = _ENDINGS.sub("", Path(source.name).name)

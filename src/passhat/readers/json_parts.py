@@ -1,4 +1,4 @@
-"""JSON cut into its parts without decoding it: to recognize a file, and to save what is sound.
+"""JSON split into its parts without decoding: to recognize a file, and to rescue sound parts.
 
 A whole document is decoded in one go when it is sound. When it is not, one broken record must not
 take the others with it: the list they stand in is found, cut into elements, and each is decoded
@@ -23,7 +23,7 @@ _SPACE = b" \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One element of a list, or one entry of an object; ``complete`` unless the file ends in it."""
+    """An element of a list, or an entry of an object; ``complete`` unless the file ends in it."""
 
     key: str
     content: bytes
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a JSON text looks like from outside: its outermost sign and the first object's keys."""
+    """The outermost bracket of a JSON text and the keys of its first object."""
 
     opens: str
     keys: frozenset[str]

@@ -1,4 +1,4 @@
-"""Records out of JSON documents and JSON lines: only the fields that are needed, broken ones lost.
+"""Records of JSON documents and JSON lines: only needed fields; broken records are lost.
 
 A document is decoded whole, straight into small structs: fields that no reader needs (whole
 conversations) are never turned into Python objects. When that fails, the records are cut out and
@@ -46,7 +46,7 @@ _TEXT_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 
 
 class Losing(Protocol):
-    """Collects what cannot be read."""
+    """Collects the places that cannot be read."""
 
     def lose(self, where: str, what: str, rows: int = 1) -> None:
         """Something at a place in the source cannot be used."""
@@ -84,7 +84,7 @@ BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_bytes(source: Source, log: Losing) -> bytearray:
-    """All of a file, once in memory; when it breaks off, what came before."""
+    """All of a file, in memory; of a truncated file, the part before its end."""
     data = bytearray()
     try:
         with source.open() as stream:
@@ -132,7 +132,7 @@ def open_document(
 
 
 def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int, T]]:
-    """One record per line with its line number; a line that cannot be decoded is lost."""
+    """Each line's record with its line number; a line that cannot be decoded is lost."""
     number = 0
     try:
         with source.open() as stream:
@@ -175,7 +175,7 @@ def short_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class _TextCutter:
-    """Cuts the strings in JSON that comes in blocks; the result is JSON again."""
+    """Shortens the strings in JSON that comes in blocks; the result is JSON again."""
 
     def __init__(self) -> None:
         self._inside = False
@@ -250,7 +250,7 @@ def _piecewise(
 
 
 def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: Losing) -> W:
-    """The document without its records; says what around them is broken."""
+    """The document without its records; reports broken parts around them."""
     empty = b"{}" if data[opening : opening + 1] == b"{" else b"[]"
     end = container_end(data, opening)
     if end is None:

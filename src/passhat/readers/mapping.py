@@ -1,4 +1,4 @@
-"""Formats described as data: where the records are, and what their fields mean.
+"""Formats described as data: the place of the records, and the meaning of their fields.
 
 A mapping is a small TOML file. passhat ships one for each format that needs no code (the folder
 ``mappings``), users write their own, and ``passhat read FILE --guess`` proposes one.
@@ -90,7 +90,7 @@ _REWARDS = RewardWords()
 
 @dataclass(frozen=True, slots=True)
 class RecordMap:
-    """How to read a file: where its records are, and what their fields mean.
+    """How to read a file: the place of its records, and the meaning of their fields.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class RecordMap:
         return made
 
     def check(self, name: str) -> None:
-        """Refuse words and paths that cannot be read, before any file is."""
+        """Refuse invalid words and paths, before any file is read."""
         for word in self.fields:
             if word not in _WORDS and not word.startswith(SLICE_PREFIX):
                 raise InvalidValue(
@@ -405,7 +405,7 @@ class _MappedFile:
         return self._get(record, "success")
 
     def _take_wide(self, record: Record) -> None:
-        """Every field that matches is an attempt: its value, or what is inside it."""
+        """Add an attempt for every matching field: its value, or a value inside it."""
         names = [n for n in record.data if fnmatch.fnmatchcase(str(n), self._map.trials)]
         if not names:
             self._log.lose(record.where, f"has no field that matches {self._map.trials!r}")
@@ -473,7 +473,7 @@ class _MappedFile:
         )
 
     def _trial(self, trial: object) -> object:
-        """The label of an attempt; a seed tells attempts apart, but gives no order."""
+        """The label of an attempt; a seed distinguishes attempts, but gives no order."""
         paths = self._map.fields.get("trial", ())
         if self._map.order == "unknown":
             return f"trial {trial}"
@@ -562,7 +562,7 @@ class _MappedFile:
         )
 
     def _scorers(self, text: str) -> list[str]:
-        """The names that can stand for {scorer} in a path, from the first records."""
+        """The names that fit {scorer} in a path, from the first records."""
         before, _, after = text.partition(_SCORER)
         names: dict[str, None] = {}
         file = RecordFile(self._source, plain_log(self._source), self._map.records)
@@ -573,7 +573,7 @@ class _MappedFile:
 
 
 def _names_at(record: Record, before: str, after: str) -> Iterator[str]:
-    """The names that {scorer} can stand for in one record, between two parts of a path."""
+    """The names that fit {scorer} in a record, between two parts of a path."""
     rule = re.fullmatch(r"\s*(\S+)\s*==\s*", before)
     listed = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
     if rule:  # where = "name == {scorer}"
@@ -651,7 +651,7 @@ def _printed(root: object, paths: tuple[str, ...]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a field of the first records holds."""
+    """Kind and examples of a field in the first records."""
 
     path: str
     kind: str
@@ -693,7 +693,7 @@ def structure(source: Source, options: ReadOptions) -> list[str]:
 
 
 def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
-    """The error for a file that is valid and of no known format: its structure, and what to do."""
+    """The error for a valid file of unknown format: its structure, and how to read it."""
     kind = content_kind(source)
     keys = sorted(source.outline.keys)
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
@@ -714,7 +714,7 @@ def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
 
 
 def _containers(source: Source, options: ReadOptions) -> list[str]:
-    """Paths where records may be, likely ones first."""
+    """Paths of possible records, the most likely first."""
     if options.records is not None:
         return [options.records]
     kind = content_kind(source)

@@ -64,7 +64,7 @@ class CountedParquet:
         self._table = "read_parquet(?, file_row_number = true)"
 
     def runs(self) -> list[Gathered] | None:
-        """One per agent and set-up; ``None`` where rewards are too manifold to be counted."""
+        """A run per agent and set-up; ``None`` if there are too many distinct rewards."""
         with self._database() as database:
             verdict, notes = self._verdict(database)
             if verdict is None:
@@ -194,7 +194,7 @@ class CountedParquet:
     def _trial(
         self, database: DuckDBPyConnection, where: str, values: list[str]
     ) -> tuple[str, bool]:
-        """An expression for how many different trials a task has, and whether it was asked for."""
+        """An SQL expression for the number of distinct trials, and whether the user chose it."""
         column = self._columns.meaning.get("trial")
         if column is None:
             return "count(*)", False
@@ -307,7 +307,7 @@ class CountedParquet:
 
     @contextmanager
     def _database(self) -> Iterator[DuckDBPyConnection]:
-        """A connection that keeps little in memory and the rest in a folder that goes away."""
+        """A connection with a small memory limit that spills to a temporary folder."""
         try:
             import duckdb
         except ImportError:
@@ -378,7 +378,7 @@ def as_literal(cell: object) -> str:
 
 
 def weighted(note: str, rewards: Any, times: Any) -> str:
-    """The note counts different rewards; what matters is how many attempts have them."""
+    """The note with numbers of attempts instead of numbers of distinct rewards."""
     if note.startswith("-1 "):
         count = int(times[rewards == -1].sum())
         return f"-1 was read as missing ({counted(count, 'attempt')})"

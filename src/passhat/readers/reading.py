@@ -1,4 +1,4 @@
-"""read(): from what a user typed to runs with unique names."""
+"""read(): from the words of a user to runs with unique names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ANY_FOLDER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """One source that was recognized, and the runs in it."""
+    """A source that was recognized, and the runs in it."""
 
     source: str
     reader: str
@@ -145,7 +145,7 @@ def read(
 def read_all(
     sources: str | PathLike[str] | Iterable[str | PathLike[str]], **how: Unpack[ReadKeywords]
 ) -> Reading:
-    """As :func:`read`, with what each file holds.
+    """As :func:`read`, with the content of each file.
 
     A source that cannot be read does not take the others with it: it is listed in ``refused``. When
     none can be read, the first error is raised.
@@ -197,7 +197,7 @@ class _ReadSource:
 
 
 class _Collected:
-    """Reads sources one by one, each file once, and keeps what cannot be read."""
+    """Reads sources one by one, each file once, and keeps the errors."""
 
     def __init__(self, readers: list[Reader], options: ReadOptions) -> None:
         self._readers = readers
@@ -256,7 +256,7 @@ class _Collected:
         )
 
     def _with_repeats_joined(self) -> list[_ReadSource]:
-        """Join what a harness keeps as sibling folders: AGENT/RUN1, AGENT/RUN2."""
+        """Join repeats that a harness keeps in sibling folders: AGENT/RUN1, AGENT/RUN2."""
         groups: dict[object, list[_ReadSource]] = {}
         for index, file in enumerate(self.read):
             folder = _run_folder(file.source).parent
@@ -343,7 +343,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def _unknown(source: Source) -> UnknownFormat:
-    """The error for a file that no reader takes: what it seems to be, and what to do."""
+    """The error for a file that no reader accepts: its likely kind, and a remedy."""
     if source.head.startswith(_UTF16):
         return UnknownFormat(
             "is UTF-16 text; tables and logs are read as UTF-8.",

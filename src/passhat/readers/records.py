@@ -45,7 +45,7 @@ _STEP = re.compile(r'\s*(?:"([^"]+)"|\[(\*|-?\d+|[^\]=]+=[^\]]*)\]|(\*)|([^.\[\]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a path: a key, an index, all elements, or that where a field has a value."""
+    """A step of a path: a key, an index, all elements, or the element with a given field."""
 
     key: str = ""
     index: int | None = None
@@ -116,7 +116,7 @@ def _follow(data: object, step: Step) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: its fields, its key or place among its siblings, and what is around it."""
+    """A record: its fields, its key or place among its siblings, and its parents."""
 
     where: str
     data: Any
@@ -127,7 +127,7 @@ class Record:
 
 @dataclass(slots=True)
 class RecordFile:
-    """A file whose records are read one after the other; ``root`` is what is around them."""
+    """A file whose records are read one after another; ``root`` is the document around them."""
 
     source: Source
     log: LogBuilder
@@ -135,7 +135,7 @@ class RecordFile:
     root: dict[str, Any] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
-        """Every record; what cannot be decoded is lost."""
+        """Every record; a record that cannot be decoded is lost."""
         kind = content_kind(self.source)
         if kind == "JSON":
             yield from self._from_document()
@@ -417,5 +417,5 @@ def _cell(cell: ET.Element, shared: list[str]) -> tuple[int, object]:
 
 
 def plain_log(source: Source) -> LogBuilder:
-    """A builder for looking at a file; what it loses is not reported."""
+    """A builder for inspecting a file; its losses are not reported."""
     return LogBuilder(source, "file", ReadOptions())

@@ -55,7 +55,7 @@ class Rows(Protocol):
         """Columns of up to CHUNK_ROWS rows at a time."""
 
     def line_of(self, row: int) -> int:
-        """The line of the file that a row (counted from 0) stands on."""
+        """The line number of a row (counted from 0)."""
 
 
 class Losses:
@@ -259,7 +259,7 @@ class _LineGuard(io.RawIOBase):
         return len(block)
 
     def _skip_line(self) -> None:
-        """Leave out the rest of the line."""
+        """Skip the rest of the line."""
         self._length = 0
         while part := self._stream.readline(_BLOCK):
             if part.endswith(b"\n"):
@@ -268,7 +268,7 @@ class _LineGuard(io.RawIOBase):
 
 
 class JsonLinesRows:
-    """One JSON object per line; a key that is absent is null."""
+    """A JSON object per line; an absent key is null."""
 
     kind = "JSON lines"
     place = "line"
@@ -307,7 +307,7 @@ class ParquetRows:
             return [column[0] for column in found.description or ()]
 
     def count(self) -> int:
-        """How many rows there are, by the file's own word."""
+        """Number of rows, according to the file's metadata."""
         with self._found(what="count(*)") as found:
             row = found.fetchone()
             return 0 if row is None else int(row[0])

@@ -89,7 +89,7 @@ def unpacked_limit(packed: int, stated: int | None) -> int:
 
 @dataclass(frozen=True)
 class Source:
-    """One file, compressed or not, or one folder.
+    """A file, compressed or not, or a folder.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file's name without its endings, for naming what has no name."""
+        """The file's name without its endings, as a name for runs without a name."""
         if self.name == STANDARD_INPUT:
             return "stdin"
         path = Path(self.path.resolve().name)
@@ -135,7 +135,7 @@ class Source:
 
     @cached_property
     def outline(self) -> Outline:
-        """The keys of the first JSON object in the head: what most logs are recognized by."""
+        """The keys of the first JSON object in the head, by which most logs are recognized."""
         return outline(self.head)
 
     def inside(self, *names: str) -> Source:
@@ -147,7 +147,7 @@ class Source:
         )
 
     def children(self, pattern: str) -> list[Source]:
-        """The regular files below this folder that match a glob, each once and links left out."""
+        """The regular files below this folder that match a glob, each once and without links."""
         root = self.path.resolve()
         kept = []
         for path in sorted(self.path.glob(pattern)):
@@ -194,7 +194,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The content as bytes, decompressed; whatever goes wrong on the way is a ReadError."""
+        """The content as bytes, decompressed; every failure is a ReadError."""
         try:
             self._refuse_special()
             with self.path.open("rb") as plain:
@@ -229,7 +229,7 @@ class Source:
             ) from None
 
     def _refuse_special(self) -> None:
-        """Refuse what is not a regular file before opening it: a pipe without a writer blocks."""
+        """Refuse a special file before opening it: a pipe without a writer blocks."""
         mode = os.stat(self.path).st_mode  # noqa: PTH116 - a test may replace Path's methods
         kind = next((name for test, name in _KINDS if test(mode)), None)
         if kind is not None:
@@ -245,7 +245,7 @@ class Source:
 
 
 class _Beginning(io.RawIOBase):
-    """The first bytes of a stream; what follows is left out, or raises an error."""
+    """The first bytes of a stream; the rest is dropped, or raises an error."""
 
     def __init__(self, file: IO[bytes], size: int, beyond: ReadError | None = None) -> None:
         self._file = file
@@ -275,7 +275,7 @@ def examples() -> dict[str, Path]:
 def expand(
     sources: Iterable[str], store: str = DEFAULT_PATH, max_unpacked: int | None = None
 ) -> list[Source]:
-    """Turn what a user typed into files: paths, globs, ``example:NAME``, ids of runs in a store."""
+    """Turn words of a user into files: paths, globs, ``example:NAME``, ids of runs in a store."""
     expanded: dict[tuple[Path, str], Source] = {}
     for word in sources:
         for source in _expand_one(word, store):
@@ -327,7 +327,7 @@ def files_inside(
     is_log: Callable[[Source], bool],
     passed_over: list[tuple[str, str]] | None = None,
 ) -> Iterator[Source]:
-    """Every regular file below a folder in order of its name, hidden ones left out.
+    """Every regular file below a folder in order of its name, without hidden files.
 
     A folder that is a log itself is one source, and is not looked into. Links that leave the
     folder or lead back up are not followed; ``passed_over`` receives their names and why.
@@ -381,7 +381,7 @@ def _why_not_followed(path: Path, root: Path) -> str:
 
 @cache
 def _kept_standard_input() -> Path:
-    """Standard input as a file: a log is looked at more than once."""
+    """Standard input saved to a file: a log is read more than once."""
     kept = tempfile.NamedTemporaryFile(prefix="passhat-", delete=False)  # noqa: SIM115
     path = Path(kept.name)
     atexit.register(path.unlink, missing_ok=True)

@@ -1,4 +1,4 @@
-"""A store as runs, so that every command reads what ``passhat run`` wrote."""
+"""A store as runs, so that every command can read the results of ``passhat run``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StoreReader(Reader):
 
 
 def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) -> Run:
-    """One run with its finished attempts, or with their counts when there are many of them."""
+    """A run with its finished attempts, or with their counts when there are very many."""
     needs = _with_programs(store, stored, needs or Needs())
     if is_counted(stored.attempts, needs):
         outcomes, aggregates = outcomes_from(store, stored.id, stored.attempts, needs)
@@ -91,7 +91,7 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
-    """How many different programs there were is said attempt by attempt."""
+    """The needs, with single attempts for suites of programs, to count distinct programs."""
     programs = needs.answers and is_code_judge(store.protocol(stored.id).judge)
     return replace(needs, attempts=True) if programs else needs
 
@@ -167,7 +167,7 @@ def _leak_warnings(store: Store, stored: StoredRun) -> tuple[str, ...]:
 
 
 def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
-    """The run without its attempts; what depends on n, c and missing is the same as with them."""
+    """The run without its attempts; numbers from n, c and missing are the same as with them."""
     rows = reading.task_counts(key)
     outcomes = Outcomes.from_counts(
         [row.n for row in rows],
@@ -230,7 +230,7 @@ def attempt_record(attempt: Attempt) -> AttemptRecord:
 def outcomes_from(
     store: Store, run: str, attempts: int, needs: Needs
 ) -> tuple[Outcomes, Aggregates]:
-    """What the statistics need, from a store's own counts."""
+    """Outcomes and aggregates for the statistics, from a store's own counts."""
     found = store.counts(run)
     outcomes = Outcomes.from_counts(
         found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)

@@ -108,7 +108,7 @@ def _no_rows(source: Source, losses: Losses) -> ReadError:
 
 
 def _mapping(source: Source, options: ReadOptions) -> RecordMap:
-    """The mapping the user states, or the one that the names of the fields leave no doubt about."""
+    """The mapping that the user states, or the only one that the field names allow."""
     if options.mapping is not None:
         try:
             text = Path(options.mapping).read_text(encoding="utf-8")
@@ -246,7 +246,7 @@ def _as_run(
 
 
 def _name(agent: str, found: Gathered, all_found: list[Gathered]) -> str:
-    """The agent, with what else tells the runs of this table apart."""
+    """The agent, with the suite and temperature where they differ within this table."""
     name = agent
     if found.suite and len({other.suite for other in all_found}) > 1:
         name += f" on {found.suite}"
@@ -256,7 +256,7 @@ def _name(agent: str, found: Gathered, all_found: list[Gathered]) -> str:
 
 
 def _gaps(columns: ColumnMap) -> Iterator[str]:
-    """What the table does not say, and what follows from that."""
+    """Facts that the table does not give, and their consequences."""
     if "model" not in columns.meaning:
         yield "no column for the model: the run is named after the file"
     if columns.holds_attempts and "trial" not in columns.meaning:

@@ -52,7 +52,7 @@ def is_excel(head: bytes) -> bool:
 
 
 class Members:
-    """What is in a zip file.
+    """The members of a zip file.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Members:
         return name in self._entries
 
     def names(self, prefix: str = "") -> list[str]:
-        """The members whose name starts so, in the order in which they stand."""
+        """The members whose name starts with a prefix, in the order of the file."""
         return [name for name in self._entries if name.startswith(prefix)]
 
     def read(self, name: str) -> bytes:

@@ -32,7 +32,7 @@ def audit_as_json(
 def audit_as_markdown(
     sample: Sequence[Audited], judged: int, seed: int, agreed: Agreement | None, answer: str
 ) -> str:
-    """The sample as a page; ``answer`` is the command by which a person's word comes back."""
+    """The sample as a page; ``answer`` is the command that stores a person's verdict."""
     lines = _lines(sample, judged, seed, agreed, answer)
     return "\n".join(lines) + "\n"
 
@@ -66,7 +66,7 @@ def _lines(
 
 
 def shown_program(program: str) -> str:
-    """A program without what a terminal would obey instead of showing."""
+    """A program with terminal escapes removed."""
     kept = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in program)
     return kept.rstrip("\n")
 

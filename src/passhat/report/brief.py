@@ -32,14 +32,14 @@ _ABOUT = "new tasks"
 
 
 def runs_on_screen(runs: Sequence[Run]) -> Sequence[Run]:
-    """The runs that a short report has room for: of a store the newest ones."""
+    """The runs that fit a short report: of a store, the newest."""
     if any(run.source != runs[0].source or run.started == "" for run in runs):
         return runs[:_MOST_RUNS]
     return runs[-_MOST_RUNS:]
 
 
 def brief_report(report: Report, console: Console, left_out: int = 0) -> str:
-    """One run: the sentence and its table. Several runs: one table for all of them.
+    """A single run: the sentence and its table. Several runs: a table for all of them.
 
     ``left_out`` says how many further runs there are.
     """
@@ -64,7 +64,7 @@ def brief_comparison(
     changes: Sequence[TaskChange],
     console: Console,
 ) -> str:
-    """Two runs: who is ahead, and on which tasks. More: the possible ranks."""
+    """Two runs: the difference, and on which tasks. More runs: the possible ranks."""
     if isinstance(comparison, Comparison):
         return captured(console, lambda: _comparison(comparison, runs, changes))
     return captured(console, lambda: _ranking(comparison, runs))
@@ -93,7 +93,7 @@ def _finished_run(run: RunReport, failure: str) -> Iterator[RenderableType]:
 
 
 def _estimates(run: RunReport, most: int = _MOST_ROWS) -> Iterator[RenderableType]:
-    """pass^k and pass@k over k, or the metrics that were asked for."""
+    """pass^k and pass@k over k, or the requested metrics."""
     known = {estimate.metric: estimate for estimate in run.estimates if estimate.about == _ABOUT}
     ks = [k for k in _ks(known) if f"pass@{k}" in known]
     if len(ks) > 1 or (ks and len(known) == 2):
@@ -130,7 +130,7 @@ def _missing(run: RunReport) -> Iterator[RenderableType]:
 
 
 def _worst_tasks(outcomes: Outcomes) -> Iterator[RenderableType]:
-    """The tasks with the lowest pass rate; those that failed sometimes come before hopeless ones.
+    """The tasks with the lowest pass rate; flaky tasks come before those that never pass.
 
     A task that never passes is a gap in ability, one that sometimes fails is unreliable; a report
     about reliability names both.
@@ -213,7 +213,7 @@ def _runs(runs: Sequence[RunReport], left_out: int) -> Iterator[RenderableType]:
 
 
 def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
-    """pass^1 and the largest k that all runs reach, or the first metrics asked for."""
+    """pass^1 and the largest k that all runs reach, or the first requested metrics."""
     listed = dict.fromkeys(estimate.metric for estimate in runs[0].estimates)
     shared = [name for name in listed if all(run.find(name) for run in runs)]
     reliable = [name for name in shared if name.startswith("pass^")]
@@ -257,7 +257,7 @@ def _comparison(
 
 
 def _these_tasks(comparison: Comparison) -> str:
-    """What holds on these tasks where it is not what holds on new ones."""
+    """The result on these tasks, where it differs from that on new tasks."""
     result = comparison.differing[-1]
     evidence = result.evidence
     parts = [f"{result.metric} {view.lift_text(result)}, {result.claim}"]
@@ -314,7 +314,7 @@ def _listed(title: str, items: Sequence[str]) -> str:
 
 
 def _short_labels(runs: Sequence[Run]) -> list[str]:
-    """Labels that fit a column and tell the runs apart, by their ends where need be."""
+    """Labels that fit a column and are distinct, by their ends if necessary."""
     labels = run_labels(runs)
     ends = [
         label if len(label) <= _NAME_COLUMNS else f"…{label[1 - _NAME_COLUMNS :]}"
@@ -331,6 +331,6 @@ def _cut(text: str) -> str:
 
 
 def _limited(text: str, taken: int = 0) -> str:
-    """The text on one line; ``taken`` columns are kept for what follows."""
+    """The text on one line; ``taken`` columns are reserved for other text."""
     room = _LONGEST_LINE - taken
     return text if len(text) <= room else f"{text[: room - 1]}…"

@@ -44,7 +44,7 @@ _USUAL_STORE = ".passhat/passhat.db"
 
 
 def weak_tests(run: Run) -> dict[str, float]:
-    """Tasks whose hidden tests are known to notice too few mistakes, with the share they do."""
+    """Tasks whose hidden tests notice too few mutants, with the share that they notice."""
     fingerprint = run.protocol.tests_fingerprint
     if not _is_code(run) or not fingerprint or "/" in fingerprint:
         return {}
@@ -114,7 +114,7 @@ def _unconfirmed(attempts: Attempts) -> int:
 
 
 def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:
-    """Attempts whose program is known, as diversity counts them."""
+    """Attempts with a recorded program, as input for the diversity notes."""
     assert attempts.answers is not None
     verdicts, answers = attempts.verdicts.tolist(), attempts.answers.tolist()
     starts = attempts.starts.tolist()
@@ -127,7 +127,7 @@ def _rows(attempts: Attempts) -> Iterator[dict[str, object]]:
 
 
 def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
-    """Sentences on identical programs per task, and pass@k over the distinct ones.
+    """Sentences on identical programs per task, and pass@k over the distinct programs.
 
     Programs are alike when they differ in layout, comments and local names only. A distinct
     program passed when any of its copies did.
@@ -175,7 +175,7 @@ _DOTS = {Verdict.PASSED: "●", Verdict.FAILED: "○", Verdict.MISSING: "·"}
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What the reader of a report asked for.
+    """Options of a report.
 
     Without ``ks`` and ``metrics`` the recommended set is reported: pass^k, pass@k and delta^k at
     1, 2, 4, 8 ... up to the smallest n. ``metrics`` alone replaces that set; with ``ks`` they are
@@ -202,7 +202,7 @@ def build_report(runs: Iterable[Run], options: ReportOptions | None = None) -> R
 
 
 def _allocation_notes(run: Run) -> Iterator[str]:
-    """Where attempts differ by task on purpose: from where, and what equal ones would have given.
+    """Notes on attempts allocated by task: their source, and their gain over equal numbers.
 
     Told with the rates of this run: if the agent changed since the earlier run, that is seen here.
     """
@@ -273,7 +273,7 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
 def _about_new_tasks(
     outcomes: Outcomes, words: list[str], ks: list[int], options: ReportOptions
 ) -> dict[str, Estimate]:
-    """What is reported and what is drawn, in one pass: most of it is the same."""
+    """Estimates for the table and the charts in a single pass: most are the same."""
     drawn: list[str] = []
     if options.with_details:
         from passhat.report.details import curve_words
@@ -287,7 +287,7 @@ def _about_new_tasks(
 def _about_these_tasks(
     outcomes: Outcomes, words: list[str], options: ReportOptions
 ) -> tuple[Estimate, ...]:
-    """Every metric about these tasks; a short report of one task has nothing else to say."""
+    """Every metric about these tasks; none in a short report of several tasks."""
     if options.short and len(outcomes) > 1:
         return ()
     return _estimates(outcomes, words, options, Population.THESE_TASKS)
@@ -315,7 +315,7 @@ def _estimates(
 
 
 def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
-    """The words to report, each once, in the order in which they are read."""
+    """The metrics to report, each once, in reading order."""
     if options.metrics and not options.ks:
         return list(dict.fromkeys(str(metric(word)) for word in options.metrics))
     ks = options.ks or _default_ks(outcomes, options)
@@ -339,7 +339,7 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 
 
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
-    """pass^k and pass@k at every k the report speaks about, for drawing; more where cheap."""
+    """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
     asked = {metric(word).k for word in words if metric(word).name.startswith("pass")}
     n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(asked, default=0), int(n.min()))

@@ -1,4 +1,4 @@
-"""What every form of a comparison shows: rows of text and changes by task, made once."""
+"""Rows of text and changes by task that every form of a comparison shows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Rows = list[tuple[str, ...]]
 
 
 def result_rows(results: Sequence[Result]) -> Rows:
-    """One row per metric."""
+    """A row per metric."""
     return [
         (found.metric, percent(found.value_a, 1), percent(found.value_b, 1), *_cells(found))
         for found in results
@@ -63,7 +63,7 @@ def result_rows(results: Sequence[Result]) -> Rows:
 
 
 def slice_rows(comparison: Comparison) -> Rows:
-    """One row per slice and metric."""
+    """A row per slice and metric."""
     return [
         (
             f"{part.label} = {part.value}",
@@ -79,7 +79,7 @@ def slice_rows(comparison: Comparison) -> Rows:
 
 
 def pair_rows(comparisons: Comparisons) -> Rows:
-    """One row per pair and metric; runs by their numbers, so that long names do not crowd it."""
+    """A row per pair and metric; runs by their numbers, to keep the table narrow."""
     number_of = _numbers(comparisons)
     return [
         (
@@ -96,7 +96,7 @@ def pair_rows(comparisons: Comparisons) -> Rows:
 
 
 def rank_rows(comparisons: Comparisons) -> Rows:
-    """One row per run and metric, the best value first."""
+    """A row per run and metric, the best value first."""
     number_of = _numbers(comparisons)
     return [
         (number_of[entry.name], entry.name, entry.metric, percent(entry.value, 1), str(entry))
@@ -109,7 +109,7 @@ def _numbers(comparisons: Comparisons) -> dict[str, str]:
 
 
 def curve_rows(curve: LiftCurve) -> Rows:
-    """One row per k."""
+    """A row per k."""
     return [
         (str(point.k), points(point.lift), f"{points(point.low)} to {points(point.high)}")
         for point in curve.points
@@ -117,7 +117,7 @@ def curve_rows(curve: LiftCurve) -> Rows:
 
 
 def protocol_lines(comparison: Comparison) -> list[str]:
-    """What differs and was allowed, one by one; then what was not recorded."""
+    """Allowed differences of the protocols, one by one; then fields that were not recorded."""
     lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
     if comparison.agreement.attempts_text is not None:
         lines.append(f"{comparison.agreement.attempts_text}; no p-value is given")
@@ -136,7 +136,7 @@ def _unverified_lines(comparison: Comparison) -> list[str]:
 
 
 def ranking_lines(comparisons: Comparisons) -> list[str]:
-    """The same over all pairs: differences pair by pair, what is unverified once."""
+    """The same over all pairs: differences pair by pair, unverified fields once."""
     number_of = _numbers(comparisons)
     lines = []
     for each in comparisons.pairs:
@@ -207,7 +207,7 @@ class TaskChange(Plain):
 
 
 def task_changes(a: Run, b: Run, metric: str, terms: Terms | None = None) -> tuple[TaskChange, ...]:
-    """Every paired task, the largest gain first; missing attempts count as the policy says."""
+    """Every paired task, the largest gain first; missing attempts count by the policy."""
     terms = terms or Terms()
     chosen, policy = parse(metric), terms.missing
     pairing = pair(a.outcomes, b.outcomes, (a.name, b.name)).supporting(
@@ -242,7 +242,7 @@ def largest_changes(changes: Sequence[TaskChange]) -> Iterator[tuple[str, list[s
 
 
 def headline(comparison: Comparison, a: str, b: str) -> str:
-    """Who is ahead in one sentence; ``a`` and ``b`` are the labels of the runs."""
+    """The result in one sentence; ``a`` and ``b`` are the labels of the runs."""
     result = headline_result(comparison)
     text = claim_headline(replace(result.evidence, a=a, b=b))
     return text if result.tasks > 1 else f"{text} One task says nothing about other tasks."
@@ -255,7 +255,7 @@ def headline_result(comparison: Comparison) -> Result:
 
 
 def lift_text(result: Result, unit: str = " points") -> str:
-    """``+39 points (11 to 63)``; only the asked-for end where the question has a direction."""
+    """``+39 points (11 to 63)``; only one end where the test has a direction."""
     width = result.high - result.low
     digits = 0 if width >= 0.05 or width == 0 else 1
     lift, low, high = (_points(share, digits) for share in (result.lift, result.low, result.high))
@@ -330,7 +330,7 @@ def paired_cells(a: Outcomes, b: Outcomes) -> PairedCells | None:
 
 
 def next_step(comparison: Comparison) -> str:
-    """What would settle the headline; empty where it is settled."""
+    """A step that would settle the headline; empty where it is settled."""
     evidence = headline_result(comparison).evidence
     if evidence.claim is not Claim.INCONCLUSIVE:
         return ""

@@ -39,7 +39,7 @@ _CSV_COLUMNS = (
 
 
 def as_csv(report: Report) -> str:
-    """One line per estimate, each with the protocol that it rests on."""
+    """A line per estimate, each with its protocol."""
     out = io.StringIO()
     writer = csv.DictWriter(out, _CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -78,7 +78,7 @@ def _line(run: RunReport, part: str, estimate: Estimate) -> dict[str, object]:
 
 
 def gate_as_junit(result: GateResult) -> str:
-    """One test case per rule: refuted is a failure, not settled is an error.
+    """A test case per rule: refuted is a failure, not settled is an error.
 
     A rule that is not settled is no success, so it must not be shown as one; and it is no refuted
     rule either. Where the gate only warns, it is skipped: JUnit has no warning.

@@ -1,4 +1,4 @@
-"""What charts and pages show of a run besides its estimates, computed once like the rest."""
+"""Details of a run for charts and pages, besides its estimates; computed once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAR_AT, _FAR_HAT = 10, 4
 
 @dataclass(frozen=True, slots=True)
 class Curves(Plain):
-    """What the charts over k show: estimates at every k, and bands beyond n.
+    """Data of the charts over k: estimates at every k, and bands beyond n.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Details(Plain):
-    """Curves, measures, policies, and what more data would bring.
+    """Curves, measures, policies, and the gain from more data.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ def build_details(
 
 
 def _demanding(words: Sequence[str]) -> str:
-    """The pass^k with the largest k, the hardest to know."""
+    """The pass^k with the largest k, the hardest to estimate."""
     return max((w for w in words if w.startswith("pass^")), key=lambda w: metric(w).k, default="")
 
 

@@ -1,4 +1,4 @@
-"""`passhat explain`: what a metric asks, how it is computed, and lines of Python that agree."""
+"""`passhat explain`: a metric's question, its formula, and Python code that computes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ROWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A metric in words, and the lines that reproduce its value."""
+    """A metric in words, and the code that reproduces its value."""
 
     metric: Metric
     estimate: Estimate | None

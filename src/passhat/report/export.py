@@ -25,7 +25,7 @@ _FLAGS = ("passed", "ordered")
 
 
 def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
-    """One row per attempt of every run, in order; what was not recorded is None."""
+    """A row per attempt of every run, in order; a value that was not recorded is None."""
     for run in runs:
         shared = {
             "run": run.name,
@@ -51,7 +51,7 @@ def export_rows(runs: Iterable[Run]) -> Iterator[dict[str, object]]:
 
 
 def as_json_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """One JSON object per line."""
+    """The rows as JSON lines."""
     for row in export_rows(runs):
         yield _compact(row) + "\n"
 

@@ -51,7 +51,7 @@ def render_summary(
     *,
     users: int = 10_000,
 ) -> str:
-    """Forecasts in at most 15 lines: what they mean, the bands, and what narrows them."""
+    """Forecasts in at most 15 lines: their meaning, the bands, and how to narrow them."""
     return captured(console, lambda: _summary(run, forecasts, inverse, users))
 
 
@@ -109,7 +109,7 @@ def render_forecast(
     *,
     users: int = 10_000,
 ) -> str:
-    """The bands with the model lines inside them, then what they mean, then notes."""
+    """The bands with the model lines inside them, then their meaning, then notes."""
     return captured(console, lambda: _parts(run, forecasts, inverse, users))
 
 

@@ -73,7 +73,7 @@ def _section(run: RunReport) -> Iterator[str]:
 
 
 def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
-    """One row per metric, with both intervals side by side."""
+    """A row per metric, with both intervals side by side."""
     found = {(one.metric, one.about): one for one in estimates}
     level = next((f"{100 * one.level:g}% " for one in estimates if one.level is not None), "")
     range_of_values = any(one.value_if_passed not in (None, one.value) for one in estimates)

@@ -1,4 +1,4 @@
-"""What attempts take: how seconds, steps, tokens and cost are spread, and what a success costs."""
+"""Measures of attempts: the spread of seconds, steps, tokens and cost, and the cost per success."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """The spread of a measure over the attempts that ended in one way."""
+    """The spread of a measure over the attempts with one verdict."""
 
     verdict: str
     attempts: int
@@ -38,7 +38,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Measure(Plain):
-    """One measure of a run.
+    """A measure of a run.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def _ratio_interval(
     attempts: Attempts | MeasureColumns,
     level: float,
 ) -> tuple[float | None, float | None]:
-    """For the ratio of two sums over tasks; tasks, not attempts, are what varies freely."""
+    """Interval of the ratio of two sums over tasks; tasks, not attempts, are independent."""
     from scipy.special import stdtrit
 
     size = len(attempts.starts) - 1

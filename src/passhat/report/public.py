@@ -55,13 +55,13 @@ class Report:
         return as_json(self._view)
 
     def csv(self) -> str:
-        """One line per run, metric and population."""
+        """CSV with a line per run, metric and population."""
         from passhat.report.data import as_csv
 
         return as_csv(self._view)
 
     def html(self) -> str:
-        """One HTML page that needs no other file."""
+        """A single self-contained HTML page."""
         from passhat.report.html import HtmlOptions, html_report
 
         return html_report(self._view, HtmlOptions())

@@ -1,4 +1,4 @@
-"""The attempts of a run as they came: per task the row of marks and what it amounts to.
+"""The attempts of a run in order: per task the row of marks and its totals.
 
 This is what happened, not what is to be expected; the estimates with their intervals follow in the
 report. Nothing is printed here.
@@ -23,7 +23,7 @@ _MOST_DETAILS = 200
 
 
 def all_first(verdicts: Sequence[Verdict], k: int) -> bool | None:
-    """Whether all of the first k attempts passed; ``None`` when that is not known.
+    """Whether all of the first k attempts passed; ``None`` when that is unknown.
 
     A failed one settles it. A missing one, or fewer than k, leaves it open.
     """
@@ -34,7 +34,7 @@ def all_first(verdicts: Sequence[Verdict], k: int) -> bool | None:
 
 
 def window(verdicts: Sequence[Verdict], w: int) -> bool | None:
-    """Whether some w attempts in a row all passed; ``None`` when missing ones could decide it."""
+    """Whether some w attempts in a row passed; ``None`` when missing attempts could decide it."""
     if _longest(verdicts, {Verdict.PASSED}) >= w:
         return True
     could = _longest(verdicts, {Verdict.PASSED, Verdict.MISSING}) >= w
@@ -48,7 +48,7 @@ def _longest(verdicts: Sequence[Verdict], counted: set[Verdict]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLine:
-    """One attempt with its reason."""
+    """An attempt with its reason."""
 
     task: str
     number: int
@@ -70,7 +70,7 @@ class AttemptLine:
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary(Plain):
-    """What became of the attempts at one task.
+    """Results of the attempts at a task.
 
     ``first`` is first^k and ``in_a_row`` is window^(k/2), each True, False or unknown. ``numbers``
     says which attempts the verdicts belong to: a run that was stopped may have gaps.

@@ -1,4 +1,4 @@
-"""What terminal pages are made of: plain text, plain tables, and facts with a title each.
+"""Building blocks of terminal pages: plain text, plain tables, and facts with a title each.
 
 Names and ids come from other people's files. They are shown as they are, never as markup, and a
 control character in them never reaches the terminal.
@@ -17,7 +17,7 @@ __all__ = ["captured", "facts", "plain", "plain_table"]
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Text as it is; what a terminal would obey instead of showing is replaced."""
+    """Text without markup; terminal escapes are replaced."""
     shown = "".join(
         ch if ch.isprintable() or ch == "\n" else "\N{REPLACEMENT CHARACTER}" for ch in text
     )
@@ -50,7 +50,7 @@ def plain_table(
 
 
 def facts(entries: Iterable[tuple[str, str]]) -> Table:
-    """Titles beside their text; a title that repeats is shown once."""
+    """Titles next to their text; a repeated title is shown once."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -85,7 +85,7 @@ def _misses(study: Study) -> str:
 
 
 def render_summary(fit: TemperatureFit, console: Console) -> str:
-    """A fit in at most 15 lines: the advice, the best temperature by k, and what to do next."""
+    """A fit in at most 15 lines: the advice, the best temperature by k, and a next step."""
     return captured(console, lambda: _summary(fit))
 
 
@@ -150,7 +150,7 @@ def _agents_summary(fit: TemperatureFit) -> Iterator[RenderableType]:
 
 
 def _next_step(agent: AgentFit) -> str:
-    """What would make the answer sharper."""
+    """A step that would make the answer more precise."""
     if len(agent.temperatures) < FEWEST:
         return "Next: try a third temperature; from three on there is a T* between them."
     top = max(agent.temperatures)
@@ -213,7 +213,7 @@ def _some_of(ks: Sequence[int], most: int) -> list[int]:
 
 
 def _cell_rows(agent: AgentFit, ks: Sequence[int]) -> Iterator[Sequence[str]]:
-    """One row per temperature: the value, the share of redraws it is best in, the interval."""
+    """A row per temperature: value, share of redraws in which it is best, interval."""
     several = len(agent.temperatures) > 1
     for temperature in agent.temperatures:
         cells = [cell for k in ks if (cell := agent.find(k, temperature)) is not None]

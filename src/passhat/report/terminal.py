@@ -1,4 +1,4 @@
-"""Reports, comparisons, gates and run summaries as a person reads them in a terminal."""
+"""Reports, comparisons, gates and run summaries as text for a terminal."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ _MOST_CURVE_ROWS = 8
 
 
 def render_comparison(found: Comparison | Comparisons, console: Console) -> str:
-    """Two runs: the sentence first, then the numbers, then what was used up. More: the ranks."""
+    """Two runs: the sentence, then the numbers, then resources used. More: the ranks."""
     return captured(
         console,
         lambda: (
@@ -292,7 +292,7 @@ _VERDICT_COLORS = {
 
 
 def render_gate(result: GateResult, console: Console) -> str:
-    """The headline, then each rule with its evidence and what to do next."""
+    """The headline, then each rule with its evidence and its next step."""
     return captured(console, lambda: _gate_parts(result))
 
 
@@ -325,7 +325,7 @@ _ANSWERS = {True: "✓ yes", False: "✗ no", None: "? open"}
 
 
 def render_summary(summary: Summary, console: Console, *, full: bool = False) -> str:
-    """What happened, task by task; ``full`` leaves nothing out that was kept."""
+    """Results task by task; ``full`` shows everything that was kept."""
     return captured(console, lambda: _summary_parts(summary, full))
 
 
@@ -406,7 +406,7 @@ def _tasks_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
 
 
 def _summary_facts(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
-    """The same over all tasks, as it was seen; what is to be expected stands in the report."""
+    """The same over all tasks, as observed; estimates are in the report."""
     of = f"of {counted(len(summary.tasks), 'task')}"
     for name, which in ((f"first^{summary.k}", "first"), (f"window^{half}", "in_a_row")):
         found = summary.answers(which)
@@ -422,7 +422,7 @@ def _summary_facts(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
 
 
 def _reason_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
-    """Why attempts did not pass, the first ones one by one."""
+    """Reasons why attempts did not pass, the first attempts one by one."""
     bad = [line for line in summary.details if line.verdict is not Verdict.PASSED]
     if not bad:
         return

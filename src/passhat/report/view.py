@@ -54,7 +54,7 @@ _Estimator = Callable[[IntArray, IntArray, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceCheck(Plain):
-    """One number of the source; ``computed`` is None where passhat refuses to answer."""
+    """A number that the source states; ``computed`` is None where passhat refuses it."""
 
     WRITTEN = ("metric", ("source", "says"), ("passhat", "computed"), "agrees", "why")
 
@@ -150,7 +150,7 @@ def _stderr_ways(run: Run) -> _Ways:
 
 
 def _known_ways(run: Run) -> str:
-    """What the reader knows about how this source counts."""
+    """How this source counts, as far as its reader can state it."""
     return "; ".join(run.source_counts) or "the source does not say how it counted"
 
 
@@ -181,7 +181,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(Plain):
-    """One task: its counts, its attempts as dots, and how unsettled its success rate is."""
+    """A task: its counts, its attempts as dots, and how unsettled its success rate is."""
 
     WRITTEN = ("task", "n", "c", "missing", ("attempts", "dots"), "unsettled")
 
@@ -195,7 +195,7 @@ class TaskRow(Plain):
 
 @dataclass(frozen=True, slots=True)
 class RunReport(Plain):
-    """What is reported of one run.
+    """The report on a single run.
 
     ``weak_tests`` are tasks whose hidden tests notice too few mistakes, with the share they do.
     """
@@ -258,7 +258,7 @@ class RunReport(Plain):
         )
 
     def _headline_of_one_task(self) -> str:
-        """One task says something about itself run again, and nothing about other tasks."""
+        """The headline of a single task, about its own attempts only."""
         outcomes = self.run.outcomes
         n, c = int(outcomes.n[0]), int(outcomes.c[0])
         if n == 1:
@@ -282,7 +282,7 @@ class RunReport(Plain):
 
     @property
     def protocol_lines(self) -> tuple[tuple[str, str], ...]:
-        """What stands beside every number: n, k, estimator, interval, decoding, tests, policy."""
+        """Facts next to every number: n, k, estimator, interval, decoding, tests, policy."""
         promised = self.protocol
         unknown = "not recorded"
         decoding = ", ".join(f"{key} {value}" for key, value in promised.decoding.items())
@@ -302,7 +302,7 @@ class RunReport(Plain):
 
     @property
     def interval_text(self) -> str:
-        """The level of the intervals and what they speak about."""
+        """The level of the intervals and their populations."""
         level = next((one.level for one in self.estimates if one.level is not None), None)
         if level is None:
             return "none computed: the values are point estimates"
@@ -310,7 +310,7 @@ class RunReport(Plain):
 
     @property
     def methods(self) -> tuple[tuple[str, str], ...]:
-        """How values and intervals were made, each way once, and what was made so."""
+        """Methods of values and intervals, each once, with the metrics they were used for."""
         values: dict[str, dict[str, None]] = {}
         intervals: dict[str, dict[str, None]] = {}
         for one in self.estimates:
@@ -334,7 +334,7 @@ class RunReport(Plain):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to read before any number."""
+        """Warnings to read before any number."""
         return run_warnings(self.run)
 
     @property
@@ -347,7 +347,7 @@ class RunReport(Plain):
 
     @property
     def source_checks(self) -> tuple[SourceCheck, ...]:
-        """What the source itself printed, beside what passhat computes."""
+        """Numbers that the source states, next to those that passhat computes."""
         return check_source(self.run)
 
     def _written(self) -> dict[str, object]:
@@ -442,7 +442,7 @@ def _all_of(k: int) -> str:
 
 
 def run_warnings(run: Run) -> tuple[str, ...]:
-    """What to read before any number: leaks, cut answers, and timeouts where there are many."""
+    """Warnings to read before any number: leaks, cut answers, frequent timeouts."""
     late = run.failures_by_category.get("timeout", 0) + run.missing_by_reason.get("timeout", 0)
     made = run.outcomes.attempts
     if not made or late / made < _MANY_TIMEOUTS:
@@ -455,7 +455,7 @@ def run_warnings(run: Run) -> tuple[str, ...]:
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Short distinct labels: the agents, with what tells them apart where they are the same."""
+    """Short distinct labels: the agents, with further details where agents are the same."""
     agents = [run.agent or run.name for run in runs]
     short = [_KIND.sub("", agent) for agent in agents]
     labels = short if len(set(short)) == len(set(agents)) else agents
@@ -484,12 +484,12 @@ def _suite_of(run: Run) -> str:
 
 
 def _own_name_of(run: Run) -> str:
-    """What tells runs of one agent apart: the id in the store, or the run's own name."""
+    """The id in the store, or the run's own name: distinct for runs of the same agent."""
     return run.id or run.name.removeprefix(run.agent or "").strip()
 
 
 def _family(estimate: Estimate) -> str:
-    """The metric's word without its numbers: ``pass^k`` for ``pass^4``."""
+    """The metric without its numbers: ``pass^k`` for ``pass^4``."""
     return re.sub(r"\d.*", "k", estimate.metric)
 
 

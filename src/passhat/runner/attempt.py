@@ -1,4 +1,4 @@
-"""One attempt: a fresh world, a fresh session, a conversation, a judgement."""
+"""A single attempt: a fresh world, a fresh session, a conversation, a judgement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"\bref-[0-9a-f]{12}\b")
 
 
 class Canary:
-    """The references of one run.
+    """The references of a run, by which leaks between attempts are detected.
 
     They follow from a key, so that a run that goes on tomorrow knows those of today; to an agent
     they are random.
@@ -182,7 +182,7 @@ _APART = 64 * 1024
 
 @dataclass(slots=True)
 class _Made:
-    """What is known of an attempt while it goes on."""
+    """State of an attempt while it goes on."""
 
     info: AttemptInfo
     clock: Clock
@@ -224,7 +224,7 @@ class Attempter:
     timeouts_are_missing: bool = False
 
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
-        """Make one attempt. Whatever the agent does, this returns, within its limits."""
+        """Make an attempt. Returns within the attempt's limits, whatever the agent does."""
         made = _Made(info, clock)
         clock.start()
         info.meter.timed_by(clock)
@@ -287,7 +287,7 @@ class Attempter:
         return _encodable(self.redact.shortened(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
-        """A conversation in a world of its own, and the word of its judge."""
+        """Hold a conversation in a fresh world, and return its judge's verdict."""
         episode = await self._ours(made, self.suite.episode, task, made.info.seed)
         _checked(episode, Episode, f"the episode of {self.suite.name}")
         episode.report_calls(partial(self._called, made))
@@ -313,7 +313,7 @@ class Attempter:
             await self._ours(made, episode.close)
 
     async def _closed(self, session: Session, made: _Made) -> None:
-        """Take the session's own count of what it used, and end it."""
+        """Take the session's own count of its usage, and end it."""
         try:
             if session.usage is not None:
                 made.info.meter.settle(session.usage)
@@ -382,7 +382,7 @@ class Attempter:
         return _encodable(await asyncio.to_thread(self.redact.shortened, text))
 
     async def _ours(self, made: _Made, work: Callable[..., T | Awaitable[T]], *given: object) -> T:
-        """Run the suite's own code: what breaks or drags on there is not the agent's fault."""
+        """Run code of the suite: an error or a delay there is not the agent's fault."""
         try:
             value = work(*given)
             # Asking the abstract class would be slower, and this is asked several times an attempt.
@@ -396,7 +396,7 @@ class Attempter:
             raise WorldFault(MissingReason.INFRASTRUCTURE, described(error)) from None
 
     def _called(self, made: _Made, call: str, result: str) -> bool:
-        """A tool that the agent called by itself counts like one it asked for in its answer."""
+        """Count a tool that the agent called itself like a call in its answer."""
         made.steps += 1
         for role, text in (("agent", call), ("tool", result)):
             kept = _encodable(self.redact.shortened(text))
@@ -439,7 +439,7 @@ def _checked(made: T, contract: type[Contract], where: str) -> T:
 
 
 async def _judged(episode: Episode, made: _Made) -> Judgement:
-    """A judge that breaks is asked again; a judge that stays broken leaves a missing attempt."""
+    """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
             return await settled(episode.judge())

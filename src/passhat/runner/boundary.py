@@ -1,4 +1,4 @@
-"""The boundary around an agent: whatever its code does, its attempt ends and the run goes on."""
+"""The boundary around an agent: its attempt always ends, and the run goes on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def call_agent(
 
 
 class _Call:
-    """A call of an agent's coroutine that has to wait, and can be left behind.
+    """A call of an agent's coroutine that has to wait, and can be abandoned.
 
     A coroutine that swallows its cancellation would hold up the run for ever. So it is driven here,
     as ``await`` would do it, until it ignored the end of its time: then it is never resumed again.
@@ -146,7 +146,7 @@ def refuse_unusable(answer: str) -> None:
 
 
 class ProcessGuard:
-    """Puts back what an agent in this process changed for the whole process.
+    """Restores process-wide state that an agent in this process changed.
 
     The working directory, standard output and error, and handlers of signals belong to the run. A
     stream that is replaced is left alone: ``redirect_stdout`` does that for a while. Without
@@ -170,7 +170,7 @@ class ProcessGuard:
         self._handlers = {number: _signal.getsignal(number) for number in numbers}
 
     def changed(self) -> str:
-        """What was changed since, put back now; empty if nothing was."""
+        """Names of changed state, now restored; empty if nothing was changed."""
         found = []
         if self._is_due() and _folder() != self._folder:
             found.append("the working directory")

@@ -1,4 +1,4 @@
-"""Caps on money and tokens that hold: what is in flight is reserved before it is spent.
+"""Caps on money and tokens that hold: the cost of attempts in flight is reserved in advance.
 
 At every moment: what was spent, plus what attempts in flight may still spend, is within the cap.
 
@@ -52,7 +52,7 @@ class Sum:
         return Sum(self.tokens * factor, self.cost * factor)
 
     def beyond(self, other: Sum) -> Sum:
-        """What of this goes beyond the other."""
+        """The part of this amount that exceeds the other."""
         return Sum(max(0.0, self.tokens - other.tokens), max(0.0, self.cost - other.cost))
 
     def larger(self, other: Sum) -> Sum:
@@ -67,7 +67,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What finished attempts used, and for how many that is unknown.
+    """Usage of finished attempts, and the number of attempts with unknown usage.
 
     ``made`` counts those that used anything, ``largest`` is the largest of them.
     """
@@ -78,7 +78,7 @@ class Used:
     unknown: int = 0
 
     def without(self, other: Used) -> Used:
-        """What is left when the attempts of another are taken away; never less than nothing."""
+        """The rest after subtracting the attempts of another; never negative."""
         return Used(
             self.total.beyond(other.total),
             self.largest,
@@ -88,7 +88,7 @@ class Used:
 
 
 class Budget:
-    """A cap, and what of it is spent and reserved.
+    """A cap, and the amounts of it that are spent and reserved.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Budget:
 
     @property
     def spent(self) -> Sum:
-        """What the run has used so far, as far as is known here."""
+        """The amount that the run has used so far, as far as is known here."""
         return self._spent_here + self._spent_elsewhere
 
     @property
@@ -142,7 +142,7 @@ class Budget:
 
     @property
     def need(self) -> Sum:
-        """What has to be free for another attempt to start."""
+        """The amount that must be free for another attempt to start."""
         return self._largest.times(_HEADROOM) + self._call if self.made else self._first
 
     def call_of(self, most: Sum) -> None:
@@ -179,7 +179,7 @@ class Budget:
         return True
 
     def spend(self, amount: Sum) -> None:
-        """Move something from what is reserved to what is spent."""
+        """Move an amount from reserved to spent."""
         self._reserved -= amount
         self._spent_here += amount
 
@@ -188,7 +188,7 @@ class Budget:
         self._spent_here += amount
 
     def ended(self, unused: Sum, used: Sum) -> None:
-        """An attempt is over: what it did not use is free again."""
+        """An attempt is over: free the rest of its reservation."""
         self._reserved -= unused
         self._in_flight -= 1
         if used != Sum():  # an attempt that never got through says nothing about the next
@@ -197,7 +197,7 @@ class Budget:
         self._tell()
 
     def expected(self, attempts: int) -> Sum:
-        """What so many more attempts would use, by the average of those made."""
+        """Expected usage of more attempts, by the average of those made."""
         each = self.spent.times(1 / self.made) if self.made else self._first
         return each.times(attempts)
 

@@ -1,4 +1,4 @@
-"""Is everything there that a run needs? Each check says what it found and what to do about it."""
+"""Checks of everything that a run needs; each reports a finding and a remedy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(Plain):
-    """What a check found; ``advice`` says what to do where something is wrong."""
+    """The result of a check; ``advice`` is the remedy where something is wrong."""
 
     what: str
     level: Level
@@ -70,7 +70,7 @@ _AWAY = "Start the server, or fix host and port; pg_isready -d ADDRESS says whet
 
 
 def examine_postgres(address: str) -> Iterator[Finding]:
-    """Reachable, of a version we know, writable, and whether news are heard."""
+    """Check that a server is reachable, supported, writable, and delivers notices."""
     try:
         from passhat.store.postgres_connection import PostgresConnection
 
@@ -138,7 +138,7 @@ def _room_for_tables(connection: PostgresConnection) -> Finding:
 
 
 def _writing(connection: PostgresConnection) -> Finding:
-    """Every right is asked for, and one row really written; then it is taken back."""
+    """Check every permission and write a row for real; then roll back."""
     rights = " AND ".join(f"has_table_privilege(name, '{right}')" for right in _RIGHTS)
     user, read_only, lacking = connection.execute(
         "SELECT current_user, current_setting('transaction_read_only')::boolean, "
@@ -165,7 +165,7 @@ def _writing(connection: PostgresConnection) -> Finding:
 
 
 def _hearing(connection: PostgresConnection, other: PostgresConnection) -> Finding:
-    """Whether a notice of one connection arrives at another; a pooler may stand between."""
+    """Whether a notice of one connection arrives at another; a pooler may be between them."""
     channel = f"passhat_doctor_{secrets.token_hex(6)}"
     other.execute(f"LISTEN {channel}")
     connection.execute("SELECT pg_notify(?, '')", (channel,))
@@ -204,7 +204,7 @@ def examine(
     *,
     sandbox: bool = True,
 ) -> Iterator[Finding]:
-    """Every check, one after the other; no agent is asked anything."""
+    """Every check, one after another; no agent is called."""
     yield from _python()
     yield from _extras()
     yield from _keys(environment, agents)
@@ -268,7 +268,7 @@ def _keys(environment: Mapping[str, str], agents: Sequence[str]) -> Iterator[Fin
 
 
 def _store(path: str) -> Iterator[Finding]:
-    """Opens, whole, of a version we know, writable, with room."""
+    """Check that a store opens, is intact, of a supported version, writable, and has free space."""
     from passhat.store import is_address, open_store
     from passhat.store.schema import VERSION
 

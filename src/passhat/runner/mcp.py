@@ -36,7 +36,7 @@ _IDLE_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a call came to: the words for the record, and those for the client."""
+    """The result of a tool call: text for the record, and text for the client."""
 
     recorded: str
     text: str
@@ -55,7 +55,7 @@ class Called:
 
 
 class World(Protocol):
-    """What stands behind a path."""
+    """An environment whose tools are served under a path."""
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]: ...
@@ -64,7 +64,7 @@ class World(Protocol):
 
 
 def endpoints(worlds: Mapping[str, World]) -> Any:
-    """The official MCP server, once for all worlds; the path of a request says which is meant."""
+    """The official MCP server, once for all worlds; the path of a request selects the world."""
     from mcp.server.lowlevel import Server
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
@@ -191,7 +191,7 @@ class McpSuite(Suite):
         return episode
 
     async def close(self) -> None:
-        """Stop listening; a later run listens anew."""
+        """Stop listening; a later run starts a new server."""
         listening, self._listening = self._listening, None
         self._starting = asyncio.Lock()
         if listening is not None:
@@ -200,7 +200,7 @@ class McpSuite(Suite):
 
 
 class McpEpisode(Episode):
-    """One attempt: the conversation with the user here, the tools at an endpoint."""
+    """An attempt: the conversation with the user here, the tools at an endpoint."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class McpEpisode(Episode):
         self._report = report
 
     def join(self, attempt: object) -> None:
-        """A user who is played by a model belongs to an attempt."""
+        """Bind a user who is played by a model to an attempt."""
         self._world.join(attempt)
 
     async def open(self) -> Turn | None:

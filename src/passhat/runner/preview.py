@@ -1,4 +1,4 @@
-"""How long the rest of a run will take and what it will cost, as ranges.
+"""Estimates of the remaining time and cost of a run, as ranges.
 
 The mean of what is left lies around the mean of what was seen, by as much as attempts differ among
 themselves. The ranges are wide on purpose where little was seen.
@@ -20,7 +20,7 @@ deviation is their mean."""
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``low`` to ``high``; neither is a promise."""
+    """From ``low`` to ``high``; both are estimates."""
 
     low: float
     high: float
@@ -47,14 +47,14 @@ class Spread:
 
     @property
     def deviation(self) -> float:
-        """How much attempts differ; never less than what a few can show."""
+        """Standard deviation over attempts, with a floor while few were seen."""
         squares = max(0.0, self.squares - self.total * self.mean)
         assumed = _AS_IF_SEEN * self.mean**2
         return math.sqrt((squares + assumed) / max(1, self.count - 1 + _AS_IF_SEEN))
 
 
 def sum_of(more: int, seen: Spread) -> Range | None:
-    """What so many further attempts add up to; ``None`` when nothing was seen."""
+    """Estimated total of further attempts; ``None`` when none were seen."""
     if not seen.count:
         return None
     if more <= 0:
@@ -91,7 +91,7 @@ def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Ra
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What a run is expected to need before it starts.
+    """Expected time, calls and cost of a run before it starts.
 
     ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
     it rests on limits and prices alone. ``by_price`` says that the cost was not seen, but comes
@@ -113,7 +113,7 @@ def foresee(
     pilot: Iterable[tuple[float | None, float | None, float | None]] = (),
     price_per_call: Range | None = None,
 ) -> Foresight:
-    """What so many attempts will need.
+    """Expected time, calls and cost of a number of attempts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Between the store and those who make attempts: claims on one way, results on the other."""
+"""Queues between the store and the workers: claims one way, results the other way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Claims", "Outbox", "StopRule", "StoreRetry", "StoreThread", "Wanted"
 
 
 class StopRule:
-    """Takes verdicts as they come, and says when enough is known; without rules, never.
+    """Decides from the verdicts so far whether a run can stop; without rules, never.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class StopRule:
         return self.look is not None and self.look.settled
 
     def take(self, task: str, number: int, verdict: Verdict) -> None:
-        """Note one verdict. Nothing is looked at before :meth:`ask`."""
+        """Add a verdict. Rules are evaluated only in :meth:`ask`."""
         if self._watcher is None or number > self._attempts:
             return
         made = self._verdicts.setdefault(task, {})
@@ -58,7 +58,7 @@ class StopRule:
             self._whole.append(task)
 
     def ask(self) -> bool:
-        """Whether enough is known, after all verdicts that have come."""
+        """Whether the rules are settled, after all verdicts so far."""
         if self._watcher is not None and self._whole and not self.settled:
             self.look = self._watcher.look(Run("", "", self._outcomes()))
         return self.settled
@@ -254,7 +254,7 @@ class Claims:
         return self._claimed.pop() if self._claimed and self.more_wanted() else None
 
     async def _more(self) -> Iterator[Wanted] | None:
-        """What other runners left; asked once by all workers that run out at the same time."""
+        """Attempts that other runners left; queried once for all workers that run out together."""
         now = self._time()
         if self._refill is None or now - self._asked < _ASKED_SECONDS:
             return None
@@ -302,7 +302,7 @@ class Outbox:
         self._some.set()
 
     async def take(self) -> list[AttemptRecord]:
-        """What has come, after a moment in which more may come; empty once it is closed."""
+        """The records so far, after a short wait for more; empty once it is closed."""
         await self._some.wait()
         if not self.closed:
             await asyncio.sleep(_DRAIN_SECONDS)

@@ -33,7 +33,7 @@ _SHOWN = "[redacted]"
 
 
 class Redactor:
-    """Replaces what looks like a secret, and the values of environment variables that are one."""
+    """Replaces strings that look like secrets, and values of secret environment variables."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         values = {
@@ -60,7 +60,7 @@ class Redactor:
         return _without(text, spans) if spans else text
 
     def shortened(self, text: str, longest: int = LONGEST_TEXT) -> str:
-        """The text without secrets; head and tail of one that is too long.
+        """The text without secrets; head and tail of a text that is too long.
 
         Secrets are removed before anything is cut, so that no part of one stays.
         """

@@ -33,7 +33,7 @@ __all__ = ["Outcome", "Regraded", "judge_into_store", "regrade"]
 def judge_into_store(
     bench: Bench, samples: Sequence[Sample], source: str, store: Store, name: str = ""
 ) -> tuple[str, int]:
-    """Judge what the run does not have yet; returns its id and how many were there.
+    """Judge samples that the run lacks; returns its id and the number of reused verdicts.
 
     The run belongs to the file's name as its agent, and to suite, judge and ``name``.
     """
@@ -109,7 +109,7 @@ _SECONDS = 600.0
 
 
 class Outcome(StrEnum):
-    """What came of judging an attempt again."""
+    """Result of judging an attempt again."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -120,7 +120,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regraded(Plain):
-    """One attempt that was looked at again; ``now`` is the new word where there is one."""
+    """An attempt that was judged again; ``now`` is the new judgement, if there is one."""
 
     task: str
     number: int
@@ -144,7 +144,7 @@ class Regraded(Plain):
 
 
 class _Cannot(Exception):
-    """This attempt cannot be judged again, and why."""
+    """The attempt cannot be judged again; the message is the reason."""
 
     def __init__(self, why: str, outcome: Outcome = Outcome.NOT_REGRADABLE) -> None:
         super().__init__(why)
@@ -202,7 +202,7 @@ async def _again(
 async def _judged(
     ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
 ) -> Judgement:
-    """The judge's word on the answers that are stored."""
+    """The judge's verdict on the stored answers."""
     turns, answers = _conversation(ended)
     if ended.task not in tasks:
         raise _Cannot(f"{suite.name} has no such task any more")
@@ -225,7 +225,7 @@ async def _judged(
 
 
 def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
-    """What was said to the agent, and its answers."""
+    """Messages to the agent, and its answers."""
     entries = [entry for entry in ended.transcript if entry["role"] not in REMARKS]
     if not entries:
         raise _Cannot("no conversation is stored")

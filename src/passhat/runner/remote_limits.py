@@ -1,4 +1,4 @@
-"""One rate, one pause and one cap for workers in other processes.
+"""A shared rate, pause and cap for workers in other processes.
 
 The process that started the run is the gatekeeper: it owns the same :class:`Pace` and
 :class:`Budget` that the local runner uses, and nothing of their arithmetic is done elsewhere. A
@@ -42,7 +42,7 @@ Settled = tuple[Usage | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class LimitRequest:
-    """May a call be made? To a provider now, or for an attempt, at the most it can use."""
+    """Request to make a call: to a provider now, or for an attempt, with its largest usage."""
 
     id: int
     provider: str = ""
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LimitUpdate:
-    """What all workers share about a provider: a pause, or that it answers."""
+    """News about a provider for all workers: a pause, or its first answer."""
 
     provider: str
     pause: float = 0.0
@@ -69,7 +69,7 @@ class LimitUpdate:
 
 
 class RemoteLimits:
-    """The worker's end: asks, tells, and hears."""
+    """The worker's end: sends requests and updates, and receives answers."""
 
     def __init__(self) -> None:
         self._unsent: list[LimitRequest | LimitUpdate] = []
@@ -80,7 +80,7 @@ class RemoteLimits:
         self._paces: dict[str, _SharedPace] = {}
 
     def share(self, models: Sequence[Agent]) -> None:
-        """Let the gatekeeper say when the providers of these models may be called."""
+        """Let the gatekeeper decide when the providers of these models may be called."""
         for name, provider in _providers(models).items():
             pace = _SharedPace(self, name, limited=provider.pace.is_limited)
             provider.pace = self._paces[name] = pace
@@ -104,14 +104,14 @@ class RemoteLimits:
         self._some.set()
 
     async def fetched(self) -> list[LimitRequest | LimitUpdate]:
-        """For the gatekeeper: what is new, as soon as something is."""
+        """For the gatekeeper: new requests and updates, as soon as there are any."""
         await self._some.wait()
         self._some.clear()
         unsent, self._unsent = self._unsent, []
         return unsent
 
     def close(self) -> None:
-        """Nothing more will be asked."""
+        """Stop sending requests."""
         self._some.set()
 
     def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
@@ -134,7 +134,7 @@ class _SharedPace(Pace):
         self._limited = limited
 
     def learn(self, news: LimitUpdate) -> None:
-        """What another worker was told."""
+        """Apply an update from another worker."""
         self.answered = self.answered or news.answered
         if news.pause:
             super().hold(news.pause)
@@ -183,13 +183,13 @@ class AccountElsewhere(Account):
         self._settled.append(None)
 
     def untold(self) -> Settled:
-        """What calls used since the gatekeeper was last told."""
+        """Usage of calls since the last report to the gatekeeper."""
         settled, self._settled = tuple(self._settled), []
         return settled
 
 
 class Gatekeeper:
-    """Answers the questions of all workers.
+    """Answers the requests of all workers.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Gatekeeper:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to be asked or told."""
+        """Whether any limit has to be shared."""
         return bool(self._paces)
 
     @contextmanager
@@ -241,7 +241,7 @@ class Gatekeeper:
         return Answer(question.id)
 
     def learn(self, news: LimitUpdate) -> None:
-        """What a worker was told by its provider."""
+        """Apply an update that a worker received from its provider."""
         pace = self._paces[news.provider]
         if news.answered:
             pace.note_answer()
@@ -249,12 +249,12 @@ class Gatekeeper:
             pace.hold(news.pause)
 
     def news(self) -> list[LimitUpdate]:
-        """All that a worker should know which begins, or begins again."""
+        """Current pauses and first answers, for a worker that starts or restarts."""
         return [LimitUpdate(name, pace.left, pace.answered) for name, pace in self._paces.items()]
 
 
 def settle(account: Account, settled: Settled) -> None:
-    """Put on an account what a worker says its calls used."""
+    """Put the usage that a worker reports for its calls on an account."""
     for used in settled:
         if used is None:
             account.forgo()

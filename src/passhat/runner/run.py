@@ -1,4 +1,4 @@
-"""Many attempts at once: what is planned minus what the store has, in blocks that are claimed.
+"""Many attempts at once: planned attempts minus those in the store, claimed in blocks.
 
 Ctrl-C once lets what is in flight finish; a second time stops at once. Killed at any moment, only
 attempts in flight are lost, and the same command makes them again.
@@ -74,7 +74,7 @@ def silent(_text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is to be run: one object that travels, rather than its fields.
+    """The plan of a run: suite, agent, tasks, attempts and limits.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class RunPlan:
     tell: Callable[[str], None] = silent
 
     def order_seed(self, store: Store) -> str:
-        """What draws the order of tasks of a rule that is watched.
+        """Seed of the order of tasks under a watched rule.
 
         The id of a run comes from its protocol, so every build would repeat the same unlucky
         beginning. With the time at which the store has the run begun, each run has an order of its
@@ -204,13 +204,13 @@ class Stop:
         self._now: Callable[[], object] | None = None
 
     def ask(self) -> None:
-        """Once: start nothing new. Twice: give up what is in flight."""
+        """First call: start nothing new. Second call: abandon attempts in flight."""
         if self.asked and self._now is not None:
             self._now()
         self.asked = True
 
     def give_up(self) -> None:
-        """Start nothing new, and give up what is in flight; the run says why."""
+        """Start nothing new, and abandon attempts in flight; the run reports the reason."""
         self.asked = True
         if self._now is not None:
             self._now()
@@ -244,7 +244,7 @@ class Harness(Suite):
 
     @property
     def protocol(self) -> Protocol:
-        """The settings of the harness; must be known before the first attempt."""
+        """The settings of the harness; must be available before the first attempt."""
         raise NotImplementedError
 
     async def run(self, plan: RunPlan, store: Store, stop: Stop, seen: Seen) -> Progress:
@@ -277,7 +277,7 @@ async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) 
 
 
 class _Execution:
-    """One call of :func:`run_attempts`: workers on one side, one writer on the other."""
+    """A call of :func:`run_attempts`: workers on one side, one writer on the other."""
 
     def __init__(
         self, plan: RunPlan, store: Store, stop: Stop, seen: Seen, thread: StoreThread
@@ -301,7 +301,7 @@ class _Execution:
         self._progress = Progress(total=0)
 
     async def run(self, work: Work) -> Progress:
-        """Make what is left, with ``work``."""
+        """Make the remaining attempts with ``work``."""
         plan, stop = self._plan, self._stop
         claims = self._claims = await self._begin()
         workers = asyncio.ensure_future(work(plan, claims, self._outbox))
@@ -326,7 +326,7 @@ class _Execution:
         return self._progress
 
     async def _begin(self) -> Claims:
-        """Look what is there, ask the agent whether it can be reached, and write the run down."""
+        """Count the attempts in the store, check that the agent is reachable, store the run."""
         plan, store = self._plan, self._store
         made = await self._thread(partial(store.made, self._run))
         self._progress.total = made.left(self._tasks, plan.attempts)
@@ -523,7 +523,7 @@ def stop_on_account(record: AttemptRecord) -> None:
 
 
 def _stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
-    """End a capped run whose agent answers without saying what it used."""
+    """End a capped run whose agent does not report its usage."""
     if plan.budget is None or record.judgement.verdict is Verdict.MISSING:
         return
     if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
@@ -549,7 +549,7 @@ _SILENT = (
 
 
 def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
-    """A run that cannot go on says so in one error, however many workers met it."""
+    """Raise a single error for a run that cannot go on, however many workers met it."""
     try:
         workers.result()
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""One description of a run, for the command line, the config file, Python, and Ray workers.
+"""Description of a run, for the command line, the config file, Python, and Ray workers.
 
 ``RunSpec -> load() -> plan() -> run``: a spec holds words or objects, loading turns words into a
 suite and agents, and the plan has the protocol that decides which run in the store continues.
@@ -87,7 +87,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A spec's suite and agent as objects; ``models`` are all who spend: the agent, and a user."""
+    """A spec's suite and agent as objects; ``models`` are all that spend: the agent, and a user."""
 
     suite: Suite
     agent: Agent
@@ -264,7 +264,7 @@ class RunSpec:
     def plan(
         self, loaded: Loaded | None = None, *, tell: Callable[[str], None] = silent
     ) -> RunPlan:
-        """The plan for all chosen tasks, with the protocol that says what must match."""
+        """The plan for all chosen tasks, with the protocol of the run."""
         loaded = loaded or self.load()
         suite, agent = loaded.suite, loaded.agent
         _check_pair(suite, agent)
@@ -454,7 +454,7 @@ def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
 
 
 def _check_pair(suite: Suite, agent: Agent) -> None:
-    """A suite that another harness runs brings its own agents; neither goes with anything else."""
+    """Refuse to mix a suite of another harness with other agents, or its agents with others."""
     needs, is_for = suite.harness, agent.harness
     if needs == is_for:
         return
@@ -471,7 +471,7 @@ def _check_pair(suite: Suite, agent: Agent) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to.
+    """Result of a run.
 
     Attributes
     ----------
@@ -562,7 +562,7 @@ async def arun(
 def stored_result(
     plan: RunPlan, store: Store, counts: Progress | None = None, *, stopped: bool = False
 ) -> RunResult:
-    """What the store has of a plan; ``counts`` is what this call added."""
+    """The state of a plan in the store; ``counts`` are the attempts that this call added."""
     run, tasks = plan.record.id, [task.id for task in plan.tasks]
     unmade = store.made(run).left(tasks, plan.attempts)
     held = sum(claims.claims for claims in store.held(run))

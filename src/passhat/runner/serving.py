@@ -1,4 +1,4 @@
-"""A small HTTP server inside the event loop that is running already."""
+"""A small HTTP server inside a running event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run may spend and how fast: prices, rates and caps, put in place before the first call."""
+"""Prices, rates and caps of a run, set up before the first call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOK_FACTOR = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the user asked for."""
+    """The user's caps, rates and number of retries."""
 
     cost: float | None = None
     tokens: int | None = None
@@ -105,7 +105,7 @@ def _check(agent: Agent, spending: Spending) -> None:
 def budget_for(
     agents: Sequence[Agent], spending: Spending, limits: AttemptLimits, store: Store, run: str
 ) -> Budget | None:
-    """The cap of a run, with what the store has of it; ``None`` without a cap."""
+    """The cap of a run, with its usage so far in the store; ``None`` without a cap."""
     if not spending.is_capped:
         return None
     models = [one for one in agents if isinstance(one, ChatAgent)]
@@ -122,7 +122,7 @@ def budget_for(
 
 
 class Watched:
-    """Tells a budget, if there is one, now and then what other runners of the run have used.
+    """Updates a budget from time to time with the usage of other runners of the run.
 
     Only what is finished is seen. What others have in flight, and what they finished since the last
     look, can go beyond the cap.
@@ -140,7 +140,7 @@ class Watched:
         take ours for another runner's."""
 
     def wrote(self, records: Sequence[AttemptRecord]) -> None:
-        """These attempts in the store are ours."""
+        """Note attempts that this runner wrote to the store."""
         for one in records if self._budget is not None else ():
             self._ours = _with(self._ours, one.tokens, one.cost, self._priced)
 
@@ -154,7 +154,7 @@ class Watched:
             await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * spent))
 
     async def _look(self, budget: Budget) -> None:
-        """Learn what the store has that is not ours."""
+        """Read the usage in the store that is not from this runner."""
         used = partial(_used_in, self._store, self._run, priced=self._priced)
         async with self.writing:
             total = await self._thread(used)
@@ -166,7 +166,7 @@ def _used(store: Store, run: str, spending: Spending) -> Used:
 
 
 def _used_in(store: Store, run: str, *, priced: bool) -> Used:
-    """What the finished attempts of a run used, by one query."""
+    """Usage of the finished attempts of a run, by a single query."""
     found = store.used(run, priced=priced)
     return Used(
         Sum(found.tokens, found.cost),
@@ -177,7 +177,7 @@ def _used_in(store: Store, run: str, *, priced: bool) -> Used:
 
 
 def _with(used: Used, tokens: float | None, cost: float | None, priced: bool) -> Used:
-    """One more attempt; counted as the store counts."""
+    """The usage with another attempt, counted as the store counts."""
     if tokens is None or (cost is None and priced):
         return replace(used, unknown=used.unknown + 1)
     if not tokens and not cost:

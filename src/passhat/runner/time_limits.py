@@ -24,7 +24,7 @@ busy with something else."""
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """What one attempt may use: turns of the agent, seconds per turn, seconds in all."""
+    """Limits of an attempt: turns of the agent, seconds per turn, seconds in all."""
 
     max_steps: int = 30
     step_seconds: float = 60.0
@@ -62,7 +62,7 @@ class Clock:
         self._end = self.due = math.inf
 
     def next_step(self) -> None:
-        """From now on the agent has the time for one step, within what is left of the whole."""
+        """Start the time of a step, within the rest of the attempt's time."""
         self.whose = None
         now = self._now()
         due = min(now + self._limits.step_seconds, self._end)
@@ -82,7 +82,7 @@ class Clock:
         self.whose = MissingReason.JUDGE_ERROR
 
     def pause(self) -> None:
-        """Stand still: what the attempt waits for now is not the agent's doing."""
+        """Stop the clock: the attempt waits for something that is not the agent's doing."""
         self._pauses += 1
         if self._pauses == 1:
             self._since = self._now()
@@ -90,7 +90,7 @@ class Clock:
             self.due = math.inf
 
     def resume(self) -> None:
-        """Go on with as much time as was left."""
+        """Restart the clock with the time that was left."""
         self._pauses -= 1
         if self._pauses == 0:
             now = self._now()
@@ -105,7 +105,7 @@ class Clock:
             self.due += seconds
 
     def expire(self, now: float) -> None:
-        """Cancel what the attempt is waiting for."""
+        """Cancel the attempt's current wait."""
         if not self._reason:
             whole = now >= self._end
             self._reason = (
@@ -118,7 +118,7 @@ class Clock:
         self._task.cancel()
 
     def is_over(self) -> bool:
-        """Whether the attempt went on although it was canceled at its limit."""
+        """Whether the attempt continued although it was canceled at its limit."""
         return bool(self._reason) and self._cancels > 1
 
     def forget_cancellations(self) -> None:

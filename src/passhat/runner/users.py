@@ -31,7 +31,7 @@ Give one sentence of reasoning, then a last line with PASS or FAIL alone."""
 
 
 class RubricAgent:
-    """An agent that judges: asked several times, the majority decides."""
+    """An agent as a judge: called several times, the majority decides."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -98,7 +98,7 @@ class _UserModel:
 
 
 class _UserSession:
-    """One attempt's conversation with the user, off the agent's clock and on its meter."""
+    """The conversation of an attempt with the user, off the agent's clock and on its meter."""
 
     def __init__(self, session: Session, info: AttemptInfo) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Where attempts live: one SQLite file, or a PostgreSQL database that a team shares."""
+"""Stores of attempts: an SQLite file, or a PostgreSQL database that a team shares."""
 
 from passhat.store.base import Store
 from passhat.store.database import is_address, private_folder, without_password, write_private

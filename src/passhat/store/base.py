@@ -1,4 +1,4 @@
-"""What both stores do: runs, claims, finished attempts.
+"""The common base of both stores: runs, claims, finished attempts.
 
 A query that both databases understand is written here, once. What they do differently is in
 :mod:`passhat.store.sqlite` and :mod:`passhat.store.postgres`.
@@ -123,7 +123,7 @@ class Store(ABC):
 
     @abstractmethod
     def vacuum(self) -> None:
-        """Give back the room of what was deleted."""
+        """Free the space of deleted data."""
 
     @abstractmethod
     def size(self) -> int:
@@ -131,7 +131,7 @@ class Store(ABC):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read one moment of the store while the block is open, whatever others write."""
+        """Read a consistent snapshot of the store while the block is open."""
         self._db.execute(self._SNAPSHOT)
         try:
             yield
@@ -146,7 +146,7 @@ class Store(ABC):
 
     @abstractmethod
     def _write(self, rows: Sequence[Row]) -> set[tuple[int, int]]:
-        """Write results with their transcripts where the claim is still ours.
+        """Write results with their transcripts, if the claim is still ours.
 
         Rows of ``FINISHED_COLUMNS``, run, task, number, body. Returns (task, number) of the rows
         whose claim is not ours any more; of these nothing was written.
@@ -292,7 +292,7 @@ class Store(ABC):
         return self._db.execute(f"DELETE FROM attempts WHERE {chosen}", values).rowcount
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
-        """Write down a later word on a finished attempt; earlier ones stay."""
+        """Add a later judgement of a finished attempt; earlier judgements stay."""
         if judgement.verdict is Verdict.MISSING:
             raise InvalidValue("a later judgement must say passed or failed, not missing.")
         if not self.judgements(run, task, number):
@@ -349,7 +349,7 @@ class Store(ABC):
         return counting.RunUsage() if key is None else counting.used(self._db, key, priced=priced)
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
-        """(task, number, the attempt whose reference was said), in order."""
+        """(task, number, the attempt whose reference leaked), in order."""
         return self._queries.leaks(self._key(run))
 
     def runs(self) -> list[StoredRun]:
@@ -404,7 +404,7 @@ class Store(ABC):
             yield from ((str(t), int(str(n)), Verdict(int(str(v)))) for t, n, v, *_ in block)
 
     def attempt(self, run: str, task: str, number: int) -> Ended | None:
-        """One finished attempt with its transcript and every word on it."""
+        """A finished attempt with its transcript and all judgements."""
         key, place = self._place(run, task, number)
         line = self._queries.line(key, place)
         if line is None:
@@ -425,7 +425,7 @@ class Store(ABC):
         return self._queries.call_counts(self._found_key(run))
 
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
-        """Every word on an attempt, the first one first, the one that counts last."""
+        """Every judgement of an attempt, oldest first; the last counts."""
         return self._queries.words(*self._place(run, task, number))
 
     def ended(self, run: str) -> Iterator[tuple[object, ...]]:
@@ -440,7 +440,7 @@ class Store(ABC):
     def measures(
         self, agent: str, suite: str, most: int = 10_000
     ) -> list[tuple[float | None, float | None, float | None]]:
-        """(seconds, steps, cost) of what an agent did at a suite so far."""
+        """(seconds, steps, cost) of an agent's attempts at a suite so far."""
         return judgements.measures(self._db, agent, suite, most)
 
     # -- inside --------------------------------------------------------------------------------
@@ -458,7 +458,7 @@ class Store(ABC):
         return None if row is None else int(row[0])
 
     def _key(self, run: str) -> int:
-        """The short number that stands for a run inside the store."""
+        """The integer key of a run inside the store."""
         key = self._found_key(run)
         if key is None:
             raise InvalidValue(f"{self.path}: there is no run {run!r}.")
@@ -485,6 +485,6 @@ class Store(ABC):
 
 
 def _word_and_detail(attempt: AttemptRecord) -> tuple[str, str]:
-    """A word stands in an index, which takes no essays; a long one goes on in the detail."""
+    """Category and detail; a long category is cut for the index and continued in the detail."""
     why, detail = attempt.judgement.why, attempt.judgement.detail
     return (why, detail) if len(why) <= _LONGEST_WORD else (why[:_LONGEST_WORD], f"{why} {detail}")

@@ -1,4 +1,4 @@
-"""A run of any size, some attempts at a time: what copying holds in memory at once.
+"""Blocks of a run's attempts, so that copying a run of any size needs little memory.
 
 A block is a stretch of a store's own order of attempts: several whole tasks, or part of one that
 has very many attempts. Another store keeps the same tasks under other keys, so there the rows of a
@@ -130,7 +130,7 @@ def blocks(store: Store, run: str) -> Iterator[Block]:
 
 
 def _cut(page: list[tuple[int, int]], *, goes_on: bool) -> tuple[list[tuple[int, int]], bool]:
-    """The places of one block, and whether it goes to the end of its last task."""
+    """The places of a block, and whether it reaches the end of its last task."""
     first, last = page[0][0], page[-1][0]
     if goes_on or first == last:
         taken = [place for place in page if place[0] == first]
@@ -167,13 +167,13 @@ def _names(store: Store, run: int, first: int, last: int) -> dict[int, str]:
 
 
 def columns_of(store: Store, table: str) -> list[str]:
-    """What there is to copy of a table; both stores have the same columns."""
+    """The columns of a table to copy; both stores have the same columns."""
     found = store._db.execute(f"SELECT * FROM {table} WHERE 1 = 0").description
     return [str(column[0]) for column in found if column[0] not in _OURS]
 
 
 def mark(row: Row) -> bytes:
-    """A few bytes that stand for a row."""
+    """A short hash of a row."""
     return hashlib.blake2b(repr(row).encode("utf-8", "replace"), digest_size=8).digest()
 
 

@@ -1,4 +1,4 @@
-"""Whether a store is whole: what the database says, and what we know of our own tables."""
+"""Integrity check of a store: the database's own check, and the consistency of our tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DAMAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found in a store."""
+    """Result of a check of a store."""
 
     version: int
     sound: bool
@@ -80,7 +80,7 @@ class Health:
 
 
 def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Health:
-    """Look at everything once; ``tell`` hears what is looked at next."""
+    """Check everything once; ``tell`` is called with the name of each step."""
     tell("whether the database is sound")
     if not store.is_sound():
         # What else would be counted is not worth the name.
@@ -110,7 +110,7 @@ def _unreadable_transcripts(store: Store) -> int:
 
 
 def _unreadable_runs(store: Store) -> int:
-    """Runs with a protocol or labels that are not what was written."""
+    """Number of runs whose protocol or labels are damaged."""
     damaged = set()
     for key, protocol in store._db.execute("SELECT key, protocol FROM runs").fetchall():
         try:
@@ -128,7 +128,7 @@ def _unreadable_runs(store: Store) -> int:
 def forget_transcripts(
     store: Store, older_than: timedelta, tell: Callable[[int], None] = lambda _count: None
 ) -> int:
-    """Delete what was said in attempts that are over for so long; their verdicts stay.
+    """Delete transcripts of attempts that ended long ago; their verdicts stay.
 
     Some tasks at a time, each time for good: when it is broken off, the next call goes on, and
     other writers wait only briefly for the lock. ``tell`` is called with the count so far.
@@ -180,7 +180,7 @@ def _stretches(store: Store, table: str, run: int) -> Iterator[tuple[int, int]]:
 
 
 def postgres_is_sound(database: Database) -> bool:
-    """Read every row of every table of ours once; a damaged page makes PostgreSQL refuse."""
+    """Read every row of our tables once; PostgreSQL refuses to read a damaged page."""
     try:
         for table in ("runs", "tasks", "attempts", "transcripts", "calls"):
             database.execute(f"SELECT count(hashtext(x::text)) FROM {table} x").fetchone()

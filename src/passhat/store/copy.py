@@ -1,4 +1,4 @@
-"""Runs from one store into another: copied, or joined with what is there.
+"""Copy or merge runs from one store into another.
 
 Rows are compared with what the other store has, block by block, and only those it lacks are
 written, each block in a transaction of its own. So a copy or a merge that was broken off goes on
@@ -48,7 +48,7 @@ def _no_progress(_doing: str, _run: str, _attempts: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What became of one run.
+    """Result of copying a run.
 
     ``source`` and ``target`` are the digests of the whole run on both sides, table by table.
     """
@@ -68,14 +68,14 @@ class Copied:
 def copy_runs(
     source: Store, target: Store, runs: Sequence[str], tell: Tell = _no_progress
 ) -> Iterator[Copied]:
-    """Copy runs, each block in a transaction of its own, and verify what was written."""
+    """Copy runs, each block in a transaction of its own, and verify the copies."""
     for run in runs:
         yield _verified(source, target, run, _copy(source, target, run, tell), tell)
 
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """How much a backup holds."""
+    """Numbers of runs and attempts in a backup."""
 
     runs: int
     attempts: int
@@ -166,7 +166,7 @@ def _refuse_conflicts(source: Store, others: Sequence[Store], run: str, tell: Te
 
 
 def _copy(source: Store, target: Store, run: str, tell: Tell) -> int:
-    """Write what the target lacks of a run; how many attempts were added."""
+    """Write the attempts of a run that the target lacks; returns their number."""
     with target._transaction():
         _begin(source, target, run)
     for some in tasks(source, run):
@@ -191,7 +191,7 @@ def _copy(source: Store, target: Store, run: str, tell: Tell) -> int:
 
 
 def _begin(source: Store, target: Store, run: str) -> None:
-    """The run itself; what is there already must be the same."""
+    """Write the run itself; an existing run must be the same."""
     theirs = _head(source, run)
     ours = _refuse_another_run(source, target, run)
     if ours is None:
@@ -210,7 +210,7 @@ def _head(store: Store, run: str) -> Any:
 
 
 def _refuse_another_run(source: Store, target: Store, run: str) -> Any:
-    """What the target knows of the run itself; another run with the same id is refused."""
+    """The target's row of the run; another run with the same id is refused."""
     theirs, ours = _head(source, run), _head(target, run)
     if ours is not None and ours[8] != theirs[8]:
         raise StoreConflict(
@@ -253,7 +253,7 @@ def _new_tasks(
 def _write_block(
     source: Store, target: Store, block: Block, columns: Mapping[str, Sequence[str]]
 ) -> int:
-    """Write what the target lacks of a block; how many attempts were added."""
+    """Write the rows of a block that the target lacks; returns the number of attempts added."""
     added = 0
     key, keys = target._key(block.run), block.keys_in(target)
     for table in PER_ATTEMPT:

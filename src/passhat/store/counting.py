@@ -1,4 +1,4 @@
-"""Numbers that the database counts itself, so that a hundred million attempts need no memory."""
+"""Numbers counted by the database itself, so that a hundred million attempts need no memory."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What attempts used: sums and the largest, and how many that was; ``unknown`` are apart."""
+    """Usage of attempts: sums, largest values and number; ``unknown`` are counted apart."""
 
     tokens: float = 0.0
     cost: float = 0.0
@@ -119,7 +119,7 @@ def used(database: Database, run: int, *, priced: bool) -> RunUsage:
 
 
 def counts(stream: Stream, run: int) -> Counts:
-    """Group the finished attempts of a run by task, each with the newest word on it."""
+    """Counts of the finished attempts of a run by task, each with its newest judgement."""
     tasks = PackedNames()
     labels: list[str] = []
     keys = array("q")
@@ -149,7 +149,7 @@ def counts(stream: Stream, run: int) -> Counts:
 
 
 class _Tally:
-    """Counts by verdict and task. What is kept per task is four numbers, in arrays."""
+    """Counts by verdict and task: four numbers per task, in arrays."""
 
     def __init__(self, keys: IntArray) -> None:
         # Tasks are mostly written down in their order, and then their keys ascend already.
@@ -174,7 +174,7 @@ class _Tally:
                 self._reasons[verdict, why or ""] += count
 
     def reasons(self) -> dict[Verdict, dict[str, int]]:
-        """How often each word was given, the most frequent first."""
+        """How often each category or reason occurs, the most frequent first."""
         found: dict[Verdict, dict[str, int]] = {}
         for (verdict, why), count in sorted(
             self._reasons.items(), key=lambda item: (-item[1], item[0][1])
@@ -199,7 +199,7 @@ def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
 
 
 def taken(stream: Stream, run: int) -> MeasureColumns:
-    """What every finished attempt took, with the newest word on it; in the order of the tasks."""
+    """Measures of every finished attempt, with its newest verdict; in the order of the tasks."""
     keys, verdicts = array("q"), array("b")
     columns = [array("d") for _ in MEASURES]
     # The view costs a look-up each, and most runs have no later word.
@@ -238,7 +238,7 @@ def _array(numbers: array[Any], kind: type[Any]) -> Any:
 
 
 def alike(database: Database, run: int) -> tuple[int, int]:
-    """Tasks with several answers that are all known, and those where all of them are the same."""
+    """Number of tasks with several recorded answers, and of those where all answers are equal."""
     several, same = database.execute(_ALIKE, (run,)).fetchone()
     return int(several), int(same)
 

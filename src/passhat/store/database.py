@@ -1,4 +1,4 @@
-"""What a store needs of a database connection, addresses of databases, and private files.
+"""The database connection that a store needs, addresses of databases, and private files.
 
 Both connections have the few calls of `sqlite3.Connection` listed here, so that every query is
 written once.
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Found(Protocol):
-    """What a statement found or changed."""
+    """Result of a statement: rows, or the number of changed rows."""
 
     @property
     def rowcount(self) -> int: ...
@@ -42,7 +42,7 @@ class Found(Protocol):
 
 
 class Database(Protocol):
-    """A connection; ``?`` stands for a parameter."""
+    """A connection; ``?`` marks a parameter."""
 
     @property
     def in_transaction(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""Words on attempts that came after the first one: the judge again, or a person.
+"""Later judgements of attempts: the judge again, or a person.
 
 The first judgement stays as it was written. What counts is the newest word, which the view
 ``judged`` of the database shows.
@@ -46,7 +46,7 @@ ENDED_ROWS = (
 
 
 def add(db: Database, run: int, task: int, number: int, judgement: StoredJudgement) -> None:
-    """Write a word down beside the others."""
+    """Store a judgement in addition to earlier ones."""
     db.execute(
         "INSERT INTO judgements (run, task, number, verdict, why, detail, judge_fingerprint, at, "
         "source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

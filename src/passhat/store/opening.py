@@ -1,4 +1,4 @@
-"""A store by what a user calls it: a path is SQLite, an address is PostgreSQL."""
+"""Open a store by its name: a path is SQLite, an address is PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["PostgresReading", "SqliteReading", "open_reading", "open_store"]
 
 
 class PostgresReading(Reading):
-    """A database as pages see it; comes back when its server does."""
+    """A database opened for pages; reconnects after its server was away."""
 
     _JUDGED: ClassVar[str] = JUDGED_BY_JOIN
 
@@ -71,7 +71,7 @@ _LOOK_SECONDS = 0.2
 
 
 class SqliteReading(Reading):
-    """A file as pages see it; writers are never kept waiting."""
+    """A file opened for pages; never blocks writers."""
 
     def __init__(self, path: str) -> None:
         self.path = path

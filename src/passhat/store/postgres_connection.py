@@ -31,7 +31,7 @@ CHANNEL = "passhat"
 
 
 class Listening:
-    """One connection that only listens; after trouble the next call begins anew."""
+    """A connection that only listens for notices; reconnects after an error."""
 
     def __init__(self, address: str) -> None:
         self._connection = PostgresConnection(address)
@@ -70,7 +70,7 @@ _HINT = "Finished attempts are kept; run the same command again when it can."
 
 
 class _Text(StrDumper):
-    """PostgreSQL's text cannot hold a zero byte; what an agent says can."""
+    """Text for PostgreSQL, with zero bytes replaced: it cannot store them."""
 
     def dump(self, obj: str) -> Any:
         return super().dump(obj.replace("\x00", "�") if "\x00" in obj else obj)
@@ -82,7 +82,7 @@ def _with_percent(sql: str) -> str:
 
 
 class PostgresConnection:
-    """One connection that is made again after it broke.
+    """A connection that reconnects after it broke.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class PostgresConnection:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection was made and has not been found broken."""
+        """Whether there is a connection that is not known to be broken."""
         return self._open is not None
 
     @property
@@ -154,7 +154,7 @@ class PostgresConnection:
                 cursor.close()
 
     def notifies(self, seconds: float) -> int:
-        """How many notices came; waits for the first one at most so long."""
+        """Number of notices; waits for the first at most so many seconds."""
         with self._told() as connection:
             count = sum(1 for _ in connection.notifies(timeout=seconds, stop_after=1))
             return count + sum(1 for _ in connection.notifies(timeout=0)) if count else 0
@@ -208,7 +208,7 @@ _REFUSED = re.compile(r"authentication failed|does not exist|no password supplie
 
 
 def _never_works(error: psycopg.Error) -> bool:
-    """A wrong password or name is not worth waiting for; a server that is away is."""
+    """Whether a retry is useless: a wrong password or name, rather than an absent server."""
     if error.sqlstate is not None:
         return error.sqlstate.startswith(_FOR_GOOD)
     return bool(re.search(r"FATAL:.*(?:" + _REFUSED.pattern + ")", str(error)))

@@ -1,4 +1,4 @@
-"""The read model of a store: every question about its runs, tasks and attempts, once.
+"""The read model of a store: every query about its runs, tasks and attempts, once.
 
 A store asks through its own connection, pages through one that is open for reading only. Every
 question is one statement of SQL that both databases understand; where all attempts of a run must
@@ -54,7 +54,7 @@ Row = tuple[Any, ...]
 
 
 class Queries(ABC):
-    """Questions about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
+    """Queries about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
 
     _OPEN_ATTEMPTS: str = "attempts a"
     """Attempts, where only those that are being made are asked for."""
@@ -134,7 +134,7 @@ class Queries(ABC):
         return {key: RunCounts(*own) for key, own in found.items()}
 
     def groups(self, run: int) -> list[Group]:
-        """Finished attempts by verdict and word, the most frequent first."""
+        """Finished attempts by verdict and category, the most frequent first."""
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), count(*), sum(seconds), sum(steps), sum(tokens), "
             f"sum(cost) FROM {self._attempts(run)} a WHERE run = ? AND verdict IS NOT NULL "
@@ -146,7 +146,7 @@ class Queries(ABC):
         return sorted(found, key=lambda one: (-one.attempts, one.why, one.verdict))
 
     def protocol(self, run: int) -> Protocol:
-        """What a run was begun with."""
+        """The protocol of a run."""
         ((text,),) = self._all("SELECT protocol FROM runs WHERE key = ?", run)
         return protocol_from(json.loads(text))
 
@@ -212,7 +212,7 @@ class Queries(ABC):
     def newest(
         self, run: int, wanted: Wanted, size: int, before: tuple[str, int, int] | None = None
     ) -> list[AttemptLine]:
-        """Some attempts, what finished last first; ``before`` is when and where the last one is."""
+        """A page of attempts, newest first; ``before`` is the position of the last one seen."""
         where, values = self._where(run, wanted)
         where += " AND a.finished IS NOT NULL"  # so that the index over those is used
         if before is not None:
@@ -232,13 +232,13 @@ class Queries(ABC):
         return found[0] if found else None
 
     def line(self, run: int, place: Place) -> AttemptLine | None:
-        """One finished attempt."""
+        """A finished attempt."""
         where, values = self._where(run, Wanted(task=place[0]))
         found = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
         return found[0] if found else None
 
     def words(self, run: int, place: Place) -> tuple[StoredJudgement, ...]:
-        """Every judgement of an attempt, the first one first, the one that counts last."""
+        """Every judgement of an attempt, oldest first; the last counts."""
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), coalesce(detail, ''), 'judge', finished, '' "
             "FROM attempts WHERE run = ? AND task = ? AND number = ? AND verdict IS NOT NULL",
@@ -303,7 +303,7 @@ class Queries(ABC):
         )
 
     def leaks(self, run: int) -> list[tuple[str, int, str]]:
-        """(task, number, the attempt whose reference was said), in order."""
+        """(task, number, the attempt whose reference leaked), in order."""
         return self._all(
             "SELECT t.task, a.number, a.leak FROM attempts a JOIN tasks t ON t.key = a.task "
             "WHERE a.run = ? AND a.leak IS NOT NULL ORDER BY t.position, a.number",
@@ -320,7 +320,7 @@ class Queries(ABC):
     # -- how ---------------------------------------------------------------------------------
 
     def _attempts(self, run: int | None) -> str:
-        """Where attempts are looked for: the view costs a look-up each, and often has none."""
+        """The table of attempts, or a slower view if there are later judgements."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
         return self._JUDGED if found[0][0] else "attempts"
@@ -355,7 +355,7 @@ class Queries(ABC):
 
 
 class DatabaseQueries(Queries):
-    """The questions, asked through the connection of a store."""
+    """Queries through the connection of a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -365,7 +365,7 @@ class DatabaseQueries(Queries):
 
 
 class Reading(Queries):
-    """A store as pages see it; open one with :func:`passhat.store.open_reading`.
+    """A read-only view of a store for pages; see :func:`passhat.store.open_reading`.
 
     May be used from several threads; they take turns.
 
@@ -390,7 +390,7 @@ class Reading(Queries):
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing can be asked any more."""
+        """Close the connection; later queries fail."""
 
     @abstractmethod
     def change(self) -> object:

@@ -1,4 +1,4 @@
-"""What is written down about a run and about an attempt."""
+"""Records of a run and of its attempts, as they are stored."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = [
 
 @contextmanager
 def damage_reported(place: str) -> Iterator[None]:
-    """Turn what a damaged value leads to (bad JSON, an unknown verdict) into an error of ours."""
+    """Turn errors from a damaged value (bad JSON, an unknown verdict) into ReadError."""
     try:
         yield
     except PasshatError:
@@ -122,7 +122,7 @@ class PlannedAttempts:
 
     @classmethod
     def from_text(cls, text: str, each: int) -> PlannedAttempts:
-        """What ``text`` wrote."""
+        """Read the output of ``text``."""
         data = json.loads(text) if text else {}
         return cls(each, data.get("attempts", {}), data.get("source", {}))
 
@@ -133,7 +133,7 @@ class PlannedAttempts:
 
     @property
     def protocol_text(self) -> str | None:
-        """What a protocol says about attempts that differ by task."""
+        """The protocol's entry on attempts that differ by task."""
         if not self.by_task:
             return None
         low, high = min(self.by_task.values()), max(self.by_task.values())
@@ -204,7 +204,7 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class CallRecords:
-    """The calls to models of one attempt: what reports count, and all of them as JSON.
+    """The calls to models of an attempt: counts for reports, and all calls as JSON.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class CallCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """What a list of runs shows of one."""
+    """A run as a list of runs shows it."""
 
     id: str
     agent: str
@@ -271,7 +271,7 @@ class StoredRun:
 
 
 def protocol_from(data: Mapping[str, object]) -> Protocol:
-    """A protocol from what ``to_dict`` wrote."""
+    """Read a protocol from the output of ``to_dict``."""
     fields = dict(data)
     question = fields.pop("question", None)
     decoding = fields.pop("decoding", None)
@@ -283,7 +283,7 @@ def protocol_from(data: Mapping[str, object]) -> Protocol:
 
 
 class JudgementSource(StrEnum):
-    """Who said it: the judge at the time, the judge again, or a person."""
+    """Source of a judgement: the judge at the time, the judge again, or a person."""
 
     JUDGE = "judge"
     REGRADE = "regrade"
@@ -292,7 +292,7 @@ class JudgementSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredJudgement:
-    """One word on an attempt; later ones stand beside the first, never in its place."""
+    """A judgement of an attempt; later judgements are added, earlier ones stay."""
 
     verdict: Verdict
     why: str
@@ -332,7 +332,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """What is known of a run without counting; ``version`` changes when anything else may have."""
+    """A run without its counts; ``version`` changes when anything of the run may have changed."""
 
     key: int
     id: str
@@ -383,7 +383,7 @@ def stored_run(head: RunHead, counts: RunCounts, allocation: str = "") -> Stored
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """One task: attempts with a verdict, passed, and without a verdict."""
+    """Counts of a task: attempts with a verdict, passed, and without a verdict."""
 
     key: int
     task: str
@@ -395,7 +395,7 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Attempts that ended in the same way, and what they took together; None is not recorded."""
+    """Attempts that ended in the same way, and their total measures; None is not recorded."""
 
     verdict: Verdict
     why: str
@@ -408,7 +408,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLine(Plain):
-    """One finished attempt as a line."""
+    """A finished attempt as a line."""
 
     place: Place
     task: str
@@ -424,7 +424,7 @@ class AttemptLine(Plain):
     finished: str
 
     def _written(self) -> dict[str, object]:
-        """The words that ``passhat export`` uses."""
+        """The attempt under the names that ``passhat export`` uses."""
         failed, missing = self.verdict is Verdict.FAILED, self.verdict is Verdict.MISSING
         return {
             "task": self.task,
@@ -444,7 +444,7 @@ class AttemptLine(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which attempts of a run: all, those with a verdict or a word, or those of one task."""
+    """A choice of attempts: all, by verdict or category, or those of a task."""
 
     verdict: Verdict | None = None
     why: str = ""

@@ -140,7 +140,7 @@ _LOCK = 0x70617373
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Make or update the tables; refuse a file that is not ours or that is newer than we are."""
+    """Create or update the tables; refuse a foreign file or a newer version."""
     if _sqlite_version(connection, path) == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -193,7 +193,7 @@ def _sqlite_version(connection: sqlite3.Connection, path: str) -> int:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """One at a time: a script would end the transaction it is in."""
+    """The statements of a script one by one: a whole script would end the transaction."""
     statement = ""
     for part in script.split(";")[:-1]:
         statement += f"{part};"
@@ -247,7 +247,7 @@ def refuse_unless_there(database: Database, name: str) -> None:
 
 
 def for_postgres(statements: str) -> str:
-    """Statements that make tables, in PostgreSQL's words."""
+    """Statements that create tables, translated for PostgreSQL."""
     for pattern, words in _IN_POSTGRES:
         statements = pattern.sub(words, statements)
     return statements

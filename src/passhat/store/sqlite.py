@@ -313,7 +313,7 @@ class SqliteConnection(sqlite3.Connection):
             )
 
     def translated(self, error: sqlite3.Error) -> PasshatError:
-        """What a user is told of an error of the database."""
+        """The error shown to the user for an error of the database."""
         try:
             self.refuse_replaced()
         except ReadError as replaced:

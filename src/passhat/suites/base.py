@@ -46,7 +46,7 @@ _REFERENCE = "Reference of this conversation: "
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One thing to solve."""
+    """A task to solve."""
 
     id: str
     prompt: str
@@ -64,7 +64,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the agent hears: the user's words, or what a tool gave back.
+    """A message to the agent: the user's text, or the result of a tool.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ class Turn:
     response_format: Mapping[str, object] | None = None
 
     def with_reference(self, reference: str) -> Turn:
-        """The same words under a reference, as a desk's tickets have one."""
+        """The same message under a reference, such as a ticket number."""
         line = f"{_REFERENCE}{reference}\n\n"
         system = None if self.system is None else line + self.system
         return replace(self, text=line + self.text, system=system)
 
     def without_reference(self) -> Turn:
-        """The words as the episode said them, if a reference stands above them."""
+        """The message without its reference."""
         if not self.text.startswith(_REFERENCE):
             return self
         return replace(self, text=self.text.partition("\n\n")[2])
@@ -191,7 +191,7 @@ class Episode(Contract):
         raise not_written(self, "judge")
 
     def close(self) -> Awaitable[None] | None:
-        """Give back what the episode holds open. Always called, also after an error."""
+        """Release resources of the episode. Always called, also after an error."""
 
     def join(self, attempt: object) -> None:
         """Called before ``open`` with the attempt's ``AttemptInfo``.
@@ -221,7 +221,7 @@ class SimulatedUser(Protocol):
 
 
 class Speaker(Protocol):
-    """One attempt's conversation with a simulated user."""
+    """The conversation of an attempt with a simulated user."""
 
     async def answer(self, turn: Turn) -> str: ...
 
@@ -324,7 +324,7 @@ class Suite(Contract):
         )
 
     def close(self) -> Awaitable[None] | None:
-        """Called when the run ends, to give back what all episodes share."""
+        """Called when the run ends, to release resources that all episodes share."""
 
 
 def fingerprint(data: object) -> str:

@@ -53,7 +53,7 @@ class CodeTasksSuite(Suite):
 
     @cached_property
     def judge(self) -> str:
-        """The judge by name. A plan asks for it, so that a refusal comes before any attempt."""
+        """The judge by name. A plan reads it, so that a refusal comes before any attempt."""
         return self.bench.judge
 
     def episode(self, task: Task, seed: int) -> _Program:  # noqa: ARG002 - nothing is random here

@@ -1,4 +1,4 @@
-"""Graders for suites in a file: one answer against what was expected."""
+"""Graders for suites in a file: compare an answer with the expected value."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def weighted_grader(
 
 
 def _json_equal(answer: str, expected: object) -> Judgement:
-    """The same JSON value, whatever its spacing and order of keys."""
+    """Whether the answer is the same JSON value, in any spacing and order of keys."""
     try:
         value = json.loads(answer)
     except ValueError:
@@ -159,7 +159,7 @@ GRADERS: Mapping[str, Grader] = MappingProxyType(
 
 
 def grader(word: str) -> Grader:
-    """A grader by its word, or ``python:MODULE:FUNCTION`` that says True or False."""
+    """A grader by its name, or ``python:MODULE:FUNCTION`` that returns True or False."""
     if word in GRADERS:
         return GRADERS[word]
     if not word.startswith("python:"):
@@ -179,7 +179,7 @@ def grader(word: str) -> Grader:
 
 
 def check_expected(word: str, expected: object) -> None:
-    """Refuse what a grader could not work with, before anything is run."""
+    """Refuse an expected value that a grader cannot use, before anything is run."""
     if word == "regex":
         try:
             re.compile(str(expected))

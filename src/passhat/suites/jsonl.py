@@ -34,7 +34,7 @@ __all__ = ["JsonLinesSuite", "QuestionSuite", "code_digest", "suite_from_tasks"]
 
 
 class _Graded(msgspec.Struct, forbid_unknown_fields=True):
-    """One of several graders of a task."""
+    """A grader of a task with several graders."""
 
     grader: str
     answer: object = None
@@ -42,7 +42,7 @@ class _Graded(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Tool(msgspec.Struct, forbid_unknown_fields=True):
-    """A tool of a task: what it gives back is fixed, or computed by ``function``."""
+    """A tool of a task: its result is fixed, or computed by ``function``."""
 
     name: str
     description: str = ""
@@ -316,7 +316,7 @@ def _task(line: _Line) -> Task:
 
 
 def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
-    """The grader of a line, or several with weights; checks what they expect."""
+    """The grader of a line, or several with weights; checks their expected values."""
     if line.rubric is not None:
         if not line.judge:
             raise InvalidValue(

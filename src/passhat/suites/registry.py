@@ -30,7 +30,7 @@ def end_child(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
 
 
 def last_words(errors: IO[bytes]) -> str:
-    """The last line that a process wrote as its errors: mostly what went wrong."""
+    """The last line of a process's standard error, which mostly states the problem."""
     errors.seek(0)
     text = errors.read().decode("utf-8", "replace").strip()
     return text.splitlines()[-1][:_SHOWN] if text else "it said nothing"
@@ -48,7 +48,7 @@ def suite_kinds() -> dict[str, str]:
 
 
 def load_suite(word: str, settings: Settings | None = None) -> Suite:
-    """The suite that a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl`` names.
+    """The suite of a word such as ``orderdesk/retail`` or ``jsonl:tasks.jsonl``.
 
     ``settings`` are handed to the suite's ``configure``.
     """

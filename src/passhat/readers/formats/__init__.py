@@ -1,1 +1,1 @@
-"""One reader per log format; each is an entry point of the group passhat.readers."""
+"""Readers of log formats, one per module; entry points of the group passhat.readers."""

@@ -162,7 +162,7 @@ def _rows(result: object, where: str) -> Iterator[_Found]:
 
 
 def _inside(inner: object, where: str) -> Iterator[_Found]:
-    """The rows of a list of tasks, or of a mapping from tasks to what came of them."""
+    """The rows of a list of tasks, or of a mapping from tasks to their results."""
     if isinstance(inner, list):
         for number, row in enumerate(inner, 1):
             yield from _rows(row, f"{where}.{number}")

@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
 
 
 class BfclReader(Reader):
-    """One line per failed entry below a line with the counts."""
+    """A line per failed entry below a line with the counts."""
 
     name = "bfcl"
 

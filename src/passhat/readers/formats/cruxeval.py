@@ -76,7 +76,7 @@ class CruxEvalReader(Reader):
 
 
 def _answers(raw: msgspec.Raw | None) -> list[Any]:
-    """The answers to one task, decoded when its turn comes: all at once would fill the memory."""
+    """The answers to a task, decoded one task at a time to save memory."""
     try:
         return [] if raw is None else decode(bytes(raw), list[Any])
     except BROKEN:
@@ -84,7 +84,7 @@ def _answers(raw: msgspec.Raw | None) -> list[Any]:
 
 
 def _printed(head: _Results) -> dict[str, float]:
-    """What the file prints, which is in percent."""
+    """The scores that the file states, which are in percent."""
     return {
         f"pass@{name.removeprefix(_PREFIX)}": value / 100
         for name in head.__struct_fields__

@@ -121,7 +121,7 @@ def outcomes_json_schema() -> dict[str, Any]:
 
 
 def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
-    """What in a file is not passhat.outcomes/1: where, and what is wrong."""
+    """Deviations of a file from passhat.outcomes/1: place and problem."""
     from jsonschema import Draft202012Validator
 
     check = Draft202012Validator(outcomes_json_schema())
@@ -148,7 +148,7 @@ def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
 
 
 def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
-    """The rows with where each stands; a broken one is lost, and the others are not."""
+    """The rows with the place of each; a broken row is lost, and the others are not."""
     if source.head.startswith(_PARQUET):
         for chunk in ParquetRows(source).chunks():
             for number, cells in enumerate(zip(*chunk.values(), strict=True), 1):
@@ -177,7 +177,7 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
 
 
 def _slices(source: Source) -> list[str]:
-    """The labels of tasks, which stand in the header or in every row."""
+    """The labels of tasks, from the header or from every row."""
     if source.head.startswith(_PARQUET):
         names = ParquetRows(source).columns()
     elif source.outline.opens == "{":
@@ -217,7 +217,7 @@ def _unquoted(cell: str) -> str:
 
 
 def _flag(cell: object) -> object:
-    """A CSV holds true and false as words."""
+    """A cell of a CSV, with true and false as booleans."""
     return _WORDS.get(cell.lower(), cell) if isinstance(cell, str) else cell
 
 

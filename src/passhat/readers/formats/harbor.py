@@ -132,7 +132,7 @@ def _trials(folder: Source) -> Iterator[Source]:
 
 
 def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
-    """Each trial with where it stands, or what is wrong with it."""
+    """Each trial with its place, or the problem with it."""
     for one in _trials(source) if source.is_folder else [source]:
         where = one.path.parent.name if source.is_folder else _RESULT
         try:
@@ -177,7 +177,7 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
 
 
 def _reward(trial: _Trial, scorer: str | None, source: Source) -> float | None:
-    """The one reward, or the one that was asked for."""
+    """The only reward, or the requested one."""
     found = trial.verifier_result
     if found is None:
         return None

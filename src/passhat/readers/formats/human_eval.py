@@ -31,7 +31,7 @@ class _Row(msgspec.Struct):
 
 
 class HumanEvalReader(Reader):
-    """``{task_id, completion, result, passed}`` per line; other columns are left aside."""
+    """``{task_id, completion, result, passed}`` per line; other columns are ignored."""
 
     name = "human_eval"
 

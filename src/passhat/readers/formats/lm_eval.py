@@ -28,7 +28,7 @@ _Line = dict[str, msgspec.Raw]
 
 
 class _Results(msgspec.Struct):
-    """The file that lm-eval writes beside the samples."""
+    """The results file that lm-eval writes next to the samples."""
 
     model_name: Any = None
     model_source: Any = None
@@ -141,7 +141,7 @@ def _answers(row: _Line) -> int:
 
 
 def _refuse(metric: str, there: list[str], asked: str, source: Source) -> None:
-    """Someone asked for a metric that is not there at all."""
+    """Raise an error: the requested metric is not in the file."""
     if asked and there:
         raise ReadError(
             f"has no metric {metric!r}.",

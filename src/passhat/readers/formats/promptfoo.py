@@ -87,7 +87,7 @@ class _Output(msgspec.Struct):
 
 
 class PromptfooReader(Reader):
-    """One run per provider and prompt; a test case is the task, a repeat of it an attempt.
+    """A run per provider and prompt; a test case is the task, a repeat of it an attempt.
 
     A cached answer is no fresh attempt: it counts once, and its copies are skipped.
     """
@@ -241,14 +241,14 @@ def _take(
 
 
 def _cached(answer: _Response) -> bool:
-    """Early schemas have no flag, but a count of tokens that came from the cache."""
+    """Whether the answer came from the cache: by its flag, or its count of cached tokens."""
     tokens = answer.tokenUsage
     early = tokens is not None and bool(tokens.cached) and tokens.total is None
     return answer.cached is True or (answer.cached is None and early)
 
 
 class _Tasks:
-    """Names for test cases: the variables, and what else tells apart cases that share them.
+    """Names for test cases: the variables, and details that distinguish cases that share them.
 
     A red-team probe and its jailbroken versions have the same variables, and so may two tests
     with different assertions; they are not repeats of one another.

@@ -1,4 +1,4 @@
-"""SWE-bench: per-instance details of a submission, or what its harness writes."""
+"""SWE-bench: per-instance details of a submission, or the files of its harness."""
 
 from __future__ import annotations
 
@@ -132,12 +132,12 @@ class _Summary(msgspec.Struct):
 
 
 def is_summary(keys: frozenset[str]) -> bool:
-    """Whether a document with these keys is one; the lists may stand far behind the counts."""
+    """Whether a document with these keys is a summary; its lists may come after the counts."""
     return "resolved_ids" in keys or keys >= _COUNTS
 
 
 def read_summary(source: Source, options: ReadOptions) -> list[Run]:
-    """One attempt per instance that was submitted."""
+    """An attempt for each submitted instance."""
     log = LogBuilder(source, "SWE-bench summary", options)
     data = read_bytes(source, log)
     nothing = open_document(
@@ -174,7 +174,7 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def _is_all(found: _Summary) -> bool:
-    """Whether it is said that the resolved instances are all there were."""
+    """Whether the file states that the resolved instances are all there were."""
     resolved = set(found.resolved_ids)
     return resolved == {*found.submitted_ids, *(found.completed_ids or ())} or (
         number_or_none(found.total_instances) == len(resolved)

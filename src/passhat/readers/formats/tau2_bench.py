@@ -65,7 +65,7 @@ class _Results(msgspec.Struct):
 
 
 class Tau2BenchReader(Reader):
-    """``{timestamp, info, tasks, simulations}``, or ``results.json`` beside ``simulations/``."""
+    """``{timestamp, info, tasks, simulations}``, or ``results.json`` and ``simulations/``."""
 
     name = "tau2_bench"
 

@@ -92,6 +92,6 @@ def _take(log: LogBuilder, number: int, row: _Row) -> None:
 
 
 def _suite(source: Source) -> str | None:
-    """The domain stands only in the file's name."""
+    """The domain, which only the file's name gives."""
     name = source.path.name.lower()
     return next((f"tau-bench/{domain}" for domain in ("airline", "retail") if domain in name), None)

@@ -1,4 +1,4 @@
-"""Terminal-Bench: ``results.json`` with one entry per trial, and what lies beside it."""
+"""Terminal-Bench: ``results.json`` with an entry per trial, and the files next to it."""
 
 from __future__ import annotations
 

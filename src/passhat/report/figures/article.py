@@ -32,7 +32,7 @@ _MOST_TASKS = 1_000_000
 
 
 def parse_shape(text: str) -> tuple[str, tuple[float, ...]]:
-    """A suite from ``NAME:RATE*TASKS+RATE*TASKS...``; ``*TASKS`` may be left out for one task.
+    """A suite from ``NAME:RATE*TASKS+RATE*TASKS...``; ``*TASKS`` is optional for one task.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _averages(shapes: Shapes) -> str:
 
 
 def _titled(chart: dict[str, object]) -> dict[str, object]:
-    """The chart with the article's words along k."""
+    """The chart with the article's title of the k axis."""
     layers = chart["layer"]
     if isinstance(layers, list):
         for layer in layers:

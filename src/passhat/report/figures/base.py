@@ -77,7 +77,7 @@ def color_channel(series: Sequence[str]) -> Spec:
 
 
 def labels_of(runs: Sequence[RunReport]) -> list[str]:
-    """Short distinct labels for runs, cut to what a legend has room for."""
+    """Short distinct labels for runs, cut to fit a legend."""
     short = [_shortened(name) for name in run_labels([run.run for run in runs])]
     return short if len(set(short)) == len(short) else [f"{i} {s}" for i, s in enumerate(short, 1)]
 

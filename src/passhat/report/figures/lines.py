@@ -61,7 +61,7 @@ class Scale:
 
 
 def round_ticks(low: float, high: float) -> tuple[tuple[float, ...], int]:
-    """Round numbers between two ends, about five, and the digits that tell them apart.
+    """About five round numbers between two ends, and the digits that distinguish them.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def _known(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
 
 
 def _point_text(estimate: Estimate) -> str:
-    """A point in words, with the digits that every form of the report uses."""
+    """A point as text, with the digits that every form of the report uses."""
     return f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
 
 
@@ -116,7 +116,7 @@ def _point(estimate: Estimate, series: str, label: str) -> Row:
 
 
 def delta(runs: Sequence[RunReport]) -> Figure | None:
-    """delta^k, what uneven difficulty adds to pass^k, under the most it could add."""
+    """delta^k, the gain in pass^k from uneven difficulty, under its upper bound."""
     known = [(label, own) for label, own in _known(runs) if len(own.delta) > 1]
     if not known:
         return None
@@ -176,7 +176,7 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
 
 
 def forecast(runs: Sequence[RunReport]) -> Figure | None:
-    """The band beyond n, and what was observed up to n."""
+    """The band beyond n, and the observed values up to n."""
     known = [(label, own) for label, own in _known(runs) if own.forecast_at and own.forecast_hat]
     if not known:
         return None

@@ -22,7 +22,7 @@ __all__ = ["DETAILED", "FIGURES", "FITTED", "Material", "make_figure", "needs"]
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What figures are drawn from: a report with details, and a comparison where there is one."""
+    """Data for figures: a report with details, and a comparison where there is one."""
 
     report: Report
     comparison: Comparison | None = None
@@ -143,7 +143,7 @@ FITTED = ("temperature", "best-temperature", "heatmap")
 def make_figure(
     name: str, material: Material | None, shapes: article.Shapes | None = None
 ) -> Figure | None:
-    """The figure called ``name``; ``None`` where the data do not hold what it shows.
+    """The figure called ``name``; ``None`` where the data for it are missing.
 
     ``shapes`` replace the four suites of the article's figures.
     """
@@ -162,5 +162,5 @@ def make_figure(
 
 
 def needs(name: str) -> str:
-    """What a source must hold for this figure."""
+    """The data that a source must hold for this figure."""
     return _DRAWN[name][2] if name in _DRAWN else "nothing"

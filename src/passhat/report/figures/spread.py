@@ -1,4 +1,4 @@
-"""Figures about where attempts go wrong, what they take, and what more of them would bring."""
+"""Figures on failures by task, on the measures of attempts, and on the gain from more of them."""
 
 from __future__ import annotations
 

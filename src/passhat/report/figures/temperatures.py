@@ -82,7 +82,7 @@ def _shares(agent: AgentFit) -> Scale:
 
 
 def _some(ks: Sequence[int]) -> list[int]:
-    """As many as can be told apart, the first and the last among them."""
+    """As many as can be distinguished, including the first and the last."""
     step = -(-(len(ks) - 1) // (MOST_RUNS - 1)) or 1
     return sorted({*ks[::step], ks[-1]})
 

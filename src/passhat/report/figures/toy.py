@@ -44,7 +44,7 @@ def toy_figures(study: Study) -> Iterator[Figure]:
 
 
 def _some(names: Sequence[str]) -> list[str]:
-    """At most six of them, evenly spread: more lines than that cannot be told apart."""
+    """At most six, evenly spread: more lines cannot be distinguished."""
     return list(names[:: -(-len(names) // MOST_RUNS)])
 
 

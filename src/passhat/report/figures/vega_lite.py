@@ -36,7 +36,7 @@ def constant(value: object) -> Spec:
 
 
 def marks(rows: Sequence[Row], kind: str, look: Spec, **channels: Spec | str) -> Spec:
-    """One layer: a mark for every row; a channel may be a word such as ``tip:N``."""
+    """A layer with a mark for every row; a channel may be a word such as ``tip:N``."""
     encoding = {name: _channel(name, given) for name, given in channels.items()}
     return {"data": {"values": rows}, "mark": {"type": kind, **look}, "encoding": encoding}
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing from elsewhere."""
+"""The report as a single self-contained HTML file."""
 
 from passhat.report.html.document import HtmlOptions, html_report
 

@@ -48,7 +48,7 @@ _CHARTS = (
 
 @dataclass(frozen=True, slots=True)
 class HtmlOptions:
-    """What is said besides the numbers.
+    """Options of the page besides the numbers.
 
     ``transcripts`` None embeds conversations only where they are small; ``command`` is the line
     that made the page.
@@ -65,7 +65,7 @@ def html_report(
     found: Comparison | Comparisons | None = None,
     changes: Sequence[TaskChange] = (),
 ) -> str:
-    """One file with everything in it.
+    """The report as a single self-contained HTML file.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _agreement(found: Comparison | Comparisons | None) -> list[str]:
 
 
 def _left_out_text(report: Report) -> str:
-    """What a page does not show of runs that were counted; nothing where it shows all."""
+    """Parts of counted runs that the page omits; empty where it shows all."""
     runs = [run.run for run in report.runs]
     large = max((run for run in runs if is_counted(run)), key=_attempts, default=None)
     if large is None:
@@ -217,7 +217,7 @@ def _content_security_policy() -> str:
 
 
 def own_file(name: str) -> str:
-    """The text of a file beside the templates."""
+    """The text of a file in the folder of the templates."""
     return files("passhat.report.html").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What the page says, in the order in which it says it; the template only sets it."""
+"""The content of the page, in order; the template only lays it out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_ON_CARDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """The top of the page: what it is about, a mark for the claim, and the sentence."""
+    """The top of the page: its subject, a mark for the claim, and the sentence."""
 
     title: str
     badge: str
@@ -46,7 +46,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """One run's number on a card; ends and point in percent of the bar, where there is one."""
+    """A run's number on a card; ends and point in percent of the bar, where there is a bar."""
 
     label: str
     value: str
@@ -66,7 +66,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a caption; columns in ``text`` hold words, the others numbers."""
+    """A table with a caption; columns in ``text`` hold text, the others numbers."""
 
     caption: str
     header: tuple[str, ...]
@@ -129,7 +129,7 @@ def _named_warnings(labels: Sequence[str], runs: Sequence[RunReport]) -> Iterato
 
 
 def cards(report: Report) -> Iterator[Card]:
-    """pass^1, pass^k and pass@k, and what a success costs."""
+    """Cards of pass^1, pass^k and pass@k, and of the cost per success."""
     labels = labels_of(report.runs)
     several = len(labels) > 1
     for word in headline_words(report.runs):
@@ -197,7 +197,7 @@ def _measure_row(label: str, found: Measure | None) -> CardRow:
 
 
 def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator[str]:
-    """What would settle an open question: more tasks, more attempts, or judging what is missing."""
+    """Ways to settle an open question: more tasks, more attempts, or judging missing attempts."""
     if isinstance(found, Comparison):
         for one in found.results:
             if one.tasks_needed is not None:
@@ -231,7 +231,7 @@ def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator
 
 
 def formulas(report: Report) -> Table:
-    """Every kind of number with what it asks and its formula."""
+    """Every kind of number with its question and its formula."""
     words: dict[str, str] = {}
     for run in report.runs:
         for found in run.estimates:

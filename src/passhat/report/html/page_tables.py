@@ -135,7 +135,7 @@ def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator
 
 
 def missing_tables(report: Report) -> Iterator[tuple[RunReport, Table | None]]:
-    """What is missing from each run, and the headline numbers under each policy."""
+    """Missing attempts of each run, and the headline numbers under each policy."""
     labels = labels_of(report.runs)
     for label, run in zip(labels, report.runs, strict=True):
         policies = run.details.policies if run.details is not None else {}

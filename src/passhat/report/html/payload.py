@@ -1,4 +1,4 @@
-"""What the page embeds: the report as ``--json`` prints it, and every attempt in few bytes."""
+"""Data embedded in the page: the report as ``--json`` prints it, and every attempt in few bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Body = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """Of one run: the numbers of its attempts, and the turns of each (role, text)."""
+    """The conversations of a run: attempt numbers, and the turns of each (role, text)."""
 
     numbers: Mapping[str, Sequence[int]] = field(default_factory=lambda: MappingProxyType({}))
     bodies: Mapping[str, Mapping[int, Body]] = field(default_factory=lambda: MappingProxyType({}))
@@ -49,7 +49,7 @@ class Transcripts:
 
     @property
     def size(self) -> int:
-        """Characters of all that was said; what was said twice counts once."""
+        """Characters of all conversations; repeated texts count once."""
         said = {
             text
             for attempts in self.bodies.values()
@@ -126,7 +126,7 @@ _DIGITS = 4
 
 
 def script_json(data: object) -> str:
-    """JSON that may stand inside a script element: no ``<`` in it can end the element."""
+    """JSON that is safe inside a script element: no ``<`` in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     # Line separators are fine in JSON, and were not in JavaScript for long.
@@ -195,12 +195,12 @@ def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
 
 
 def is_counted(run: Run) -> bool:
-    """Whether the single attempts of a run were left where they lie."""
+    """Whether a run was counted, without its single attempts."""
     return run.attempts is None and run.aggregates is not None
 
 
 def shown_tasks(runs: Sequence[Run]) -> list[str]:
-    """All tasks; of very many in a run that was counted, the most unsettled ones.
+    """All tasks; of very many in a run that was counted, the most unsettled.
 
     Unsettled is as in a table of tasks: the variance of the success rate, of all runs together.
     """
@@ -237,7 +237,7 @@ def _counts(outcomes: Outcomes, index: int | None) -> list[int]:
 def _conversations(
     found: Transcripts, tasks: Sequence[str], texts: dict[str, int]
 ) -> dict[str, object]:
-    """Turns as role and place in ``texts``: what every attempt begins with is embedded once."""
+    """Turns as role and place in ``texts``: a shared beginning is embedded once."""
     data: dict[str, object] = {}
     uneven = {
         str(index): list(numbers)
@@ -277,7 +277,7 @@ def _rows(attempts: Attempts, tasks: Sequence[str]) -> list[int]:
 
 
 def _why(attempts: Attempts, rows: Sequence[int]) -> tuple[list[list[str]], list[int]]:
-    """Category (or reason) and the source's own words, each pair once."""
+    """Category (or reason) and the source's own text, each pair once."""
     if attempts.detail is None:
         return [], []
     known: dict[tuple[str, str], int] = {}

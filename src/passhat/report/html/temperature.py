@@ -58,7 +58,7 @@ _FORMULAS = Table(
 
 
 def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command: str = "") -> str:
-    """One file with figures, tables, formulas and protocol.
+    """A single HTML file with figures, tables, formulas and protocol.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
 
 
 def _protocol(agent: AgentFit, runs: Sequence[Run], missing: str) -> Iterator[tuple[str, str]]:
-    """What was the same at every temperature, and what of it was recorded."""
+    """Facts that were the same at every temperature, as far as recorded."""
     own = [run for run in runs if run.agent == agent.agent]
     protocols = [run.protocol for run in own]
     decoding = {

@@ -1,4 +1,4 @@
-"""What a claim about pass rates leaves out, and the sentence that the data would support."""
+"""Omissions in a claim about pass rates, and the sentence that the data would support."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """One claim of the text, its line, and the findings about it."""
+    """A claim of the text, its line, and the findings about it."""
 
     text: str
     line: int
@@ -79,7 +79,7 @@ def review(
 def offers_for(
     passage: Passage, runs: Sequence[Run], *, missing: str = "bound", level: float = 0.95
 ) -> Iterator[Offer]:
-    """For every metric that the claim names, what the runs allow one to say."""
+    """Sentences that the runs support, for every metric that the claim names."""
     named = dict.fromkeys(m.word for m in passage.metrics if m.k is not None)
     for word in list(named or {"pass^1": None})[:_MOST_METRICS]:
         try:
@@ -100,7 +100,7 @@ def offers_for(
 
 
 def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterator[Finding]:
-    """Numbers beside a metric that no run shows."""
+    """Numbers next to a metric that no run shows."""
     for value in passage.values:
         if value.in_range:
             continue

@@ -1,4 +1,4 @@
-"""Claims in a text, taken apart by rule: metrics, numbers, counts and comparisons."""
+"""Claims in a text, parsed by rule: metrics, numbers, counts and comparisons."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class Passage:
 
     @property
     def illustrates(self) -> bool:
-        """Whether it says itself that it is too small for a conclusion."""
+        """Whether the text states that it is too small for a conclusion."""
         return self.says(
             r"\b(?:teaching|toy|worked|illustrative) example|\b(?:for|as an) illustration|"
             r"\bsample is (?:too small|tiny)|\btoo small to (?:conclude|generali[sz]e)"
@@ -293,7 +293,7 @@ class Passage:
         return low, high
 
     def says(self, pattern: str, *, anywhere: bool = False) -> bool:
-        """Whether the passage (or the whole text) has these words."""
+        """Whether the passage (or the whole text) matches a pattern."""
         return bool(re.search(pattern, self.whole if anywhere else self.text, re.IGNORECASE))
 
 

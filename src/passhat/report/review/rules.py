@@ -1,4 +1,4 @@
-"""The rules: each finds one thing that is missing or wrong in a claim, and says what helps."""
+"""The rules: each finds an omission or a mistake in a claim, and suggests a correction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RULES", "Finding", "findings_of"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong or missing, and what to write instead."""
+    """An omission or a mistake, and the text to write instead."""
 
     rule: str
     message: str
@@ -49,7 +49,7 @@ def _extra_budget(claim: Passage) -> Problem:
 
 
 def _unlike_metrics(claim: Passage) -> list[str]:
-    """The metrics of a comparison, where its sides are measured by different ones."""
+    """The metrics of a comparison, where its sides are measured by different metrics."""
     words = list(dict.fromkeys(mention.word for mention in claim.claimed_metrics))
     if not claim.compares or len(words) < 2 or _each_on_both_sides(claim):
         return []

@@ -57,7 +57,7 @@ class OrderdeskSuite(Suite):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Over everything the agent can meet: records, policy, tools, tasks and words."""
+        """Hash of everything the agent can meet: records, policy, tools, tasks and phrases."""
         return fingerprint(
             [
                 [one.policy, listed(one.tools), one.records, dict(one.phrases), str(one.today)]

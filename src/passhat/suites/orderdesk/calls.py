@@ -17,12 +17,12 @@ _FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
 
 
 class Unreadable(Exception):
-    """An answer that is no call; the message says what is wrong with it."""
+    """An answer that is not a call; the message describes the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool's name and what is handed to it."""
+    """A tool's name and its arguments."""
 
     name: str
     arguments: Mapping[str, object]

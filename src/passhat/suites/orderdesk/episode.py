@@ -1,4 +1,4 @@
-"""One attempt: a fresh desk, a user on the line, and the agent between them."""
+"""An attempt at the desk: fresh records, a simulated user, and the agent between them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _goal(domain: Domain, scenario: Scenario, calls: Sequence[Call]) -> Goal:
 
 
 def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence[str]) -> Judgement:
-    """Judge a conversation that has ended. The first rule that speaks decides."""
+    """Judge a conversation that has ended. The first rule that applies decides."""
     if desk.violations:
         return Judgement.failed(FailureCategory.POLICY_VIOLATION, desk.violations[0])
     if not any(_same(desk.data, goal.records) for goal in goals):
@@ -75,7 +75,7 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
 
 
 def told(output: str, said: Sequence[str]) -> bool:
-    """Whether the user heard it: one of the alternatives, a number by its value.
+    """Whether the user was told an output: any of its alternatives, a number by its value.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def told(output: str, said: Sequence[str]) -> bool:
 
 
 def _same(found: object, wanted: object) -> bool:
-    """Equal but for what makes no difference: case, punctuation and spaces in text."""
+    """Whether two values are equal, ignoring case, punctuation and spaces in text."""
     if found == wanted:
         return True
     if isinstance(found, dict) and isinstance(wanted, dict):
@@ -142,17 +142,17 @@ is said to the user. The conversation is over when the user leaves or you hand o
 
 
 class User(Protocol):
-    """Who is on the line; simulated by a model, see ``passhat.suites.orderdesk.user``."""
+    """The user of a conversation, as simulated in ``passhat.suites.orderdesk.user``."""
 
     def first(self) -> str:
-        """The words that open the conversation."""
+        """The first message of the conversation."""
 
     def hear(self, text: str) -> str | None:
-        """What the user says to this; ``None`` when they leave."""
+        """The user's reply; ``None`` when they leave."""
 
 
 class AtTheDesk(Episode):
-    """The desk's side of a conversation: what the agent hears, and what its calls do."""
+    """The desk's side of a conversation: messages to the agent, and effects of its calls."""
 
     def __init__(self, domain: Domain, scenario: Scenario, goals: Sequence[Goal]) -> None:
         self._domain = domain
@@ -165,7 +165,7 @@ class AtTheDesk(Episode):
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """What the agent can do here."""
+        """The tools of the agent."""
         return self._domain.tools
 
     @property
@@ -174,11 +174,11 @@ class AtTheDesk(Episode):
         return self._desk.closed
 
     def call(self, call: Call) -> str:
-        """Call a tool; its result as text, or what went wrong."""
+        """Call a tool; its result or its error as text."""
         return invoke(self.tools, self._desk, call)
 
     def first_turn(self, words: str) -> Turn:
-        """The first turn, with the words that the user opens with."""
+        """The first turn, with the user's first message."""
         policy = f"{self._domain.policy}\nToday is {self._domain.today}."
         return Turn(
             f"{policy}\n\n## Tools\n\n{listed(self.tools)}\n\n"
@@ -189,11 +189,11 @@ class AtTheDesk(Episode):
         )
 
     def heard(self, words: str | None) -> Turn | None:
-        """A later turn with words of the user; ``None`` when they left."""
+        """A later turn with a message of the user; ``None`` when they left."""
         return None if words is None else Turn(f"User: {words}", said=words)
 
     def work(self, answer: str) -> Turn | str | None:
-        """Do what the agent calls for; text is what it says to the user."""
+        """Perform the call in an answer; text is a message to the user."""
         try:
             call = read_call(answer)
         except Unreadable as error:
@@ -217,7 +217,7 @@ class AtTheDesk(Episode):
         return decide(self._scenario, self._goals, self._desk, self._said)
 
     def user_broke(self, error: Exception) -> None:
-        """A broken user is our fault, whatever broke: the conversation is over."""
+        """Note an error of the user simulator, which is our fault and ends the conversation."""
         self._user_fault = f"{type(error).__name__}: {error}"
 
     def _ask_again(self, problem: str) -> Turn | None:
@@ -229,7 +229,7 @@ class AtTheDesk(Episode):
 
 
 class OrderdeskEpisode(AtTheDesk):
-    """A conversation at the desk with a user who answers at once."""
+    """A conversation at the desk with a scripted user."""
 
     def __init__(
         self, domain: Domain, scenario: Scenario, goals: Sequence[Goal], user: User

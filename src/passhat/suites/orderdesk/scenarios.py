@@ -1,4 +1,4 @@
-"""What a task is made of, read from the domain's TOML files."""
+"""Tasks of a domain, read from its TOML files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Domain", "Scenario", "Wish", "read_domain"]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One thing the user wants, and what only comes out when the agent asks for it.
+    """A request of the user, and facts that the user gives only when asked.
 
     ``otherwise`` is what the user wants instead when told that it cannot be done; ``insists`` is
     a user who tries once more first.
@@ -34,7 +34,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A task: who calls, what they want, and what the records should look like afterwards.
+    """A task: the customer, their requests, and the expected records afterwards.
 
     ``goals`` holds lists of calls, any of which leads to a right end; ``outputs`` what the user
     must have been told, alternatives parted by ``|``.
@@ -56,7 +56,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """One of the two worlds: records, policy, tools, ways of speaking, and tasks."""
+    """One of the two domains: records, policy, tools, phrases, and tasks."""
 
     name: str
     today: date

@@ -30,12 +30,12 @@ Record = dict[str, Any]
 
 
 class ToolError(Exception):
-    """A tool cannot do what was asked; the agent reads the message and may try otherwise."""
+    """A tool cannot do its work; the agent reads the message and may try otherwise."""
 
 
 @dataclass(slots=True)
 class Desk:
-    """The records of one attempt. Tools do what they are told; broken rules are written down.
+    """The records of an attempt. Tools always obey; broken rules are recorded.
 
     A real desk's tools would not stop an agent from refunding what must not be refunded, so these
     do not either: keeping to the policy is part of the task.
@@ -49,7 +49,7 @@ class Desk:
     closed: bool = False
 
     def find(self, table: str, key: str) -> Record:
-        """The record by its key, whatever its case and spaces."""
+        """The record by its key, in any case and spacing."""
         records: dict[str, Record] = self.data[table]
         found = records.get(key.strip()) or records.get(key.strip().upper())
         if found is None:
@@ -62,7 +62,7 @@ class Desk:
             self.violations.append(text)
 
     def change(self, what: str, owner: str) -> None:
-        """Every change passes here: it belongs to the customer who was identified."""
+        """Record a change; it must belong to the identified customer."""
         self.rule(
             self.customer == owner,
             f"{what}: identify the customer first, and change only what is theirs",
@@ -85,7 +85,7 @@ _SCHEMAS: Mapping[str, Mapping[str, object]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One thing an agent can do."""
+    """An action of the agent."""
 
     name: str
     description: str
@@ -145,7 +145,7 @@ def _schema(one: Tool) -> dict[str, object]:
 
 
 def invoke(tools: Mapping[str, Tool], desk: Desk, call: Call) -> str:
-    """Call a tool and give its result as text; what goes wrong is text as well."""
+    """Call a tool and return its result as text; an error is text as well."""
     try:
         found = tools.get(call.name)
         if found is None:
@@ -168,7 +168,7 @@ def _arguments(found: Tool, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def _as(kind: str, name: str, value: object) -> object:
-    """The value as what the tool needs: agents write numbers as text, and whole ones as 2.0."""
+    """The value as the tool's type: agents write numbers as text, and integers as 2.0."""
     try:
         if kind == "list[str]":
             values = value if isinstance(value, list) else str(value).split(",")

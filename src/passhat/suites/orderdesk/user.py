@@ -1,4 +1,4 @@
-"""The scripted user: a goal, facts told only when asked for, and a mood.
+"""The scripted user: a goal, facts given only when asked for, and a mood.
 
 Wording, order and mood come from the attempt's seed. The user understands the agent by key words,
 one sentence at a time: what is asked, whether something was refused, whether the agent is done.
@@ -34,7 +34,7 @@ _MOOD_LINES: Mapping[str, str] = MappingProxyType(
 
 
 class SimulatedEpisode(AtTheDesk):
-    """A conversation at the desk with a user who has to be waited for."""
+    """A conversation at the desk with a user who is simulated by a model."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class SimulatedEpisode(AtTheDesk):
 
 
 def instructions(domain: Domain, scenario: Scenario, facts: Mapping[str, str], seed: int) -> str:
-    """What the model that plays the user is told; the mood comes from the seed."""
+    """The prompt of the model that plays the user; the mood comes from the seed."""
     dice = random.Random(seed)
     mood = _MOOD_LINES[dice.choice(list(_MOOD_LINES))]
     wishes = list(scenario.wishes)
@@ -121,7 +121,7 @@ def instructions(domain: Domain, scenario: Scenario, facts: Mapping[str, str], s
 
 
 def _told(domain: Domain, wish: Wish, start: str) -> Iterator[str]:
-    """A wish, what comes out only when asked, and what follows a refusal."""
+    """Lines on a request, its facts for questions, and the alternative after a refusal."""
     words = domain.phrases[wish.kind][0].format(thing=wish.thing)
     yield f"{start}{words} {wish.ask}".rstrip()
     for words in wish.facts.values():
@@ -180,7 +180,7 @@ _WAITS = re.compile(
 
 
 class ScriptedUser:
-    """One customer in one attempt."""
+    """A customer in a single attempt."""
 
     def __init__(self, domain: Domain, scenario: Scenario, facts: Mapping[str, str], seed: int):
         self._random = random.Random(seed)
@@ -195,7 +195,7 @@ class ScriptedUser:
         self._insisted: set[int] = set()
 
     def first(self) -> str:
-        """The words that open the conversation."""
+        """The first message of the conversation."""
         count = len(self._left) if self._mood.all_at_once and self._is_simple() else 1
         wishes = [self._next_wish() for _ in range(count)]
         parts = [
@@ -206,13 +206,13 @@ class ScriptedUser:
         return " ".join(part for part in parts if part)
 
     def _is_simple(self) -> bool:
-        """Whether all wishes can be told at once: no argument, no fact with two meanings."""
+        """Whether all requests fit in one message: no argument, no ambiguous fact."""
         facts = [fact for wish in self._left for fact in wish.facts.items()]
         clear = len({topic for topic, _ in facts}) == len(set(facts))
         return clear and all(not one.insists and one.otherwise is None for one in self._left)
 
     def hear(self, text: str) -> str | None:
-        """What the user says to this; ``None`` when they leave."""
+        """The user's reply; ``None`` when they leave."""
         sentences = [one.lower() for one in _BETWEEN_SENTENCES.split(text)]
         asking = [one for one in sentences if _ASKS.search(one) and not _CLOSES.search(one)]
         if answers := self._answers(asking):
@@ -230,7 +230,7 @@ class ScriptedUser:
         return None
 
     def _answers(self, asking: list[str]) -> list[str]:
-        """Everything that was asked for and is known, in any order."""
+        """Every requested fact that the user has, in any order."""
         known = dict(self._about_me)
         for wish in self._told:
             known |= wish.facts

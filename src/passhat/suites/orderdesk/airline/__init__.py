@@ -21,7 +21,7 @@ def airline() -> Domain:
 
 
 def _complete(records: Record) -> None:
-    """Flights stand in the file as rows; bookings start with nothing done to them."""
+    """Complete the records: flights are rows in the file, bookings start unchanged."""
     for key, row in records["flights"].items():
         number, day = key.split()
         flight = {"flight": key, "number": number, "day": day}

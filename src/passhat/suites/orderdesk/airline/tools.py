@@ -1,4 +1,4 @@
-"""The tools of the airline desk. Each rule of the policy stands beside the action it is about."""
+"""The tools of the airline desk. Each rule of the policy is next to the action it is about."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def retail() -> Domain:
 
 
 def _complete(records: Record) -> None:
-    """Orders name their items by sku; what else an item is stands with the product."""
+    """Complete the records: orders list skus, the rest of an item comes from its product."""
     for number, order in records["orders"].items():
         order["number"] = number
         order["address"] = records["customers"][order["customer"]]["address"]
