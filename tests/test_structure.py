@@ -105,6 +105,21 @@ def test_no_word_that_a_reader_has_to_translate() -> None:
     assert places == []
 
 
+# "What a run came to." leaves the reader to find the noun: "Result of a run."
+RIDDLE = re.compile(r"(what|who|whatever|whoever|whom)\b", re.IGNORECASE)
+
+
+def test_no_docstring_begins_with_a_riddle() -> None:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    places = [
+        f"{name}: {text.splitlines()[0]}"
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and RIDDLE.match(text)
+    ]
+    assert places == []
+
+
 def test_only_the_command_line_imports_an_integration() -> None:
     wrong = [
         f"{name} imports {target}"

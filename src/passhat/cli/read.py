@@ -30,7 +30,7 @@ def command(
     as_json_text: bool,
     guess: bool,
 ) -> ExitCode:
-    """Show how SOURCE was recognized: files, runs, tasks, attempts, and missing ones with reasons.
+    """Show how SOURCE was recognized: files, runs, tasks, attempts, and why some are missing.
 
     SOURCE is a log of another harness, a table, a glob or folder of them, - for standard input, or
     example:NAME. Ends with 4 when part of a file could not be read.

@@ -183,7 +183,7 @@ class Interpreter:
 
 
 def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> Interpreter:
-    """Describe an interpreter: the one at ``path``, by default that of passhat.
+    """Describe the interpreter at ``path``, by default that of passhat.
 
     Without ``packages`` the one at ``path`` comes with everything installed there. With them only
     these, and what they need, are shown.

@@ -108,7 +108,7 @@ def _no_rows(source: Source, losses: Losses) -> ReadError:
 
 
 def _mapping(source: Source, options: ReadOptions) -> RecordMap:
-    """The mapping that the user states, or the only one that the field names allow."""
+    """The mapping that the user states, or the only mapping that the field names allow."""
     if options.mapping is not None:
         try:
             text = Path(options.mapping).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Names for the array types that the pure wing passes around."""
+"""Names for the array types of the statistics."""
 
 from __future__ import annotations
 

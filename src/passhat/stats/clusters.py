@@ -46,7 +46,7 @@ class TaskClusters:
         return name, tasks / len(self.labels)
 
     def warnings(self) -> tuple[str, ...]:
-        """What is not safe with these clusters, and what is."""
+        """Warnings about claims that these clusters do not support, with remedies."""
         name, share = self.largest
         safe = (
             "Treat a claim about new tasks as a hint, add tasks from other clusters, or ask about "
@@ -71,7 +71,7 @@ def task_clusters(outcomes: Outcomes, column: str | None) -> TaskClusters | None
 
 
 def shared_labels(sides: Sequence[Outcomes], column: str) -> tuple[str, ...]:
-    """The label of every paired task; sides that know it must agree."""
+    """The label of every paired task; sides that have it must agree."""
     known = [side.labels[column] for side in sides if column in side.labels]
     if not known:
         names = sorted({name for side in sides for name in side.labels})

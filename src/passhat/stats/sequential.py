@@ -239,13 +239,13 @@ class ConfidenceSequence:
             self._low, self._high = low, high
 
     def _unseen_mean(self) -> FloatArray:
-        """What the tasks not yet seen average, were the mean m: m itself for new tasks."""
+        """The mean of the unseen tasks, were the mean m: m itself for new tasks."""
         if self.total is None:
             return self._grid
         return (self.total * self._grid - self._sum) / (self.total - self._count)
 
     def _certain(self) -> tuple[float, float]:
-        """What is certain of a fixed suite: the tasks not yet seen lie between 0 and 1."""
+        """Certain bounds for a fixed suite: unseen tasks lie between 0 and 1."""
         if self.total is None:
             return 0.0, 1.0
         lowest = self._sum / self.total
@@ -257,7 +257,7 @@ class ConfidenceSequence:
 
 
 class _Game:
-    """The player who bets that values are above each candidate mean."""
+    """A player that bets that values are above each candidate mean."""
 
     def __init__(self, candidates: FloatArray, enough: float) -> None:
         self._candidates = candidates
@@ -280,7 +280,7 @@ class _Game:
 
 
 class _Urn:
-    """The player who bets that a suite of N tasks holds more than K passes, for every K.
+    """A player that bets that a suite of N tasks holds more than K passes, for every K.
 
     Only for values 0 and 1. The bound is the smallest K that is not refuted, as a share of N.
     """
@@ -348,13 +348,13 @@ def _log_tail(log_chances: FloatArray) -> FloatArray:
 
 
 def _around(thresholds: Iterable[float]) -> list[float]:
-    """The thresholds, and points just beside them: "above" and "at least" differ by one point."""
+    """The thresholds and points next to them: "above" and "at least" differ by a point."""
     points = (float(value) + step for value in thresholds for step in (-_BESIDE, 0.0, _BESIDE))
     return [point for point in points if 0 <= point <= 1]
 
 
 def consumption_order(tasks: Iterable[str], seed: int | str) -> tuple[str, ...]:
-    """The order in which tasks are to be looked at, drawn before any of them has run.
+    """The order in which tasks are used, drawn before any of them has run.
 
     Tasks must not be looked at in the order in which they finish. What finishes first is not like
     the rest: an agent that gives up slowly and succeeds fast makes a suite of .50 read .68 early

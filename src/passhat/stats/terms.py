@@ -1,4 +1,4 @@
-"""The terms of an analysis: what is decided before looking at the numbers.
+"""The terms of an analysis: decisions made before looking at the numbers.
 
 Every function that needs more than two of these options takes one :class:`Terms`. Public functions
 also take the options as keywords, typed once by :class:`TermOptions`:

@@ -43,7 +43,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RankSet(Plain):
-    """The ranks an agent may have, best to worst, with the wanted confidence for all at once."""
+    """The possible ranks of an agent, best to worst, with joint confidence for all agents."""
 
     WRITTEN = ("metric", "name", "value", "ranks")
 

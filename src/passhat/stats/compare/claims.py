@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Claim(StrEnum):
-    """What may be said of B against A."""
+    """The allowed claim about B against A."""
 
     IMPROVEMENT = "improvement"
     REGRESSION = "regression"
@@ -37,7 +37,7 @@ class Claim(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How many comparisons the intervals were adjusted for, and what they were."""
+    """The number and kind of comparisons that the intervals were adjusted for."""
 
     count: int = 1
     what: str = "metrics"
@@ -48,7 +48,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a lift was judged: interval, what it is adjusted for, test, missing attempts."""
+    """How a lift was judged: interval, adjustment, test, missing attempts."""
 
     interval: str
     adjusted: str = ""
@@ -114,7 +114,7 @@ def decide(interval: Interval) -> Claim:
 
 
 def headline(evidence: Evidence) -> str:
-    """The result in one line, without digests: who is better, by how much, on how many tasks."""
+    """The result in one line, without digests: the better agent, by how much, on how many tasks."""
     names = {
         Claim.IMPROVEMENT: f"{evidence.b} beats {evidence.a}",
         Claim.REGRESSION: f"{evidence.b} is worse than {evidence.a}",
@@ -150,7 +150,7 @@ def sentence(evidence: Evidence) -> str:
 
 
 def remarks(evidence: Evidence) -> tuple[str, ...]:
-    """What belongs beside the claim: adjustments, missing attempts, single tasks, what next."""
+    """Sentences to go with the claim: adjustments, missing attempts, single tasks, next step."""
     parts = [str(evidence.looked)] if evidence.looked.count > 1 else []
     for tasks, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved")):
         if tasks:

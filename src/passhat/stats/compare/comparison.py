@@ -1,4 +1,4 @@
-"""One metric compared: lift, interval, test, claim; the same within each slice.
+"""A metric compared: lift, interval, test, claim; the same within each slice.
 
 The claim is about new tasks (tasks like these) or about these tasks (the same suite again). Among
 many slices the best one looks good by chance alone, so none is shown without the others and every
@@ -68,7 +68,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Result(Plain):
-    """What one metric says about B against A.
+    """The result of a metric for B against A.
 
     Attributes
     ----------
@@ -143,16 +143,16 @@ class Result(Plain):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences that belong beside the claim."""
+        """Sentences to go with the claim."""
         return remarks(self.evidence)
 
     @property
     def sentence(self) -> str:
-        """The claim and what belongs beside it."""
+        """The claim and its remarks."""
         return " ".join((self.claim_sentence, *self.remarks))
 
     def interval_text(self) -> str:
-        """The interval in points; an end that was not asked for is left out."""
+        """The interval in points; an end that was not requested is omitted."""
         low, high = points(self.low), points(self.high)
         if self.alternative == "greater":
             return f"at least {low}"
@@ -363,7 +363,7 @@ def _missing_text(policy: MissingPolicy, missing: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SliceResult(Plain):
-    """One metric within one slice."""
+    """The result of a metric within a slice."""
 
     label: str
     value: str

@@ -17,7 +17,7 @@ __all__ = ["Agreement", "agree", "same_metric"]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The fields in which two protocols are known to differ, and those not recorded on both sides.
+    """The known differences of two protocols, and the fields not recorded on both sides.
 
     ``differences`` is empty unless they were allowed. ``attempts`` says that numbers of attempts
     differ, where the metrics do not mind.
@@ -31,7 +31,7 @@ class Agreement:
 
     @property
     def attempts_text(self) -> str | None:
-        """What different numbers of attempts mean for the comparison."""
+        """The consequence of different numbers of attempts for the comparison."""
         if self.attempts is None:
             return None
         return (
@@ -40,7 +40,7 @@ class Agreement:
         )
 
     def __str__(self) -> str:
-        """The protocol digest or digests, what differs, and how many fields are unverified."""
+        """The protocol digests, the differences, and the number of unverified fields."""
         parts = [f"protocol {self.a}" if self.a == self.b else f"protocols {self.a} and {self.b}"]
         if self.differences:
             parts.append(f"which differ in {', '.join(e.field for e in self.differences)}")
@@ -52,7 +52,7 @@ class Agreement:
 def agree(
     a: Protocol, b: Protocol, pairing: Pairing, metrics: Sequence[Metric], *, allow: bool
 ) -> Agreement:
-    """List what differs; refuse when something is known to, unless that is allowed.
+    """List the differences of two protocols; raise NotComparable unless they are allowed.
 
     Different numbers of attempts are unfair to metrics that look at the order of attempts. Those of
     counts are unbiased at every n of at least k: an agent gains nothing by more attempts.
@@ -84,7 +84,7 @@ def agree(
 
 
 def _attempts_seen(entry: Difference, pairing: Pairing) -> Difference:
-    """The outcomes themselves say how many attempts were made, recorded or not."""
+    """The entry with the numbers of attempts in the outcomes, recorded or not."""
     if entry.field != "attempts" or entry.known:
         return entry
     return Difference("attempts", _per_task(pairing.a), _per_task(pairing.b), known=True)
@@ -97,7 +97,7 @@ def _per_task(outcomes: Outcomes) -> str:
 
 
 def same_metric(a: Metric, b: Metric) -> None:
-    """Refuse two different quantities, with what a reviewer would ask for instead."""
+    """Refuse to compare two different quantities, with a suggestion."""
     if a.name == b.name or (_is_rate(a) and _is_rate(b)):
         return
     tries = (

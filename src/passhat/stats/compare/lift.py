@@ -152,7 +152,7 @@ def expected_bound(tasks: float, lift: float, variance: float, tail: float) -> f
 
 
 def tail_of(level: float, alternative: Alternative) -> float:
-    """The error left beyond each end of the interval: half of it when there are two ends."""
+    """The error beyond each end of the interval: half of it when there are two ends."""
     if not 0 < level < 1:
         raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
     return (1 - level) / 2 if alternative == "two-sided" else 1 - level
@@ -191,7 +191,7 @@ def tasks_needed(sample: LiftSample, tail: float, alternative: Alternative) -> i
 
 
 def cluster_rows(columns: FloatArray, clusters: Sequence[str] | None) -> FloatArray:
-    """Differences per task, or their deviations summed per cluster: what is independent."""
+    """Differences per task, or their deviations summed per cluster: independent rows."""
     if clusters is None:
         return columns
     _, member = np.unique(np.asarray(clusters), return_inverse=True)

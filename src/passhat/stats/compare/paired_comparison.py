@@ -57,7 +57,7 @@ _FIGURES = 3
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one run used of one thing, over the attempts that recorded it.
+    """Usage of a run by one measure, over the attempts that recorded it.
 
     ``per_solved`` is everything used divided by the attempts that passed, so failed attempts are
     paid for too; ``None`` when nothing passed.
@@ -70,7 +70,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One measure under both agents; ``None`` where a side did not record it."""
+    """A measure under both agents; ``None`` where a side did not record it."""
 
     measure: str
     a: Use | None
@@ -84,7 +84,7 @@ class Value:
 
 
 def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
-    """What both used on the paired tasks, for every measure that one of them recorded."""
+    """Usage of both on the paired tasks, for every measure that at least one recorded."""
     used = [_used(run, tasks) for run in (a, b)]
     return tuple(
         Value(measure, used[0].get(measure), used[1].get(measure))
@@ -94,7 +94,7 @@ def deployment(a: Run, b: Run, tasks: Sequence[str]) -> tuple[Value, ...]:
 
 
 def deployment_line(values: Sequence[Value]) -> str:
-    """One line for all measures, or that there are none."""
+    """A line for all measures, or a note that there are none."""
     if not values:
         return "neither cost, seconds, steps nor tokens are recorded"
     return "; ".join(map(str, values)) + " (A against B)"
@@ -188,7 +188,7 @@ class Comparison(Plain):
 
     @property
     def differing(self) -> tuple[Result, ...]:
-        """Results about these tasks whose claim is not the one about new tasks."""
+        """Results about these tasks whose claim differs from the claim about new tasks."""
         return tuple(
             these
             for new, these in zip(self.results, self.these_tasks, strict=False)
@@ -378,7 +378,7 @@ def _refuse_useless_cluster(terms: Terms) -> None:
 
 
 def cluster_notes(pairing: Pairing, terms: Terms) -> tuple[str, ...]:
-    """What is not safe with the clusters of the paired tasks."""
+    """Warnings about the clusters of the paired tasks."""
     if pairing.clusters is None or terms.cluster is None:
         return ()
     return TaskClusters(terms.cluster, pairing.clusters).warnings()
@@ -408,7 +408,7 @@ def parsed(words: Words) -> tuple[Metric, ...]:
 
 
 def _names(a: Run, b: Run) -> tuple[str, str]:
-    """Names that tell the runs apart."""
+    """Distinct names of the runs."""
     return (a.name, b.name) if a.name != b.name else (f"{a.name} (A)", f"{b.name} (B)")
 
 

@@ -86,7 +86,7 @@ class Pairing:
     def supporting(
         self, metrics: Sequence[Metric], policy: MissingPolicy, *, drop_short: bool
     ) -> Pairing:
-        """The pairs that every metric can be asked of, or an error that names the short tasks."""
+        """The pairs that support every metric, or an error that names the short tasks."""
         largest = max(metrics, key=lambda word: word.k)
         if not drop_short:
             for name, side in zip(self.names, (self.a, self.b), strict=True):

@@ -43,7 +43,7 @@ class Tested:
 
 
 def sign_test(wins: int, losses: int, alternative: Alternative = "two-sided") -> Tested:
-    """The exact sign test: could a fair coin give these wins and losses? Ties say nothing.
+    """The exact sign test: could a fair coin give these wins and losses? Ties are ignored.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def sign_flip_test(
 
 
 def _beyond(sums: FloatArray, chances: FloatArray, seen: float, alternative: Alternative) -> float:
-    """The chance of a sum at least as extreme as the one that was seen."""
+    """The chance of a sum at least as extreme as the observed sum."""
     slack = _SAME * float(np.abs(sums).max())
     if alternative == "greater":
         hits = sums >= seen - slack
@@ -222,7 +222,7 @@ def _sided(sums: FloatArray, alternative: Alternative) -> FloatArray:
 
 
 def _distinct_rows(rows: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Each row once up to its sign, with how often it comes; rows of zeros are left out."""
+    """Each row once up to its sign, with its count; rows of zeros are omitted."""
     rows = rows[(rows != 0).any(axis=1)]
     if len(rows) == 0:
         return np.zeros((1, rows.shape[1])), np.ones(1, np.int64)

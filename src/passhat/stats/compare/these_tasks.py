@@ -61,7 +61,7 @@ _MOST_ATTEMPTS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One agent: grid weights per number of attempts, and what is linear in them."""
+    """An agent: grid weights per number of attempts, and linear functions of them."""
 
     value: FloatArray
     cumulants: FloatArray
@@ -250,7 +250,7 @@ def _tightest(
 
 
 def _rates(n: int) -> FloatArray:
-    """0, 1, the middle on an arcsine scale, and tails that reach where n attempts still tell."""
+    """0, 1, the middle on an arcsine scale, and tails as far as n attempts can distinguish."""
     points = 24 + 4 * int(np.sqrt(n))
     middle = np.sin(np.linspace(0, np.pi / 2, points + 1)) ** 2
     tail = np.geomspace(0.002 / n, float(middle[1]), 6)[:-1]
@@ -316,6 +316,6 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
 
 
 def unordered_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
-    """The metric itself if it looks at counts only, or the one with the same truth that does."""
+    """The metric itself if it depends on counts only, or a count metric of equal truth."""
     attempts, _ = pairing.a.counts(terms.missing.completion)
     return metric.unordered(int(attempts.max()))

@@ -1,4 +1,4 @@
-"""Metrics and what they are worth: the grammar, the estimators, the estimate."""
+"""Metrics and their estimates: the grammar, the estimators, the intervals."""
 
 from passhat.stats.estimate.counting import g_pass_at_k, pass_at_k, pass_hat_k
 from passhat.stats.estimate.diagnostics import Diagnosis, diagnose

@@ -1,4 +1,4 @@
-"""What to look at before believing a number."""
+"""Diagnostics to check before trusting a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AVERAGES_DISAGREE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis(Plain):
-    """What the shape of the outcomes says about the run itself.
+    """Facts about a run from the shape of its outcomes.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _alike_notes(alike: bool, always: int, never: int, fewest: int, most: int) -
 
 
 def _alike_answers(attempts: Attempts | None) -> tuple[int, int]:
-    """Tasks with several answers that are known, and those on which every one was the same."""
+    """Number of tasks with several recorded answers, and of those with equal answers."""
     if attempts is None or attempts.answers is None:
         return 0, 0
     several = same = 0

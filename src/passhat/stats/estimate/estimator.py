@@ -27,7 +27,7 @@ __all__ = ["Estimate", "default_ks", "estimate", "estimate_all", "exact", "missi
 
 
 def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
-    """The value of a metric when every task's success rate is known.
+    """The value of a metric for known success rates of all tasks.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Plain):
-    """A value, what it is worth, how it was made and what it speaks about.
+    """A value with its interval, method and population.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def estimate_all(
 
 @dataclass(frozen=True, slots=True)
 class _Bounded:
-    """A value and the interval around it, for one way to fill in what is missing."""
+    """A value and the interval around it, for one way to fill in missing attempts."""
 
     value: float
     bounds: tuple[float, float] | None
@@ -251,7 +251,7 @@ class _Bounded:
 
 
 class _Views:
-    """The outcomes that each metric can be asked of; the same k shares one view."""
+    """The outcomes that support each metric; metrics with the same k share a view."""
 
     def __init__(self, outcomes: Outcomes, completion: Completion, *, drop_short: bool) -> None:
         self._whole = FilledOutcomes(outcomes, completion)
@@ -267,7 +267,7 @@ class _Views:
 def _bounded_all(
     views: _Views, metrics: Iterable[Metric], asked: Asked | None
 ) -> dict[Metric, _Bounded]:
-    """Values and intervals; metrics that are asked of the same tasks share one pass."""
+    """Values and intervals; metrics on the same tasks share a pass."""
     groups: dict[int, tuple[FilledOutcomes, dict[Metric, _Bounded]]] = {}
     for metric in metrics:
         view = views.of(metric)
@@ -347,7 +347,7 @@ def default_ks(outcomes: Outcomes, missing: str = "bound") -> tuple[int, ...]:
 
 
 def missing_effect(outcomes: Outcomes, metric: str | Metric) -> dict[str, float | None]:
-    """The metric with missing attempts counted as failed, left out, and counted as passed.
+    """The metric with missing attempts counted as failed, dropped, and counted as passed.
 
     ``None`` where the metric cannot be asked once the missing attempts are left out.
     """

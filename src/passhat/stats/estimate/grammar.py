@@ -41,7 +41,7 @@ _EXAMPLES = "pass@4, pass^4, delta^4, gpass@4:0.5, first@4, first^4, window^2, r
 
 
 def metric(word: str | Metric) -> Metric:
-    """The metric that a word names.
+    """The metric of a word such as ``pass^4``.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def _g_pass(word: str, k: int, share: str | None) -> Metric:
 
 
 def _suggestion(text: str) -> str:
-    """The nearest word of the grammar, with the number that was asked for."""
+    """The nearest word of the grammar, with the requested number."""
     digits = re.search(r"[0-9]+", text)
     if digits is None and difflib.get_close_matches(text, ["rate", "mean", "accuracy"], 1, 0.7):
         return "Did you mean rate?"

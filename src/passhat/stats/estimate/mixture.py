@@ -44,7 +44,7 @@ _DIGITS = 1e-14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """Weights on the grid, and what one unit of each cell's likelihood is worth there."""
+    """Weights on the grid, and the price of a unit of each cell's likelihood."""
 
     weights: FloatArray
     prices: FloatArray
@@ -52,7 +52,7 @@ class Optimum:
 
 @dataclass(slots=True)
 class _Point:
-    """Where the method stands; also used for a direction."""
+    """The current point of the method; also used for a direction."""
 
     g: FloatArray
     s: FloatArray
@@ -101,7 +101,7 @@ class Factored:
         return self.left @ (self.right @ g)
 
     def priced(self, v: FloatArray) -> FloatArray:
-        """B'v: what each rate earns at these prices."""
+        """B'v: the price of each rate at these prices of the cells."""
         return (v @ self.left) @ self.right
 
 
@@ -153,7 +153,7 @@ def _largest(values: FloatArray) -> float:
 
 
 def _step(b: Factored, counts: FloatArray, here: _Point, off: _Off) -> _Point:
-    """One predictor and one corrector."""
+    """A predictor step and a corrector step."""
     direction = _directions(b, here, off)
     mu = float(here.g @ here.s) / len(here.g)
     gs, vy = here.g * here.s, counts - here.v * here.y
@@ -195,7 +195,7 @@ def _directions(b: Factored, here: _Point, off: _Off) -> Callable[[FloatArray, F
 
 
 def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """system x = known for several known; factored once, since a step asks three times."""
+    """Solve system x = known for several known; factored once, since a step solves three times."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
     factors, pivots, wrong = dgetrf(system)

@@ -1,4 +1,4 @@
-"""From outcomes to the values of a metric, task by task, under one way to fill in what is missing.
+"""From outcomes to the values of a metric by task, with missing attempts filled in one way.
 
 Unordered metrics are evaluated once per cell of the histogram, ordered ones once per task.
 """
@@ -34,7 +34,7 @@ class TaskValues:
 
 @dataclass(slots=True)
 class FilledOutcomes:
-    """Outcomes in which nothing is missing any more; the histogram is counted only once."""
+    """Outcomes with missing attempts filled in; the histogram is counted only once."""
 
     outcomes: Outcomes
     completion: Completion
@@ -80,7 +80,7 @@ class FilledOutcomes:
         return metric.values(cells.n, cells.c)[places]
 
     def supporting(self, metric: Metric, *, drop_short: bool) -> FilledOutcomes:
-        """What the metric can be asked of: all tasks, or an error that names the short ones.
+        """The outcomes that support the metric: all tasks, or an error.
 
         With ``drop_short`` the tasks that have fewer than k attempts are left out instead.
         """
@@ -109,7 +109,7 @@ class FilledOutcomes:
 def values_by_task(
     outcomes: Outcomes, metric: Metric, completion: Completion = Completion.AS_FAILED
 ) -> FloatArray:
-    """One unbiased value per task, in their order; refuses when a task has too few attempts.
+    """An unbiased value per task, in order; refuses a task with too few attempts.
 
     For looking at tasks one by one, to pair them or to take them in a drawn order. Where an
     average is enough, :class:`FilledOutcomes` needs only the histogram.
@@ -120,7 +120,7 @@ def values_by_task(
 
 
 def gap_notes(outcomes: Outcomes, metric: Metric) -> tuple[str, ...]:
-    """Say so where attempts that an ordered metric takes do not follow each other."""
+    """Notes on gaps between the attempts that an ordered metric uses."""
     if outcomes.order is None or not isinstance(metric, OrderedMetric):
         return ()
     tasks = outcomes.order.gaps_before(None if metric.needs_equal_n else metric.k)

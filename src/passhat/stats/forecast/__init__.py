@@ -1,4 +1,4 @@
-"""Beyond n: what k attempts would do when only n were made, as a band and as lines.
+"""Forecasts at a k beyond the n attempts that were made, as a band and as lines.
 
 ``forecast`` is also ``passhat.forecast``. The room is called forecasts, so that no module hides
 the function.

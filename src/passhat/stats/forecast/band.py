@@ -70,7 +70,7 @@ def rate_grid(n: int, metrics: Iterable[CountMetric], *, finer: int = 1) -> Floa
 
 
 def _matters(metric: CountMetric, side: str) -> bool:
-    """Whether k attempts tell rates apart that n attempts cannot: near 0 or near 1."""
+    """Whether k attempts distinguish rates that n attempts cannot: near 0 or near 1."""
     if metric.k == 1:
         return False
     if isinstance(metric, PassAt):
@@ -236,7 +236,7 @@ class Admissible:
         return bound
 
     def _solved(self, support: _Support, theta: _Theta, tau: float) -> _Solved:
-        """Solve for one tau, and say at which further rates mass would be wanted.
+        """Solve for a tau, and find further rates that should get mass.
 
         A lone task far from all others wants its mass at exactly its own share of passes, and
         a grid that misses it by a little costs much: all tasks bid for that place.
@@ -259,7 +259,7 @@ class Admissible:
     def _dips(
         self, fine: FloatArray, theta: _Theta, prices: FloatArray, factor: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Where the reduced cost has its local minima, looked up between the fine rates."""
+        """Local minima of the reduced cost, refined between the fine rates."""
         inner = np.flatnonzero((fine[1:-1] < fine[:-2]) & (fine[1:-1] <= fine[2:])) + 1
         inner = inner[np.argsort(fine[inner])[:_MOST_DIPS]]
         if len(inner) == 0:

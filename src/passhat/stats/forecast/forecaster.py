@@ -27,7 +27,7 @@ SCHEMA = "passhat.forecast/1"
 
 @dataclass(frozen=True, slots=True)
 class Forecast(Plain):
-    """The band of a metric at one k, whatever the shape of the difficulty.
+    """The band of a metric at a k, for any shape of the difficulty.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def forecast_curve(
 def _checked(
     band: Forecast, metric: CountMetric, histograms: Sequence[Histogram], lines: Lines
 ) -> Forecast:
-    """The band reaches to what was observed, and only lines inside it are drawn."""
+    """The band extended to the observed values, with only the lines inside it."""
     observed = [_observed(metric, cells) for cells in histograms]
     seen = [value for value in observed if value is not None]
     low, high = min([band.low, *seen]), max([band.high, *seen])

@@ -149,7 +149,7 @@ def _views(source: Outcomes | Run, furthest: CountMetric, target: float, terms: 
 
 
 def _first(holds: Callable[[int], bool], *, careful: bool) -> int | None:
-    """The smallest k from which on it holds; ``careful`` says to which side k may be rounded."""
+    """The smallest k from which on it holds; ``careful`` is the side to which k may be rounded."""
     if holds(1):
         return 1
     if not holds(FURTHEST):

@@ -59,7 +59,7 @@ _MOST_KS = 30
 
 
 def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
-    """What every model says about every metric.
+    """The values of every model for every metric.
 
     Nothing when all attempts ended alike, or when no task was attempted twice: then the data do
     not tell one shape from another.

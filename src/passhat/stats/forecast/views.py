@@ -29,7 +29,7 @@ def asked_of(source: Outcomes | Run) -> Outcomes:
 
 
 def countable(word: str | Metric) -> CountMetric:
-    """The metric a word names, if it is a function of a task's success rate."""
+    """The metric of a word, if it is a function of a task's success rate."""
     chosen = parse(word)
     if not isinstance(chosen, CountMetric):
         twin = f"pass@{chosen.k}" if isinstance(chosen, FirstAny) else f"pass^{chosen.k}"
@@ -45,7 +45,7 @@ def countable(word: str | Metric) -> CountMetric:
 
 
 def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
-    """The histograms that a missing policy asks to look at, the one with failures first."""
+    """The histograms that a missing policy needs, that with failures first."""
     completions = [policy.completion]
     if policy is MissingPolicy.BOUND and outcomes.m is not None:
         completions.append(Completion.AS_PASSED)
@@ -53,7 +53,7 @@ def cells_for(outcomes: Outcomes, policy: MissingPolicy) -> list[Histogram]:
 
 
 def _attempted(cells: Histogram) -> Histogram:
-    """Tasks without a scored attempt say nothing about difficulty."""
+    """The histogram without tasks that have no scored attempt."""
     kept = cells.n > 0
     if not kept.any():
         raise InvalidValue(
@@ -65,7 +65,7 @@ def _attempted(cells: Histogram) -> Histogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """One set of admissible distributions per way to fill in; a band reaches over all of them."""
+    """Admissible distributions per way to fill in missing attempts; a band covers all of them."""
 
     sets: tuple[Admissible, ...]
     level: float

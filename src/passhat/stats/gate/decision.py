@@ -185,7 +185,7 @@ _TAKES: tuple[OptionName, ...] = ("level", "missing", "drop_short", "allow", "ab
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where bounds come from; tests put their own in."""
+    """The functions that compute bounds; tests replace them."""
 
     estimate: Estimator = estimate
 
@@ -215,7 +215,7 @@ class GateOptions:
 
     @property
     def two_sided(self) -> Terms:
-        """Terms of the two-sided interval whose ends are the one-sided bounds."""
+        """Terms of the two-sided interval that has the one-sided bounds as its ends."""
         return replace(self.terms, level=2 * self.terms.level - 1, equal_tails=True)
 
 
@@ -351,7 +351,7 @@ def _refuse_useless(rules: list[Rule], base: Run | None, options: GateOptions) -
 
 
 def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...]]:
-    """Count planned attempts that are not there, and fill them in as missing ones.
+    """Count planned attempts that are absent, and fill them in as missing.
 
     An attempt that was planned and left no trace is as unknown as one without a verdict. Whole
     tasks that are absent are counted; nothing can be filled in for them.

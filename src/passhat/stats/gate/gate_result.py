@@ -1,4 +1,4 @@
-"""What a gate found: one verdict per rule, and one for all of them."""
+"""Results of a gate: a verdict per rule, and a verdict for all of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA = "passhat.gate/1"
 
 
 class GateVerdict(StrEnum):
-    """What the data say of a rule."""
+    """The verdict of the data on a rule."""
 
     SHOWN = "shown"
     REFUTED = "refuted"
@@ -38,12 +38,12 @@ class GateVerdict(StrEnum):
 
     @property
     def sign(self) -> str:
-        """A shape for each, so that color is not needed to tell them apart."""
+        """A distinct symbol for each verdict, so that color is not needed."""
         return {"shown": "✓", "refuted": "✗", "not settled": "?"}[self.value]
 
 
 class Question(Protocol):
-    """What a verdict answers: a rule, or the gate without one."""
+    """The question of a verdict: a rule, or the gate without a rule."""
 
     @property
     def subject(self) -> Subject: ...
@@ -71,7 +71,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class RuleResult(Plain):
-    """One rule and what the data say of it.
+    """A rule and its verdict.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class RuleResult(Plain):
 
     @property
     def sentence(self) -> str:
-        """Verdict, evidence and what to do, in one line."""
+        """Verdict, evidence and advice, in one line."""
         more = "" if self.advice is None else f"; {self.advice}"
         return f"{self.outcome}: {self.rule}; {self.evidence}{more}"
 
@@ -249,7 +249,7 @@ class GateResult(Plain):
 
     @property
     def warning(self) -> bool:
-        """Whether the gate passes although it is not settled, and should say so."""
+        """Whether the gate passes with a warning although it is not settled."""
         return (
             self.verdict is GateVerdict.NOT_SETTLED
             and self.unsettled == "warn"
@@ -304,7 +304,7 @@ def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:
 
 
 def _shown(value: float, rule: Question, *, signed: bool) -> str:
-    """Shares with three digits, missing in percent, money and time with what they need."""
+    """Shares with three digits, missing in percent, money and time with four digits."""
     plus = "+" if signed and value >= 0 else ""
     if isinstance(rule.subject, Missing):
         return f"{value:.1%}"

@@ -1,4 +1,4 @@
-"""A rule on one single task, attempted many times.
+"""A rule on a single task, attempted many times.
 
 With one task nothing can be said about new tasks. What can be bounded is how often *this* task
 succeeds: its success rate p lies between the Clopper-Pearson bounds from c passes in n attempts,
@@ -31,7 +31,7 @@ _MOST = 100_000
 
 
 def check_one_task_rule(text: str | Rule, attempts: int) -> tuple[Rule, CountMetric]:
-    """Read a rule, and refuse what one task cannot answer."""
+    """Read a rule, and refuse it if a single task cannot answer it."""
     rule = parse_rule(text)
     metric = rule.subject
     if rule.relative or not isinstance(metric, CountMetric):

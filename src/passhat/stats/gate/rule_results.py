@@ -1,4 +1,4 @@
-"""Every kind of rule and how it is judged: bounds, verdict, and what would settle it.
+"""Every kind of rule and how it is judged: bounds, verdict, and advice.
 
 A rule on a metric is asked at a one-sided level: shown when the lower bound meets the limit,
 refuted when the upper bound does not. A one-sided 95% bound is the end of the two-sided 90%
@@ -101,7 +101,7 @@ def metric_result(
 
 
 def _supports(run: Run, metric: Metric, terms: Terms) -> bool:
-    """Whether the attempts that were made are enough for the metric, without absent ones."""
+    """Whether the attempts that were made are enough for the metric, apart from absent ones."""
     made = run.outcomes.counts(terms.missing.completion)[0]
     return terms.drop_short or int(made.min()) >= metric.k
 
@@ -124,7 +124,7 @@ def missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A run paired with its baseline, and what a reader must know about the pairing."""
+    """A run paired with its baseline, and notes on the pairing."""
 
     pairing: Pairing
     notes: tuple[str, ...]
@@ -214,7 +214,7 @@ def missing_result(rule: Rule, outcomes: Outcomes) -> RuleResult:
 def _counted_result(
     rule: Rule, value: float, tasks: int, attempts: int, notes: Sequence[str] = ()
 ) -> RuleResult:
-    """A verdict on what was counted: it holds or it does not."""
+    """A verdict on a counted value: it holds or it does not."""
     return RuleResult(
         rule,
         verdict_of(rule, value, value),
@@ -280,7 +280,7 @@ def advise(
     bounds: tuple[float, float],
     population: Population = Population.NEW_TASKS,
 ) -> Advice:
-    """The cheapest step that should settle the rule, if the value stays what it is.
+    """The cheapest step that should settle the rule, if the value stays the same.
 
     A run that was not finished is finished first. The bound comes closer to the value with the
     square root of the number of tasks; about these tasks, of attempts.

@@ -1,4 +1,4 @@
-"""The rule grammar: what is asked, which way, and the limit.
+"""The rule grammar: subject, sign and limit.
 
 rule     subject sign limit
 subject  a metric (pass^4, pass@8, rate ...), missing,
@@ -32,7 +32,7 @@ _SOLVED = "/solved"
 
 
 class Sign(StrEnum):
-    """Which way a rule points."""
+    """The direction of a rule."""
 
     AT_LEAST = ">="
     ABOVE = ">"
@@ -78,7 +78,7 @@ Subject = Metric | Measure | Missing
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a gate.
+    """A rule of a gate.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Rule:
 
 
 def parse_rule(text: str | Rule) -> Rule:
-    """Read a rule, or say what is wrong with it and what was probably meant.
+    """Read a rule, or raise RuleError with the problem and a suggestion.
 
     Examples
     --------

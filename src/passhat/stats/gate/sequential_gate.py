@@ -1,4 +1,4 @@
-"""The gate on a run that is still going on: looked at after every task, right at every look.
+"""The gate on a run that is still going on: evaluated after every task, valid at every look.
 
 Tasks are taken in an order drawn beforehand. A task counts once all its attempts are in; one that
 is next and still running is waited for, because what finishes first is not like the rest.
@@ -38,7 +38,7 @@ _WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at a growing run found.
+    """The result of a look at a growing run.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def _settled(result: GateResult) -> bool:
 
 
 class Watcher:
-    """Looks at a run again and again, and remembers what it has used.
+    """Looks at a run again and again, and uses each task once.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Watcher:
             )
 
     def _take(self, run: Run, chosen: Outcomes) -> None:
-        """Take tasks one by one, and none after the one that settles it.
+        """Take tasks one by one, and stop after the task that settles it.
 
         So the answer does not depend on how many tasks happened to be ready at a look.
         """
@@ -277,7 +277,7 @@ class _Track:
     def values(
         self, chosen: Outcomes, base: Outcomes | None, policy: MissingPolicy
     ) -> tuple[list[float], list[float]]:
-        """What each task is worth to the lower and to the upper bound, between 0 and 1."""
+        """Each task's value for the lower and for the upper bound, between 0 and 1."""
         pessimist, optimist = _WAYS[policy]
         low = values_by_task(chosen, self._metric, pessimist)
         high = values_by_task(chosen, self._metric, optimist)
@@ -315,7 +315,7 @@ class _Track:
 
 
 def _is_binary(rule: Rule, attempts: int, policy: MissingPolicy) -> bool:
-    """Whether a task can only be worth 0 or 1: one attempt each, or k as large as n."""
+    """Whether a task's value is always 0 or 1: one attempt each, or k as large as n."""
     if rule.relative or not isinstance(rule.subject, CountMetric) or attempts < rule.subject.k:
         return False
     if policy is MissingPolicy.EXCLUDE:

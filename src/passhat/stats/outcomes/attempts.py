@@ -1,4 +1,4 @@
-"""Attempts in columns: a million of them fit in memory, and each can still be looked at."""
+"""Attempts in columns: a million of them fit in memory, and single attempts can be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURES = ("seconds", "steps", "tokens", "cost")
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Plain):
-    """One fresh try of an agent at a task."""
+    """A fresh try of an agent at a task."""
 
     task: str
     number: int
@@ -164,7 +164,7 @@ class MeasureSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasureColumns:
-    """What attempts took, task after task: numbers alone, a few bytes each.
+    """Measures of attempts, task after task: numbers alone, a few bytes each.
 
     ``starts``, ``verdicts`` and ``measures`` are those of
     :class:`~passhat.stats.outcomes.Attempts`.
@@ -197,7 +197,7 @@ class Aggregates:
     columns: MeasureColumns | None = None
 
     def by_reason(self, verdict: Verdict) -> dict[str, int]:
-        """Failure categories (or missing reasons) of the one vocabulary, most frequent first."""
+        """Counts by failure category (or missing reason), most frequent first."""
         of = missing_reason if verdict is Verdict.MISSING else failure_category
         counts: dict[str, int] = {}
         for word, count in self.reasons.get(verdict, {}).items():

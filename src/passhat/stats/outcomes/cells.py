@@ -102,7 +102,7 @@ class TextColumn:
         self._rows.extend(codes)
 
     def truncate(self, rows: int) -> None:
-        """Forget all rows after the first ones."""
+        """Keep only the first rows."""
         del self._rows[rows:]
 
     def code_of(self, text: str) -> int | None:
@@ -142,7 +142,7 @@ class NumberColumn:
 
 
 class HashColumn:
-    """A column of answers, of which only a hash is kept; 0 is "not known"."""
+    """A column of answers, kept as hashes only; 0 is "not recorded"."""
 
     def __init__(self) -> None:
         self._rows = array("q")

@@ -1,4 +1,4 @@
-"""From what people have at hand to outcomes: a run, a matrix, or a data frame."""
+"""Outcomes from common kinds of data: a run, a matrix, or a data frame."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAKES = (
 
 
 def as_outcomes(data: Data) -> Outcomes:
-    """Outcomes of whatever was given; everything that has none is refused."""
+    """Outcomes of the data; other kinds of data are refused."""
     checked = as_run_or_outcomes(data)
     return checked.outcomes if isinstance(checked, Run) else checked
 

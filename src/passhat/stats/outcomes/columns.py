@@ -1,4 +1,4 @@
-"""Which column of a table means what: one list of names, used for files and for records."""
+"""The meaning of the columns of a table: a list of names, for files and for records."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _LABELS_WITHOUT_ORDER = ("seed",)
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """What each column of a table was taken for."""
+    """The meaning of each column of a table."""
 
     meaning: Mapping[str, str]
     slices: Mapping[str, str]
@@ -97,12 +97,12 @@ class ColumnMap:
 
     @property
     def holds_attempts(self) -> bool:
-        """One row per attempt."""
+        """Whether a row is an attempt."""
         return "task" in self.meaning and "success" in self.meaning
 
     @property
     def holds_counts(self) -> bool:
-        """One row per task, with n and c."""
+        """Whether a row is a task, with n and c."""
         return {"task", "n", "c"} <= set(self.meaning) and "success" not in self.meaning
 
     @property
@@ -112,11 +112,11 @@ class ColumnMap:
         return column is not None and column.strip().lower() not in _LABELS_WITHOUT_ORDER
 
     def used(self, *words: str) -> dict[str, str]:
-        """The columns taken for these words, where there are any."""
+        """The columns with these meanings, where there are any."""
         return {word: self.meaning[word] for word in words if word in self.meaning}
 
     def sentences(self) -> tuple[str, ...]:
-        """What was taken for what, for a person to check."""
+        """The meaning of the columns, for a person to check."""
         taken = [f"{word} = {column!r}" for word, column in self.meaning.items()]
         taken += [f"slice {name} = {column!r}" for name, column in self.slices.items()]
         lines = [f"columns: {', '.join(taken)}"]

@@ -72,7 +72,7 @@ _EXPECTED = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutcomeColumns:
-    """What :meth:`Outcomes.from_columns` builds outcomes from: one entry per task.
+    """The input of :meth:`Outcomes.from_columns`: an entry per task.
 
     Without an order the counts are checked when the outcomes are built.
     """
@@ -87,7 +87,7 @@ class OutcomeColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """One agent under one set-up, as a table knows it."""
+    """The rows of an agent under one set-up."""
 
     model: str | None
     suite: str | None
@@ -99,7 +99,7 @@ class Gathered:
 
 
 class _Rows:
-    """What both kinds of table share: which run, task and slice a row belongs to."""
+    """Base of both gatherers: the run, task and slice of each row."""
 
     def __init__(self, columns: ColumnMap) -> None:
         self.columns = columns
@@ -167,7 +167,7 @@ class _Rows:
         return ranks, tuple(values[code] for code in found.tolist())
 
     def _labels(self, rows: IntArray, task: IntArray, tasks: int) -> dict[str, tuple[str, ...]]:
-        """One label per task; a task whose rows disagree is an error."""
+        """A label per task; a task whose rows disagree is an error."""
         labels = {}
         for name, column in self._slices.items():
             codes, values = column.codes[rows], column.values
@@ -283,7 +283,7 @@ class AttemptGatherer(_Rows):
         self.count += size
 
     def runs(self) -> list[Gathered]:
-        """Sort what was gathered into runs; each keeps the tasks in order of appearance."""
+        """Sort the gathered rows into runs; each keeps the tasks in order of appearance."""
         judged = verdicts_from_rewards(self._rewards.values, self._pass_at)
         trials = (
             None
@@ -363,7 +363,7 @@ class CountGatherer(_Rows):
         self.count += size
 
     def runs(self) -> list[Gathered]:
-        """Sort what was gathered into runs."""
+        """Sort the gathered rows into runs."""
         counts = {word: column.values.astype(np.int64) for word, column in self._counts.items()}
         missing = counts.get("missing", np.zeros(self.count, np.int64))
         _refuse_impossible(counts["n"], counts["c"], missing)
@@ -429,7 +429,7 @@ def columns_of(
 
 
 def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
-    """Say so when a source counts as failed what it explains with a fault of ours.
+    """Notes on attempts counted as failed whose reason is not the agent's fault.
 
     ``failures`` are the words given for failed attempts, with how often each was given.
     """
@@ -443,7 +443,7 @@ def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
 
 
 def _failure_words(attempts: Attempts) -> dict[str, int]:
-    """What the source said of failed attempts, in its own words."""
+    """Reasons of failed attempts in the source's own words, with their counts."""
     if attempts.detail is None:
         return {}
     words = attempts.detail.values
@@ -458,7 +458,7 @@ def gathered_as(
     notes: tuple[str, ...] = (),
     aggregates: Aggregates | None = None,
 ) -> Gathered:
-    """What was gathered, with the columns that tell runs apart in their own types."""
+    """The gathered rows of a run, with temperature and names in their own types."""
     temperature = float(key.get("temperature", "nan"))
     return Gathered(
         key.get("model") or None,

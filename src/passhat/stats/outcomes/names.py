@@ -1,4 +1,4 @@
-"""Task ids laid end to end: a million of them in the room that a hundred thousand texts take."""
+"""Task ids in one buffer: a million of them take the space of a hundred thousand strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = 10_000
 
 
 class PackedNames(Sequence[str]):
-    """Texts that are made when looked at.
+    """Strings that are decoded when they are read.
 
     Parameters
     ----------

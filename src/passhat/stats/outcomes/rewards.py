@@ -1,4 +1,4 @@
-"""From what a table says about success to a reward, and from rewards to verdicts."""
+"""From a cell about success to a reward, and from rewards to verdicts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _parse_reward(cell: object) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """Verdict per row, and what a reader should tell about how they came about."""
+    """Verdict per row, and notes on how they were derived."""
 
     verdicts: VerdictArray
     notes: tuple[str, ...]

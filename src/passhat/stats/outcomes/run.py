@@ -1,4 +1,4 @@
-"""One agent, one protocol, and what came of its attempts."""
+"""A run: one agent, one protocol, and the outcomes of its attempts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Loss", "Run", "Tally"]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something in a source that could not be used: where it stands, and what is wrong with it.
+    """A part of a source that could not be used: its place, and the problem.
 
     ``rows`` is how many rows of the source went with it; 0 when that cannot be known, as when a
     file ends too early.
@@ -84,7 +84,7 @@ class Tally(Plain):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run(Plain):
-    """One agent, one protocol, its attempts.
+    """A run: one agent, one protocol, its attempts.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Run(Plain):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What in the source was broken; a report on the rest is incomplete."""
+        """The broken parts of the source; a report on the rest is incomplete."""
         return () if self.tally is None else self.tally.losses
 
     @property
@@ -168,7 +168,7 @@ class Run(Plain):
 
     @property
     def failures_by_category(self) -> dict[str, int]:
-        """How many attempts failed, by category, where the source says why."""
+        """Number of failed attempts by category, where the source gives reasons."""
         if self.attempts is None and self.aggregates is not None:
             return self.aggregates.by_reason(Verdict.FAILED)
         if self.attempts is None or self.attempts.detail is None:
@@ -177,7 +177,7 @@ class Run(Plain):
 
     @property
     def measure_columns(self) -> Attempts | MeasureColumns | None:
-        """What single attempts took, where that was read; ``None`` where it was not."""
+        """Measures of single attempts; ``None`` where they were not read."""
         if self.attempts is not None or self.aggregates is None:
             return self.attempts
         return self.aggregates.columns

@@ -67,7 +67,7 @@ def _as_mapping(record: Mapping[str, object] | Attempt, index: int) -> Mapping[s
 
 @dataclass(frozen=True, slots=True)
 class TaskNumbers(Sequence[str]):
-    """Ids for tasks that have none, made when looked at: a million cost nothing."""
+    """Ids for tasks without ids, made when they are read: a million cost nothing."""
 
     size: int
 
@@ -86,7 +86,7 @@ class TaskNumbers(Sequence[str]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcomes(Plain):
-    """What came of a run, task by task; build it with one of the ``from_`` methods.
+    """The outcomes of a run, task by task; build it with one of the ``from_`` methods.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Outcomes(Plain):
 
     @classmethod
     def from_columns(cls, columns: OutcomeColumns) -> Outcomes:
-        """Outcomes from what a gatherer counted."""
+        """Outcomes from the columns of a gatherer."""
         if columns.order is None:
             return cls.from_counts(
                 columns.n, columns.c, columns.tasks, missing=columns.m, labels=columns.labels
@@ -228,7 +228,7 @@ class Outcomes(Plain):
 
     @property
     def attempts(self) -> int:
-        """Attempts over all tasks, missing ones included."""
+        """Attempts over all tasks, including missing attempts."""
         return self.scored + self.total_missing
 
     @property

@@ -1,4 +1,4 @@
-"""The one vocabulary for how an attempt can end."""
+"""The vocabulary for how an attempt can end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class MissingReason(StrEnum):
 
 
 class Completion(StrEnum):
-    """One way to fill in the attempts that have no verdict."""
+    """A way to fill in the attempts that have no verdict."""
 
     AS_FAILED = "as failed"
     AS_PASSED = "as passed"
@@ -80,7 +80,7 @@ class Completion(StrEnum):
 
 
 class MissingPolicy(StrEnum):
-    """What an estimate does with missing attempts; part of the protocol.
+    """How an estimate treats missing attempts; part of the protocol.
 
     ``fail`` counts them as failed, ``exclude`` leaves them out, ``bound`` reports both ends:
     all of them failed, all of them passed.
@@ -92,7 +92,7 @@ class MissingPolicy(StrEnum):
 
     @classmethod
     def of(cls, word: str) -> MissingPolicy:
-        """Turn a word into a policy, or say which words there are."""
+        """Turn a word into a policy, or raise InvalidValue with the known words."""
         try:
             return cls(word)
         except ValueError:
@@ -143,7 +143,7 @@ def missing_reason(word: str) -> MissingReason:
 
 
 def own_words(word: str) -> str:
-    """What the source itself said: ``max_steps`` of ``timeout: max_steps``."""
+    """The source's own reason: ``max_steps`` of ``timeout: max_steps``."""
     _, sign, rest = word.partition(":")
     key = _key(word)
     known = key in set(FailureCategory) or key in set(MissingReason)

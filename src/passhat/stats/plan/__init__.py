@@ -1,4 +1,4 @@
-"""How many tasks, how many attempts: answered before the money is spent."""
+"""Plans: how many tasks and how many attempts are needed, before the money is spent."""
 
 from passhat.stats.plan.allocation import Allocation, Allocator, EarlierRun
 from passhat.stats.plan.difficulty import Components, Difficulty

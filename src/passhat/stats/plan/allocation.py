@@ -1,4 +1,4 @@
-r"""Attempts where they decide: n per task, fixed before a run by an earlier run of the same tasks.
+r"""Allocation of attempts: n per task, fixed before a run by an earlier run of the same tasks.
 
 With u(n, C) the estimate of a metric from C passes in n attempts at a task, the mean over T tasks
 has the standard error :math:`\sqrt{\sum_i Var(u(n_i, C) \mid p_i)} / T`. Tasks that always or never
@@ -89,7 +89,7 @@ class EarlierRun:
 
     @classmethod
     def of(cls, source: Run | Outcomes) -> EarlierRun:
-        """What is recorded of a run."""
+        """The recorded facts of a run."""
         outcomes = source.outcomes if isinstance(source, Run) else source
         known = cls(digest=counts_digest(outcomes), attempts=int(np.median(outcomes.n)))
         if not isinstance(source, Run):
@@ -108,7 +108,7 @@ class EarlierRun:
 
 
 def counts_digest(outcomes: Outcomes) -> str:
-    """A fingerprint of tasks with their counts, whatever their order."""
+    """A fingerprint of tasks with their counts, independent of their order."""
     rows = zip(
         outcomes.tasks,
         outcomes.n.tolist(),
@@ -221,7 +221,7 @@ class Allocation(Plain):
         )
 
     def lines(self) -> Iterator[str]:
-        """Where attempts go, and what that gains."""
+        """The allocation as text: attempts by group of tasks, and the gain."""
         yield from _table(self.table)
         yield ""
         if not self.is_uniform:
@@ -290,7 +290,7 @@ def settled_share(outcomes: Outcomes) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a baseline shows about its own attempts.
+    """The saving that a baseline's own attempts suggest.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class Offer:
 
     @classmethod
     def of(cls, baseline: Run | Outcomes, metric: CountMetric) -> Offer | None:
-        """``None`` where the baseline is too small to tell, or little would be gained."""
+        """The offer; ``None`` where the baseline is too small, or little would be gained."""
         outcomes = baseline.outcomes if isinstance(baseline, Run) else baseline
         if int(outcomes.n.min()) < max(metric.k, _FEW_EARLIER):
             return None
@@ -323,7 +323,7 @@ class Offer:
 
 
 class Allocator:
-    """Designs for the tasks of an earlier run, and what they are expected to give.
+    """Designs for the tasks of an earlier run, and their expected precision.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class Allocator:
         return math.sqrt(total) / self.count
 
     def uniform(self, total: int) -> IntArray:
-        """The same attempts at every task; what is left over goes to the first tasks."""
+        """The same attempts at every task; a remainder goes to the first tasks."""
         each, more = divmod(total, self.count)
         return np.where(np.arange(self.count) < more, each + 1, each).astype(np.int64)
 
@@ -506,7 +506,7 @@ class Allocator:
         return self.described(best, total)
 
     def described(self, attempts: IntArray, total: int) -> Allocation:
-        """A design with what it is expected to give, beside ``total`` attempts spread evenly."""
+        """A design with its expected precision, next to ``total`` attempts spread evenly."""
         made = Allocation(
             metric=self.metric.name,
             tasks=tuple(self.outcomes.tasks),

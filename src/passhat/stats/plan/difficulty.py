@@ -1,4 +1,4 @@
-"""How tasks differ: the distribution of success rates that lies behind a pilot.
+"""How tasks differ: the distribution of success rates behind a pilot.
 
 Two things make the average over a suite uncertain. *Between tasks*: other tasks would have been
 easier or harder, and only more tasks help. *Within tasks*: the same tasks would have come out
@@ -107,7 +107,7 @@ class Difficulty:
         return cls(np.asarray(rates, np.float64), np.full(_POINTS, 1 / _POINTS))
 
     def mean(self, metric: CountMetric) -> float:
-        """What the metric is worth over tasks like these."""
+        """The metric's mean over tasks like these."""
         return float(self.weights @ metric.known(self.rates))
 
     def components(self, metric: CountMetric, n: int) -> Components:

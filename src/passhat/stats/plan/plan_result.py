@@ -1,4 +1,4 @@
-"""A plan: tasks and attempts that are enough, and what they rest on."""
+"""A plan: tasks and attempts that are enough, and its assumptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "passhat.plan/1"
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One way to reach the goal.
+    """A way to reach the goal.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Plan(Plain):
 
     @property
     def goal_text(self) -> str:
-        """What was asked for."""
+        """The goal in words."""
         level, power = (f"{100 * (share or 0):g}%" for share in (self.level, self.power))
         these = " on these tasks" if self.about == "these tasks" else ""
         if self.gate:
@@ -197,7 +197,7 @@ class Plan(Plain):
 
 
 def _table(rows: tuple[PlanRow, ...]) -> Iterator[str]:
-    """Columns that were not recorded are left out."""
+    """The rows as a table, without columns that were not recorded."""
     columns = [
         ("attempts per task", [f"{row.attempts:,}" for row in rows]),
         ("tasks", [f"{row.tasks:,}" for row in rows]),

@@ -37,7 +37,7 @@ _MOST_TASKS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class HalfWidth:
-    """To know one agent's value to within ``target``, by normal theory."""
+    """The goal to estimate an agent's value to within ``target``, by normal theory."""
 
     target: float
     level: float
@@ -72,7 +72,7 @@ class HalfWidth:
 
 @dataclass(frozen=True, slots=True)
 class Detect:
-    """To see a lift of ``target`` between two agents on the same tasks.
+    """The goal to detect a lift of ``target`` between two agents on the same tasks.
 
     Seen means what ``passhat compare`` calls an improvement: the interval of the lift on new tasks
     lies above zero. The mean of the differences is taken to be normal, their spread
@@ -156,7 +156,7 @@ _Variance = Callable[[int], Components]
 
 @dataclass(frozen=True, slots=True)
 class _Pilot:
-    """What is planned from: how tasks differ, and how uncertain that is.
+    """The basis of a plan: the variance between tasks, and its uncertainty.
 
     ``redrawn`` are factors on the variance, one for each redraw of the pilot's tasks; ``design`` is
     the factor that clusters of tasks add to the variance of an average over tasks.
@@ -191,7 +191,7 @@ def plan(
     most: int | None = None,
     **options: Unpack[TermOptions],
 ) -> Plan:
-    """Tasks and attempts needed to see a lift, or to know a value precisely.
+    """Tasks and attempts needed to detect a lift, or to estimate a value precisely.
 
     Parameters
     ----------
@@ -504,7 +504,7 @@ def _allocated(
     gate: bool,
     asked: bool,
 ) -> Plan:
-    """The plan with attempts per task, if asked for, or if a gate then needs fewer of them."""
+    """The plan with attempts per task, if requested, or if a gate then needs fewer of them."""
     if not asked and not gate:
         return made
     allocator = Allocator(pilot, metric, goal.level, most)
@@ -642,7 +642,7 @@ def _pilot_values(
     goal: Goal,
     cluster: str | None,
 ) -> tuple[FloatArray | None, tuple[str, ...] | None]:
-    """What the variance is about, task by task: values, or differences of two pilots."""
+    """Values task by task, or differences of two pilots, for the variance."""
     clusters = task_clusters(pilot, cluster)
     labels = None if clusters is None else clusters.labels
     if int(pilot.counts(Completion.AS_FAILED)[0].min()) < metric.k:
@@ -808,7 +808,7 @@ def _pairing_text(
 
 
 def _per_attempt(pilot: Run | Outcomes | None) -> dict[str, float]:
-    """Average cost and seconds of an attempt; what was not recorded is not zero."""
+    """Average cost and seconds of an attempt; without measures that were not recorded."""
     if not isinstance(pilot, Run):
         return {}
     sums = {name: pilot.measured(name) for name in ("cost", "seconds")}

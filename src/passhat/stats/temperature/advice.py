@@ -1,4 +1,4 @@
-"""Advice: which temperature to use at which k, and what that gains over staying with one."""
+"""Advice: which temperature to use at which k, and its gain over a single temperature."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Advice", "Gain", "advise"]
 
 @dataclass(frozen=True, slots=True)
 class Gain(Plain):
-    """What one temperature gains over the base temperature at one k, in shares of tasks."""
+    """The gain of a temperature over the base temperature at a k, in shares of tasks."""
 
     WRITTEN = (..., "shown")
 

@@ -23,7 +23,7 @@ _EXPECTED = ("decoding.temperature", "attempts")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ladder:
-    """One agent: its temperatures, ascending, and the outcomes of the same tasks at each.
+    """An agent: its temperatures, ascending, and the outcomes of the same tasks at each.
 
     ``ks`` are those of the values asked for that every task supports.
     """
@@ -57,7 +57,7 @@ class Ladder:
 def ladders_of(
     runs: Sequence[Run], ks: Sequence[int], policy: MissingPolicy, *, drop_short: bool = False
 ) -> tuple[Ladder, ...]:
-    """Group runs by agent; refuse what cannot be lined up.
+    """Group runs by agent; refuse runs without a temperature or with too few attempts.
 
     Parameters
     ----------

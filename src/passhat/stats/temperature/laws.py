@@ -1,4 +1,4 @@
-"""What the toy shows: power laws for T*, a line for logit pass@k, and the collapse behind them.
+"""Results of the toy: power laws for T*, a line for logit pass@k, and the collapse behind them.
 
 In the scaling regime, 0.03 < pass@k < 0.98 at the best temperature,
 
@@ -114,7 +114,7 @@ class LogLogit:
 
 @dataclass(frozen=True, slots=True)
 class Study(Plain):
-    """Everything the toy says about one family of task sets."""
+    """All results of the toy for a family of task sets."""
 
     SCHEMA = "passhat.temperature-toy/1"
     WRITTEN = (
@@ -157,7 +157,7 @@ def study(name: str, ks: Sequence[int] = KS) -> Study:
 
 
 def head_or_tail() -> tuple[ScalingLaw, ...]:
-    """The law of every shape: what changes with the head of the distribution, what with the tail.
+    """The law of every shape: the effects of the head and of the tail of the distribution.
 
     All have the same spread, so the shape alone is left to set the exponent.
     """

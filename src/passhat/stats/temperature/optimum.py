@@ -45,7 +45,7 @@ def log_normalizer(temperature: FloatArray) -> FloatArray:
 
 
 def variance(temperature: FloatArray) -> FloatArray:
-    """V(T), the variance of what is generated; it tends to T from T = 1 on."""
+    """V(T), the variance of the generated numbers; it tends to T from T = 1 on."""
     excess, second = _sums(temperature)
     direct = second / (1 + excess)
     poisson = temperature - 4 * np.pi**2 * temperature**2 * direct
@@ -186,7 +186,7 @@ def _scan(tasks: TaskSet, k: FloatArray, grid: FloatArray) -> FloatArray:
 
 
 def _thinned(tasks: TaskSet) -> TaskSet:
-    """A histogram good enough to scan with: a hard task stands for its neighbors too.
+    """A histogram good enough to scan with: a hard task represents its neighbors too.
 
     Only large populations are thinned. They are smooth, so the sign can only be wrong right beside
     a root, and the brackets are widened for that.

@@ -51,7 +51,7 @@ class KnownRates:
         return float(peaks(np.array(self.temperatures), self.pass_at_k(k)).top)
 
     def draw(self, attempts: int, rng: np.random.Generator) -> list[Run]:
-        """One run per temperature: so many independent attempts at every task."""
+        """A run per temperature, with independent attempts at every task."""
         passes = rng.binomial(attempts, self.rates)
         return [
             Run(

@@ -1,4 +1,4 @@
-"""The toy's eval sets: which integers are asked for, and how often.
+"""The toy's eval sets: the requested integers and their frequencies.
 
 A task is an integer c; |c| says how hard it is. A set is kept as the histogram of |c|: the same
 work serves 10^4 sampled tasks and a whole population.

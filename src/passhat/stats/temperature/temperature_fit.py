@@ -50,7 +50,7 @@ def fit_temperatures(
     seed: int = SEED,
     **options: Unpack[TermOptions],
 ) -> TemperatureFit:
-    """pass@k by temperature, the best temperature for every k, and what changing it gains.
+    """pass@k by temperature, the best temperature for every k, and the gain of changing it.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What an estimate is worth: one interval for new tasks, one for re-runs, each by name."""
+"""Intervals of estimates: one for new tasks, one for these tasks, each by name."""

@@ -165,11 +165,11 @@ class Statistic:
         return max(float(np.ptp(self._spaced(n))) for n, _ in self.attempted.sizes)
 
     def _spaced(self, n: int) -> FloatArray:
-        """u at all numbers of passes, or at evenly spaced ones where n is very large."""
+        """u at all numbers of passes, or at evenly spaced numbers where n is very large."""
         return self.values(n, np.linspace(0, n, min(n, _MOST_COUNTED) + 1).round().astype(np.int64))
 
     def point(self) -> float:
-        """What its tasks add to the mean of u over all tasks, with its sign."""
+        """The contribution of its tasks to the mean of u over all tasks, with its sign."""
         cells, total = self.attempted.cells, 0.0
         for n, _ in self.attempted.sizes:
             at = cells.n == n
@@ -271,7 +271,7 @@ def _rate_grid(n: int, finer: int = 1) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Side:
-    """One statistic on the grids."""
+    """A statistic on the grids."""
 
     shares: FloatArray  # of the tasks in each cell
     likelihood: Factored
@@ -431,7 +431,7 @@ class _Problem:
         return bound
 
     def _search(self, theta: FloatArray, sign: float, even: float) -> tuple[float, bool]:
-        """The best bound from one start, and whether the search came to an end by itself."""
+        """The best bound from a start, and whether the search converged by itself."""
         here = self._start(theta, even)
         bound, since = -math.inf, 0
         for _ in range(_MOST_ITERATIONS):
@@ -465,7 +465,7 @@ class _Problem:
         )
 
     def _priced(self, v: FloatArray) -> FloatArray:
-        """What each rate earns at these prices of the cells."""
+        """The price of each rate at these prices of the cells."""
         return np.concatenate(
             [
                 side.likelihood.priced(v[cells])
@@ -506,7 +506,7 @@ class _Problem:
         return own, fine
 
     def _step(self, here: _Point, theta: FloatArray) -> _Point:
-        """One predictor and one corrector (Mehrotra)."""
+        """A predictor step and a corrector step (Mehrotra)."""
         direction = self._directions(here, theta)
         to_vy = np.repeat(here.rho, self.lengths) * self.shares - here.v * here.y
         guess = direction(-here.g * here.s, to_vy, -here.w * here.t, -here.rho * here.q, 0.0)

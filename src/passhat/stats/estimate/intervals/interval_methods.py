@@ -1,4 +1,4 @@
-"""From metrics on completed outcomes to their intervals: which method serves which metric."""
+"""From metrics on completed outcomes to their intervals: the method for each metric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Two ends and how they were found."""
+    """Two ends and their method."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ class Interval:
 def intervals_of(
     view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked
 ) -> dict[Metric, Interval]:
-    """Intervals of all metrics in one pass; a metric for which there is none is left out.
+    """Intervals of all metrics in one pass; a metric without an interval is omitted.
 
     ``points`` are the values that the caller reports. Every interval is made to hold exactly that
     number: computed a second time, it may differ in the last bit.
@@ -150,7 +150,7 @@ def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
 
 
 def _for_these_tasks(view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked) -> _Named:
-    """One frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
+    """A frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
     tasks = TheseTasks(view.histogram, asked.terms)
     n = int(view.histogram.n.max())
     for metric in points:

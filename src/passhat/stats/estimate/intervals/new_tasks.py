@@ -1,4 +1,4 @@
-"""Intervals that speak about new tasks: Gaffke's bound on the histogram of per-task values.
+"""Intervals about new tasks: Gaffke's bound on the histogram of per-task values.
 
 "Would it hold on tasks like these?" The tasks are a sample, and what may hurt is a kind of task
 that has not been seen. Gaffke's bound puts one unseen task at the worst end of the range and
@@ -45,14 +45,14 @@ class Intervals:
 
 
 def containing(points: FloatArray, lows: FloatArray, highs: FloatArray) -> Intervals:
-    """Intervals made to contain their points, with the word said where that moved an end."""
+    """Intervals extended to contain their points, marked where that moved an end."""
     moved = np.maximum(lows - points, points - highs)
     extended = moved > _MATERIAL * np.abs(highs - lows)
     return Intervals(points, np.minimum(lows, points), np.maximum(highs, points), extended)
 
 
 def tail_probability(level: float, sides: Sides) -> float:
-    """Return what one end may miss: half of `1 - level`, all of it for a one-sided bound."""
+    """Error probability of an end: half of `1 - level`, all of it for a one-sided bound."""
     if not 0 < level < 1:
         raise InvalidValue(f"level must lie between 0 and 1, not {level}.")
     if sides not in ("two", "lower", "upper"):

@@ -51,7 +51,7 @@ _HALVINGS = 60
 
 
 def binomial_interval(c: int, n: int, terms: Terms) -> Ends:
-    """The interval of the success rate after c passes in n attempts, by what the terms ask."""
+    """The interval of the success rate after c passes in n attempts, by the terms."""
     exact = clopper_pearson if terms.equal_tails else blaker
     return exact(c, n, terms.level)
 
@@ -128,7 +128,7 @@ def _crossing(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 @dataclass(slots=True)
 class TheseTasks:
-    """The intervals of several metrics on the same tasks; what they share is computed once."""
+    """The intervals of several metrics on the same tasks; shared parts are computed once."""
 
     cells: Histogram
     terms: Terms
@@ -161,7 +161,7 @@ class TheseTasks:
         return self._frontier(_values(metric), metric.known)
 
     def method(self, metric: Metric) -> str:
-        """What :meth:`interval` does for this metric, in the few words a report prints."""
+        """The method of :meth:`interval` for this metric, in a few words for a report."""
         exact = "Clopper-Pearson interval" if self.terms.equal_tails else "Blaker's interval"
         if self._single and not isinstance(metric, Delta):
             return f"{exact} of the task's success rate"

@@ -1,4 +1,4 @@
-"""One small file per family of metrics, each with its formula and its paper."""
+"""Families of metrics, a small file for each, with its formula and its paper."""
 
 from passhat.stats.estimate.metrics.base import CountMetric, Metric, OrderedMetric
 from passhat.stats.estimate.metrics.delta import Delta

@@ -1,4 +1,4 @@
-"""What every metric can say about itself.
+"""The base classes of all metrics.
 
 A metric is one of three kinds, by what it needs to see:
 
@@ -22,7 +22,7 @@ __all__ = ["CountMetric", "Metric", "OrderedMetric"]
 
 @dataclass(frozen=True, slots=True)
 class Metric(ABC):
-    """A word of the grammar, such as ``pass^4``."""
+    """A metric of the grammar, such as ``pass^4``."""
 
     k: int
 
@@ -39,12 +39,12 @@ class Metric(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The word itself."""
+        """The metric's word in the grammar."""
 
     @property
     @abstractmethod
     def estimator(self) -> str:
-        """How the value is made, in the few words a report prints."""
+        """The estimator, in a few words for a report."""
 
     @property
     def asks(self) -> str:
@@ -84,11 +84,11 @@ class CountMetric(Metric):
     @property
     @abstractmethod
     def cell_python(self) -> str:
-        """The value at one cell as Python, in terms of n, c and what ``set_up_python`` names."""
+        """The value at a cell as Python, in terms of n, c and names of ``set_up_python``."""
 
     @property
     def set_up_python(self) -> str:
-        """Lines that ``cell_python`` stands on."""
+        """Lines of Python that ``cell_python`` needs."""
         return f"from math import comb\nk = {self.k}"
 
     def python(self) -> str:

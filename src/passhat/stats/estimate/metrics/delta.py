@@ -1,4 +1,4 @@
-"""delta^k: how much of pass^k is owed to tasks being unequal?"""
+"""delta^k: how much of pass^k is due to tasks being unequal?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Delta"]
 
 @dataclass(frozen=True, slots=True)
 class Delta(Metric):
-    """pass^k minus what a suite of equally hard tasks with the same mean would give.
+    """pass^k minus its value for a suite of equally hard tasks with the same mean.
 
     By Jensen's inequality the truth lies between 0 (all tasks alike) and mu - mu^k (every task
     always or never solved). The sample value may fall below 0.
@@ -54,7 +54,7 @@ class Delta(Metric):
         return 0.0, mean - mean**self.k
 
     def known(self, p: FloatArray) -> FloatArray:
-        """One value for the whole set: delta is not an average over tasks."""
+        """A single value for the whole set: delta is not an average over tasks."""
         mean = float(np.mean(p))
         return np.array([self.combine(float(np.mean(p**self.k)), mean)])
 

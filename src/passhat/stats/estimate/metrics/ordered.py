@@ -1,4 +1,4 @@
-"""Metrics of the attempts as they came: the first k, and k in a row."""
+"""Metrics of attempts in their order: the first k, and k in a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFINITION = "Defined here as it is used in evaluation harnesses that keep the 
 
 @dataclass(frozen=True, slots=True)
 class FirstAny(OrderedMetric):
-    """Did any of the first k attempts pass? What was seen, not what is to be expected."""
+    """Did any of the first k attempts pass? An observation, not an expectation."""
 
     question: ClassVar[str] = "In how many tasks did one of the first {k} attempts succeed?"
     formula: ClassVar[str] = "first@k = mean over tasks of  max(x_1, ..., x_k)"
