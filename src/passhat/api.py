@@ -78,6 +78,8 @@ class RunOptions(TypedDict, total=False):
     max_tokens: int | None
     rate: float | None
     retries: int
+    otlp: str | None
+    otlp_port: int | None
     judge: Callable[[Task, str], Judgement | bool]
     progress: bool | Callable[[Progress], object] | None
 
@@ -129,6 +131,9 @@ def run(
         Make attempts without a verdict again.
     budget, max_tokens, rate, retries
         Caps in dollars and tokens, calls per minute, retries of a call.
+    otlp, otlp_port
+        An OpenTelemetry collector that every attempt is sent to as a trace, and a port that takes
+        the spans of an agent that is not started here.
     judge : function, optional
         For a list of tasks: called with the task and the answer, returns whether it passes.
     progress : bool or function, optional

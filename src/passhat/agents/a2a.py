@@ -114,8 +114,8 @@ class A2AAgent(Agent):
                 f"{self.url.rstrip('/')}/.well-known/agent-card.json",
             ) from None
 
-    async def session(self, attempt: AttemptInfo) -> _A2ASession:  # noqa: ARG002
-        return _A2ASession(self, await self.connected(), self._cancelling)
+    async def session(self, attempt: AttemptInfo) -> _A2ASession:
+        return _A2ASession(self, await self.connected(), self._cancelling, attempt.traceparent)
 
     async def close(self) -> None:
         """Close the connections; the next session opens new ones."""
@@ -215,7 +215,10 @@ class A2AAgent(Agent):
 class _A2ASession(Session):
     """The conversation of a single attempt."""
 
-    def __init__(self, agent: A2AAgent, client: Client, cancelling: Cancelling) -> None:
+    def __init__(
+        self, agent: A2AAgent, client: Client, cancelling: Cancelling, traceparent: str = ""
+    ) -> None:
+        self._traceparent = traceparent
         self._agent = agent
         self._client = client
         self._cancelling = cancelling
@@ -264,6 +267,7 @@ class _A2ASession(Session):
             await self._wait_for(reply)
 
     def _events(self, text: str) -> AsyncGenerator[StreamResponse]:
+        from a2a.client import ClientCallContext
         from a2a.helpers import new_text_message
         from a2a.types import Role, SendMessageRequest
 
@@ -273,7 +277,11 @@ class _A2ASession(Session):
             task_id=self._task_id or None,
             role=Role.ROLE_USER,
         )
-        sent = self._client.send_message(SendMessageRequest(message=message))
+        headers = {"traceparent": self._traceparent} if self._traceparent else None
+        sent = self._client.send_message(
+            SendMessageRequest(message=message),
+            context=ClientCallContext(service_parameters=headers),
+        )
         return cast("AsyncGenerator[StreamResponse]", sent)
 
     async def _wait_for(self, reply: Reply) -> None:

@@ -79,6 +79,10 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
         The causes of earlier tries of the same call.
     request, reply
         What was sent and what came back, as plain data.
+    started : float, optional
+        When it began, in seconds since 1970.
+    source : str
+        ``spans`` where the record comes from OpenTelemetry spans of the agent.
     """
 
     name: str
@@ -99,6 +103,8 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     request: Any = None
     reply: Any = None
+    started: float | None = None
+    source: str = ""
 
 
 class Clock(Protocol):
@@ -117,12 +123,15 @@ class Meter:
     cap, may let ``reserve`` wait or refuse.
     """
 
-    __slots__ = ("_clock", "_cost", "_tokens", "_used", "calls", "retries", "role")
+    __slots__ = ("_clock", "_cost", "_tokens", "_used", "by_agent", "calls", "retries", "role")
 
     def __init__(self) -> None:
         self.retries = 0
         self.calls: list[ModelCall] = []
         self.role = "agent"
+        self.by_agent = (
+            False  # whether the agent's own use was counted, not only a user's or judge's
+        )
         self._used = False
         self._tokens: float | None = 0
         self._cost: float | None = 0.0
@@ -135,6 +144,7 @@ class Meter:
     def settle(self, used: Usage) -> None:
         """After a call: its usage. An unknown value makes the attempt's sum unknown."""
         self._used = True
+        self.by_agent |= self.role == "agent"
         self._tokens = _sum(self._tokens, used.tokens)
         self._cost = _sum(self._cost, used.cost)
 
@@ -183,7 +193,11 @@ def _sum(total: float | None, more: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class AttemptInfo:
-    """The attempt's task, number, seed and sampling settings, as an agent sees them."""
+    """The attempt's task, number, seed and sampling settings, as an agent sees them.
+
+    ``traceparent`` is the W3C trace context of the attempt, and ``otlp_endpoint`` the address that
+    takes its OpenTelemetry spans; both are empty where there are none.
+    """
 
     task: str
     number: int
@@ -191,6 +205,8 @@ class AttemptInfo:
     temperature: float | None = None
     top_p: float | None = None
     meter: Meter = field(default_factory=Meter, compare=False, repr=False)
+    traceparent: str = field(default="", compare=False)
+    otlp_endpoint: str = field(default="", compare=False)
 
 
 class AgentFault(Exception):

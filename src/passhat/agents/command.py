@@ -4,7 +4,8 @@ It reads one JSON object per line on standard input, ``{"text": ..., "task": ...
 "seed": ...}`` (with ``temperature``, ``top_p`` and ``tools`` where they are set), and writes one
 per answer, ``{"text": ...}``, or ``{"fault": CATEGORY, "detail": ...}``. An answer may say what it
 used: ``"usage": {"input_tokens": 10, "output_tokens": 5}`` with ``"model"``, or ``"usage":
-{"tokens": 15, "cost": 0.01}``. Standard error is its own.
+{"tokens": 15, "cost": 0.01}``. Standard error is its own. When the conversation is over its input
+ends; it has a moment to send its OpenTelemetry spans, and is killed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ __all__ = ["CommandAgent"]
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _ANSWER = ("text", "usage", "model")
+_GRACE_SECONDS = 10.0
+"""How long a program may take to end when its input has ended, to send the spans it still has."""
 
 
 class CommandAgent(Agent):
@@ -42,6 +45,8 @@ class CommandAgent(Agent):
     def __init__(self, command: str) -> None:
         self.name = f"command:{command}"
         self.price_table: PriceTable | None = None
+        self.ends_with_input = True
+        """Whether programs end when their input does, as far as has been seen."""
         self._words = shlex.split(command)
         if not self._words:
             raise InvalidValue("command: names no program.", hint="As in command:./agent.py")
@@ -75,14 +80,47 @@ class CommandAgent(Agent):
         loop = asyncio.get_running_loop()
         # What create_subprocess_exec does, which keeps the pipes to itself.
         pipes, streams = await loop.subprocess_exec(
-            lambda: SubprocessStreamProtocol(limit=_LONGEST_LINE, loop=loop),
+            lambda: _Streams(limit=_LONGEST_LINE, loop=loop),
             *self._words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # so that everything it starts can be ended with it
+            env=_environment(attempt),
         )
-        return _CommandSession(Process(pipes, streams, loop), pipes, attempt, self.price_table)
+        return _CommandSession(self, pipes, streams, attempt)
+
+
+class _Streams(SubprocessStreamProtocol):
+    """Knows when the program ended, also while a child of it keeps the pipes open."""
+
+    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=limit, loop=loop)
+        self.ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        self.ended.set()
+        super().process_exited()
+
+
+def _environment(attempt: AttemptInfo) -> dict[str, str] | None:
+    """The program's environment, with the address for its spans; ``None`` is that of this process.
+
+    Spans are sent soon, unless the user has set a pause, and metrics and logs not at all.
+    """
+    if not attempt.traceparent:
+        return None
+    given = {**os.environ, "TRACEPARENT": attempt.traceparent}
+    if attempt.otlp_endpoint:
+        given["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
+        given["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+        for name, value in (
+            ("OTEL_BSP_SCHEDULE_DELAY", "200"),
+            ("OTEL_METRICS_EXPORTER", "none"),
+            ("OTEL_LOGS_EXPORTER", "none"),
+        ):
+            given.setdefault(name, value)
+    return given
 
 
 def _is_own(path: Path) -> bool:
@@ -96,17 +134,21 @@ def _is_own(path: Path) -> bool:
 class _CommandSession(Session):
     def __init__(
         self,
-        process: Process,
+        agent: CommandAgent,
         pipes: asyncio.SubprocessTransport,
+        streams: _Streams,
         attempt: AttemptInfo,
-        prices: PriceTable | None,
     ) -> None:
-        self._process = process
+        self._agent = agent
+        self._process = Process(pipes, streams, asyncio.get_running_loop())
         self._pipes = pipes
+        self._streams = streams
         self._attempt = attempt
-        self._prices = prices
+        self._prices = agent.price_table
+        self._waiting = False  # for the next turn: its last answer is here
 
     async def answer(self, turn: Turn) -> str:
+        self._waiting = False
         said: dict[str, object] = {
             "text": turn.text,
             "task": self._attempt.task,
@@ -135,7 +177,9 @@ class _CommandSession(Session):
             ) from None
         if not line:
             raise AgentFault(FailureCategory.AGENT_ERROR, "the program ended without an answer")
-        return self._answer_in(line)
+        text = self._answer_in(line)
+        self._waiting = True
+        return text
 
     def _answer_in(self, line: bytes) -> str:
         """The text of a line; usage and calls in it go on the meter."""
@@ -147,6 +191,8 @@ class _CommandSession(Session):
 
     async def close(self) -> None:
         """Kill the program and everything it started; it has had its chance."""
+        if self._waiting and self._attempt.otlp_endpoint and self._agent.ends_with_input:
+            await self._end_by_itself()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         # Nothing is read any more: a program that floods us, or leaves a child that keeps the pipe
@@ -161,6 +207,20 @@ class _CommandSession(Session):
                 pipe.close()
         with suppress(ProcessLookupError):
             await self._process.wait()
+
+    async def _end_by_itself(self) -> None:
+        """End the program's input and wait for its end: spans are sent in batches, or then.
+
+        A program that goes on without input is not waited for again in this run.
+        """
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        with self._attempt.meter.off_the_clock():
+            try:
+                async with asyncio.timeout(_GRACE_SECONDS):
+                    await self._streams.ended.wait()
+            except TimeoutError:
+                self._agent.ends_with_input = False
 
 
 def _read(line: bytes) -> dict[str, Any]:

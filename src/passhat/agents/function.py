@@ -9,6 +9,7 @@ returns may say what it used, see :func:`passhat.agents.frameworks.returned`.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import sys
 import threading
@@ -130,7 +131,10 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
         with suppress(RuntimeError):  # the run is over, and its loop closed
             loop.call_soon_threadsafe(settle, value, raised)
 
-    threading.Thread(target=run, daemon=True, name=f"passhat agent {attempt}").start()
+    # As asyncio.to_thread does: the trace that an attempt belongs to is in the context.
+    context = contextvars.copy_context()
+    name = f"passhat agent {attempt}"
+    threading.Thread(target=context.run, args=(run,), daemon=True, name=name).start()
     value, error = await future
     if error is None:
         return value

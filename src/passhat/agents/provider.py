@@ -384,6 +384,7 @@ class Provider:
             with meter.off_the_clock():
                 await self.pace.turn()
             await meter.reserve(worst)
+            call = replace(call, started=time.time())
             started = time.monotonic()
             try:
                 reply, used = await work()

@@ -183,6 +183,17 @@ def _chosen_attempts(
     "[default: failed; missing for a bare model behind an API]",
 )
 @click.option("--only-missing", is_flag=True, help="Make attempts without a verdict again.")
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send every attempt as an OpenTelemetry trace, as in http://localhost:4318.",
+)
+@click.option(
+    "--otlp-port",
+    type=click.IntRange(1, 65535),
+    metavar="PORT",
+    help="Take OpenTelemetry spans of an agent that is not started here, as in 4318.",
+)
 @click.option("--on", metavar="ENGINE", help="Where: ray for workers here, or ray://HEAD:10001.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the tasks; merge later.")
 @click.option(
@@ -230,6 +241,8 @@ def command(
     agent_memory: int | None,
     timeouts_are: str | None,
     only_missing: bool,
+    otlp: str | None,
+    otlp_port: int | None,
     on: str | None,
     shard: str | None,
     lease: float,
@@ -277,6 +290,8 @@ def command(
         give_up_after=give_up_after,
         timeouts_are=timeouts_are,
         only_missing=only_missing,
+        otlp=otlp,
+        otlp_port=otlp_port,
         spending=money.spending(),
         prices=money.table(),
         judging=choose() if choose.given else None,

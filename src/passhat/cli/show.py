@@ -148,6 +148,8 @@ def _call_facts(call: Mapping[str, Any]) -> Iterator[str]:
         yield f"ended by {call['stop']}" + (f" ({raw})" if raw and raw != call["stop"] else "")
     if call.get("empty"):
         yield str(call["empty"])
+    if call.get("source") == "spans":
+        yield "from the agent's spans"
     yield from _call_measures(call)
 
 

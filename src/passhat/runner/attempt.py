@@ -7,7 +7,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -15,15 +15,25 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from passhat._plugins import Contract, check_instance
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session, StopReason
+from passhat.agents.base import (
+    Agent,
+    AgentFault,
+    AttemptInfo,
+    ModelCall,
+    Session,
+    StopReason,
+    Usage,
+)
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import ProcessGuard, call_agent, described, refuse_unusable
 from passhat.runner.redaction import Redactor
+from passhat.runner.spans import Inbox
+from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store.rows import AttemptRecord, CallRecords
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
-from passhat.suites.orderdesk.calls import write_call
+from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = [
     "AttemptLimits",
@@ -186,6 +196,8 @@ class _Made:
 
     info: AttemptInfo
     clock: Clock
+    trace: Inbox | None = None
+    began: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
     steps: int = 0
     retries: int = 0
@@ -193,6 +205,12 @@ class _Made:
     calls_seen: int = 0
     answer_hash: str = ""
     transcript: list[dict[str, str]] = field(default_factory=list)
+    answered: list[tuple[float, int]] = field(default_factory=list)
+    """When each answer came, and its place in the transcript."""
+    carried_out: list[ModelCall] = field(default_factory=list)
+    """Tool calls that the suite carried out; for the trace alone."""
+    tools_reported: bool = False
+    """Whether the suite itself saw the tools that the agent called on its own."""
 
 
 def seed_of(base: int, task: str, number: int) -> int:
@@ -222,10 +240,29 @@ class Attempter:
     guard: ProcessGuard | None = None
     stopping: Callable[[], bool] = _always
     timeouts_are_missing: bool = False
+    telemetry: Telemetry | None = None
 
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
         """Make an attempt. Returns within the attempt's limits, whatever the agent does."""
-        made = _Made(info, clock)
+        if self.telemetry is None:
+            return self._record(task, *await self._made(task, info, clock))
+        trace = await self.telemetry.begin()
+        info = replace(info, traceparent=trace.traceparent, otlp_endpoint=trace.endpoint)
+        try:
+            made, judgement = await self._made(task, info, clock, trace)
+            await self._take_spans(made, await self.telemetry.received(trace))
+        finally:
+            self.telemetry.end(trace)
+        record = self._record(task, made, judgement)
+        calls = [*info.meter.calls, *made.carried_out]
+        calls.sort(key=lambda call: made.began if call.started is None else call.started)
+        self.telemetry.send(trace, made.began, record, calls)
+        return record
+
+    async def _made(
+        self, task: Task, info: AttemptInfo, clock: Clock, trace: Inbox | None = None
+    ) -> tuple[_Made, Judgement]:
+        made = _Made(info, clock, trace)
         clock.start()
         info.meter.timed_by(clock)
         try:
@@ -242,7 +279,32 @@ class Attempter:
             judgement = Judgement.missing(fault.reason, fault.detail)
         finally:
             clock.stop()
-        return self._record(task, made, judgement)
+        return made, judgement
+
+    async def _take_spans(self, made: _Made, calls: Sequence[ModelCall]) -> None:
+        """Add what the agent's own spans tell, unless it was counted already."""
+        meter = made.info.meter
+        counted = meter.by_agent
+        tools_known = made.tools_reported or any(call.role == "tool" for call in meter.calls)
+        steps = []
+        for call in calls:
+            if call.role == "tool" and not tools_known:
+                meter.record(call)
+                steps.append(call)
+            elif call.role != "tool" and not counted:
+                inputs, outputs = call.input_tokens, call.output_tokens
+                tokens = None if inputs is None or outputs is None else inputs + outputs
+                meter.settle(Usage(tokens, call.cost))
+                meter.record(call)
+        made.steps += len(steps)
+        for call in reversed(steps):
+            began = call.started or 0.0
+            place = next((index for at, index in made.answered if began <= at), None)
+            entries = await self._tool_step(call)
+            if place is None:
+                made.transcript.extend(entries)
+            else:
+                made.transcript[place:place] = entries
 
     def _canceled(self, clock: Clock, reason: str | None) -> Judgement:
         if reason is None:  # neither a limit nor the end of the run: the agent canceled its task
@@ -338,11 +400,20 @@ class Attempter:
             made.transcript.append({"role": "user", "text": await self._kept(turn.text)})
             made.steps += 1
             answer = await self._answer(session, turn, made)
+            began = time.time()
             turn = await self._ours(made, episode.reply, answer)
+            if made.trace is not None:
+                _note_tool(made, answer, began)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
+        current: AbstractContextManager[None] = nullcontext()
+        if self.telemetry is not None and made.trace is not None:
+            current = self.telemetry.current(made.trace)
         try:
-            answer = await call_agent(partial(session.answer, turn), made.info, made.clock.is_over)
+            with current:
+                answer = await call_agent(
+                    partial(session.answer, turn), made.info, made.clock.is_over
+                )
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -354,6 +425,7 @@ class Attempter:
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
         await self._add_tool_steps(made)
+        made.answered.append((time.time(), len(made.transcript)))
         made.transcript.append({"role": "agent", "text": await self._kept(answer)})
         refuse_unusable(answer)
         if changed:
@@ -370,10 +442,17 @@ class Attempter:
         for call in calls[made.calls_seen :]:
             if call.role == "tool":
                 made.steps += 1
-                text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
-                made.transcript.append({"role": "agent", "text": await self._kept(text)})
-                made.transcript.append({"role": "tool", "text": await self._kept(str(call.reply))})
+                made.transcript.extend(await self._tool_step(call))
         made.calls_seen = len(calls)
+
+    async def _tool_step(self, call: ModelCall) -> list[dict[str, str]]:
+        """A tool that the agent called by itself, and its result, as entries of the transcript."""
+        text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
+        result = call.reply if call.reply is not None or not call.error else call.error
+        return [
+            {"role": "agent", "text": await self._kept(text)},
+            {"role": "tool", "text": await self._kept(str(result))},
+        ]
 
     async def _kept(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""
@@ -398,11 +477,25 @@ class Attempter:
     def _called(self, made: _Made, call: str, result: str) -> bool:
         """Count a tool that the agent called itself like a call in its answer."""
         made.steps += 1
+        made.tools_reported = True
+        if made.trace is not None:
+            _note_tool(made, call, time.time())
         for role, text in (("agent", call), ("tool", result)):
             kept = _encodable(self.redact.shortened(text))
             made.transcript.append({"role": role, "text": kept})
         made.clock.next_step()
         return made.steps < self.limits.max_steps
+
+
+def _note_tool(made: _Made, answer: str, began: float) -> None:
+    """Note a tool call that the suite carried out, if the answer is one."""
+    if not answer.startswith("<json>"):
+        return
+    with suppress(Unreadable):
+        name = read_call(answer).name
+        if name != RESPOND:
+            call = ModelCall(name, role="tool", started=began, seconds=time.time() - began)
+            made.carried_out.append(call)
 
 
 async def _started(agent: Agent, made: _Made) -> Session:

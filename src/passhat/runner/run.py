@@ -28,6 +28,7 @@ from passhat.runner.budget import Account, Budget
 from passhat.runner.queues import Claims, Outbox, StopRule, StoreRetry, StoreThread
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import Watched
+from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
@@ -106,6 +107,7 @@ class RunPlan:
     give_up_after: int = 8
     canary: bool = False
     timeouts_are_missing: bool = False
+    telemetry: Telemetry | None = None
     tell: Callable[[str], None] = silent
 
     def order_seed(self, store: Store) -> str:
@@ -159,6 +161,7 @@ class RunPlan:
             guard,
             stopping or (lambda: True),
             timeouts_are_missing=self.timeouts_are_missing,
+            telemetry=self.telemetry,
         )
 
 

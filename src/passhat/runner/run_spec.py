@@ -28,6 +28,7 @@ from passhat.runner.attempt import awaited
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
+from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import RubricAgent, with_user
 from passhat.stats.outcomes import Outcomes
@@ -152,6 +153,10 @@ class RunSpec:
         How many programs are judged at once; one per processor by default.
     settings : Settings
         Options that only some suites use.
+    otlp : str, optional
+        Address of an OpenTelemetry collector (OTLP/HTTP) that every attempt is sent to as a trace.
+    otlp_port : int, optional
+        Port on 127.0.0.1 that takes the spans of an agent that is not started here.
     redact : Redactor
         Removes secrets from everything that is stored.
     """
@@ -186,6 +191,8 @@ class RunSpec:
     judging: JudgingChoice | None = None
     judges: int | None = None
     settings: Settings = field(default_factory=Settings)
+    otlp: str | None = None
+    otlp_port: int | None = None
     redact: Redactor = field(default_factory=lambda: Redactor(os.environ))
 
     def __post_init__(self) -> None:
@@ -289,6 +296,26 @@ class RunSpec:
             give_up_after=self.give_up_after,
             canary=suite.takes_reference if self.canary is None else self.canary,
             timeouts_are_missing=self.timeouts_are_missing(agent),
+            tell=tell,
+        )
+
+    def telemetry(
+        self, loaded: Loaded, run: str, tell: Callable[[str], None] = silent
+    ) -> Telemetry | None:
+        """Where spans go to and come from; ``None`` where there are none."""
+        if loaded.suite.harness:
+            if self.otlp is not None or self.otlp_port is not None:
+                raise InvalidValue(
+                    f"--otlp does not go with {loaded.suite.name}: its attempts are made by "
+                    f"{loaded.suite.harness} itself, which has tracing of its own."
+                )
+            return None
+        return telemetry_for(
+            loaded.agent,
+            otlp=self.otlp,
+            port=self.otlp_port,
+            prices=self.prices or read_prices(None),
+            about=(run, loaded.suite.name),
             tell=tell,
         )
 
@@ -545,7 +572,9 @@ async def arun(
         if before is not None:
             before(plan, store, freed)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
-        plan = replace(plan, budget=budget)
+        # Elsewhere every worker has its own.
+        telemetry = None if engine else spec.telemetry(loaded, plan.record.id, tell)
+        plan = replace(plan, budget=budget, telemetry=telemetry)
         others = loaded.models[1:]  # the runner itself asks the agent
         workers: AbstractContextManager[Work | None] = nullcontext()
         # With nothing to make no model is asked, and no Ray worker started.
@@ -555,7 +584,11 @@ async def arun(
             if engine is not None:
                 workers = engine(plan, loaded)
         work = stack.enter_context(workers)
-        counts = await run_attempts(plan, store, stop, progress or _ignore, work)
+        try:
+            counts = await run_attempts(plan, store, stop, progress or _ignore, work)
+        finally:
+            if telemetry is not None:
+                await telemetry.close()
         return stored_result(plan, store, counts, stopped=stop.asked)
 
 

@@ -157,6 +157,7 @@ class RayWorker:
         canary = None
         if job.canary:
             canary = Canary(f"{job.run}/{job.spec.seed}", job.tasks, job.attempts)
+        self._telemetry = job.spec.telemetry(self._loaded, job.run)
         self._attempter = Attempter(
             self._loaded.suite,
             self._loaded.agent,
@@ -164,6 +165,7 @@ class RayWorker:
             self._redact,
             canary,
             timeouts_are_missing=job.spec.timeouts_are_missing(self._loaded.agent),
+            telemetry=self._telemetry,
         )
 
     def _load(self, spec: RunSpec) -> Loaded:
@@ -239,6 +241,8 @@ class RayWorker:
         for model in self._loaded.models:
             await awaited(model.close())
         await settled(self._loaded.suite.close())
+        if self._telemetry is not None:
+            await self._telemetry.close()
 
 
 def _described(error: Exception) -> str:
