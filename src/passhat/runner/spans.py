@@ -32,7 +32,7 @@ LARGEST_REQUEST = 8 * 1024 * 1024
 """Bytes of one request, also after unpacking. The SDKs send at most 512 spans in one."""
 MOST_SPANS = 5_000
 MOST_CHARACTERS = 16 * 1024 * 1024
-"""What is kept of one attempt; the rest is dropped and counted."""
+"""Limits of what is kept of one attempt; the rest is dropped and counted."""
 _LONGEST_VALUE = 100_000
 _MOST_ATTRIBUTES = 500
 _DEEPEST = 100
@@ -106,7 +106,7 @@ _RESULT = ("gen_ai.tool.call.result", "tool_response", "output.value", "traceloo
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is kept of a span: ids as hexadecimal text, times in seconds since 1970."""
+    """The kept part of a span: ids as hexadecimal text, times in seconds since 1970."""
 
     trace: str
     id: str

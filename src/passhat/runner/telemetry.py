@@ -250,7 +250,7 @@ class _Sender:
         sender = self
 
         class Counting(SpanExporter):
-            """What a collector does not take is counted; the run goes on."""
+            """Counts spans that a collector does not take; the run goes on."""
 
             def __init__(self) -> None:
                 self._exporter = OTLPSpanExporter(place, timeout=_FLUSH_SECONDS)
