@@ -45,8 +45,8 @@ def command(
     import socket
     import sys
 
+    from passhat.dashboard.app import address_of, listen, serve
     from passhat.dashboard.guard import Access, is_loopback
-    from passhat.dashboard.server import address_of, listen, serve
     from passhat.store import open_store, without_password
 
     # Opened once for writing: a store of an older version is brought up to date.
