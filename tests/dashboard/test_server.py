@@ -10,7 +10,7 @@ from tests.dashboard.conftest import Stored
 
 PROGRAM = """
 import http.client, os, signal, sys, threading
-from passhat.dashboard import run_summaries, server
+from passhat.dashboard import app as server, run_summaries
 from passhat.dashboard.guard import Access
 
 asked, ended = threading.Event(), threading.Event()
