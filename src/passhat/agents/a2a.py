@@ -164,7 +164,7 @@ class A2AAgent(Agent):
                 FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
             ) from None
         offered = list(card.supported_interfaces)
-        spoken = [one for one in offered if one.protocol_binding == "JSONRPC"]
+        spoken = [interface for interface in offered if interface.protocol_binding == "JSONRPC"]
         for interface in spoken:
             interface.url = reachable(interface.url, self.url)
         del card.supported_interfaces[:]
@@ -172,7 +172,10 @@ class A2AAgent(Agent):
         try:
             return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
         except ValueError:
-            named = ", ".join(f"{one.protocol_binding} {one.protocol_version}" for one in offered)
+            named = ", ".join(
+                f"{interface.protocol_binding} {interface.protocol_version}"
+                for interface in offered
+            )
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
                 "the card offers no JSONRPC interface of version 1.0 or 0.3 "

@@ -93,7 +93,7 @@ class Reply:
         """Replace the current state by the task's."""
         self._belongs_to(task.context_id, task.id)
         self._artifacts = {
-            one.artifact_id: [_text(one.parts, between="")] for one in task.artifacts
+            artifact.artifact_id: [_text(artifact.parts, between="")] for artifact in task.artifacts
         }
         self._take_status(task.status)
 
@@ -158,9 +158,9 @@ def _text(parts: Iterable[Part], between: str = "\n") -> str:
 def whole_numbers(value: Any) -> Any:
     """Numbers as they were sent: the wire makes 2 a 2.0."""
     if isinstance(value, dict):
-        return {key: whole_numbers(one) for key, one in value.items()}
+        return {key: whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [whole_numbers(one) for one in value]
+        return [whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -138,10 +138,10 @@ def _named(opponents: Sequence[str]) -> dict[str, str]:
 
     found = {}
     for word in opponents:
-        name, sign, one = word.partition("=")
-        if not sign or not name or not one:
+        name, sign, url = word.partition("=")
+        if not sign or not name or not url:
             raise InvalidValue(f"--opponent takes NAME=ID, not {word!r}.")
-        found[name] = one
+        found[name] = url
     return found
 
 

@@ -47,7 +47,8 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
         click.echo(redact(as_json(data)), nl=False)
         return ExitCode.OK
     rows = [
-        [one.key, redact(_word(one.value)), f"{one.source} {one.where}".rstrip()] for one in found
+        [origin.key, redact(_word(origin.value)), f"{origin.source} {origin.where}".rstrip()]
+        for origin in found
     ]
     parts: list[RenderableType] = [plain_table(_HEADER, rows, left=(0, 1, 2))]
     if configuration.ignored:

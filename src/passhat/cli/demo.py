@@ -93,10 +93,10 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     changes = task_changes(runs[0], runs[1], _METRICS[0])
     write_text(str(page), html_report(report, HtmlOptions(this_command()), found, changes))
     entries = []
-    for one in report.runs:
-        failures = one.run.failures_by_category.items()
-        entries += [(one.run.agent or one.name, one.headline)]
-        entries += [(one.run.agent or one.name, f"failed by {why}: {n}") for why, n in failures]
+    for run in report.runs:
+        failures = run.run.failures_by_category.items()
+        entries += [(run.run.agent or run.name, run.headline)]
+        entries += [(run.run.agent or run.name, f"failed by {why}: {n}") for why, n in failures]
     example = f"passhat show {runs[0].id} retail/001#1 --store {store_path}"
     entries += [("Attempts", store_path), ("Read one", example)]
     entries += [("The report", f"{page} (open it in a browser)")]

@@ -33,12 +33,18 @@ def command(
     from passhat.runner.doctor import Level, examine
 
     found = list(examine(store_path, agents, suites, os.environ))
-    usable = all(one.level is not Level.PROBLEM for one in found)
+    usable = all(finding.level is not Level.PROBLEM for finding in found)
     if as_json_text:
         click.echo(as_json({"usable": usable, "checks": found}), nl=False)
     else:
         rows = [
-            (f"{_MARKS[one.level]} {one.level}", one.what, one.found, one.advice) for one in found
+            (
+                f"{_MARKS[finding.level]} {finding.level}",
+                finding.what,
+                finding.found,
+                finding.advice,
+            )
+            for finding in found
         ]
         table = plain_table(("", "check", "found", "what to do"), rows, left=(0, 1, 2, 3))
         click.echo(captured(Console(), lambda: [table]), nl=False)

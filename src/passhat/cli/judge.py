@@ -57,7 +57,7 @@ def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
 def show_stored(word: str, store_path: str, task: str) -> ExitCode:
     """Print the verdicts of the judges, from a file of results or a run of a store."""
     shown = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
-    return _print([one for one in shown if _is(task, *one.id.rsplit("#", 1))], task)
+    return _print([attempt for attempt in shown if _is(task, *attempt.id.rsplit("#", 1))], task)
 
 
 def _is(wanted: str, task: str, number: object) -> bool:
@@ -110,15 +110,15 @@ def _print(shown: list[_Shown], task: str) -> ExitCode:
         raise InvalidValue(
             f"there is no attempt at {task!r}.", hint="Name a task, or an attempt as in TASK#2."
         )
-    for one in shown:
-        click.echo(f"{one.id}: {one.verdict}")
-        for name, words in one.judges:
+    for attempt in shown:
+        click.echo(f"{attempt.id}: {attempt.verdict}")
+        for name, words in attempt.judges:
             click.echo(f"  {name}: {words}")
-        if one.raw:
+        if attempt.raw:
             click.echo("  answer:")
-            click.echo(_indented(shown_program(one.raw)))
+            click.echo(_indented(shown_program(attempt.raw)))
         click.echo("  program:")
-        click.echo(_indented(shown_program(one.program)))
+        click.echo(_indented(shown_program(attempt.program)))
         click.echo()
     return ExitCode.OK
 
@@ -147,7 +147,9 @@ def audit_run(
             "--because TEXT`."
         )
     sample = audit_sample(judged, size, seed)
-    agreed = agreement((one.passed, one.human) for one in judged if one.human is not None)
+    agreed = agreement(
+        (attempt.passed, attempt.human) for attempt in judged if attempt.human is not None
+    )
     if as_json_text:
         click.echo(audit_as_json(sample, len(judged), seed, agreed), nl=False)
         return ExitCode.OK
@@ -382,7 +384,9 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
         strengths_folder,
     )
 
-    found = sorted(strength_of_tests(bench), key=lambda one: (one.share is not None, one.share))
+    found = sorted(
+        strength_of_tests(bench), key=lambda strength: (strength.share is not None, strength.share)
+    )
     folder = strengths_folder(store_path)
     try:
         kept = keep_strengths(folder, bench.suite.tests_fingerprint, found)
@@ -391,9 +395,9 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
     if as_json_text:
         click.echo(as_json(found), nl=False)
         return ExitCode.OK
-    for one in found:
-        click.echo(str(one))
-    weak = sum(one.weak for one in found)
+    for strength in found:
+        click.echo(str(strength))
+    weak = sum(strength.weak for strength in found)
     click.echo(f"{weak} of {len(found)} tasks have tests that kill under {WEAK_BELOW:.0%}")
     click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK

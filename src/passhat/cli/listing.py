@@ -53,13 +53,15 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
 
     tasks = load_suite(suite, asked).tasks
     if as_json_text:
-        data = [{"id": one.id, "prompt": one.prompt, "labels": dict(one.labels)} for one in tasks]
+        data = [
+            {"id": task.id, "prompt": task.prompt, "labels": dict(task.labels)} for task in tasks
+        ]
         click.echo(json.dumps({"tasks": data}, indent=2, ensure_ascii=False))
         return ExitCode.OK
-    labels = list(dict.fromkeys(name for one in tasks for name in one.labels))
+    labels = list(dict.fromkeys(name for task in tasks for name in task.labels))
     rows = [
-        [one.id, *(one.labels.get(name, "") for name in labels), _first_line(one.prompt)]
-        for one in tasks
+        [task.id, *(task.labels.get(name, "") for name in labels), _first_line(task.prompt)]
+        for task in tasks
     ]
     header = ("task", *labels, "prompt")
     table = plain_table(header, rows, left=range(len(header)))

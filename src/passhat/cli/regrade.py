@@ -51,7 +51,7 @@ def command(
 
         async def everything() -> list[Regraded]:
             found = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
-            return [one async for one in found]
+            return [attempt async for attempt in found]
 
         found = asyncio.run(everything())
     if as_json_text:
@@ -72,7 +72,7 @@ def command(
 def _exit_code(found: Sequence[Regraded]) -> ExitCode:
     from passhat.runner.regrade import Outcome
 
-    lost = any(one.outcome is Outcome.NOT_REGRADABLE for one in found)
+    lost = any(attempt.outcome is Outcome.NOT_REGRADABLE for attempt in found)
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
@@ -86,9 +86,12 @@ def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
     from passhat.report.tables import captured, facts, plain
     from passhat.runner.regrade import Outcome
 
-    counts = Counter(one.outcome for one in found)
-    changed = [one for one in found if one.outcome is Outcome.CHANGED]
-    flips = sum(one.now is not None and one.now.verdict != one.before.verdict for one in changed)
+    counts = Counter(attempt.outcome for attempt in found)
+    changed = [attempt for attempt in found if attempt.outcome is Outcome.CHANGED]
+    flips = sum(
+        attempt.now is not None and attempt.now.verdict != attempt.before.verdict
+        for attempt in changed
+    )
     tense = "would change" if dry_run else "changed"
     parts = [f"{counts[Outcome.SAME]:,} the same", f"{counted(flips, 'verdict')} {tense}"]
     if len(changed) > flips:
@@ -100,8 +103,11 @@ def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
     ]
     click.echo(f"{counted(len(found), 'attempt')}: {', '.join(parts)}")
     for group in (Outcome.CHANGED, Outcome.NOT_REGRADABLE):
-        some = [one for one in found if one.outcome is group]
-        rows = [(one.id, one.why or f"{one.before} → {one.now}") for one in some[:_MOST_SHOWN]]
+        some = [attempt for attempt in found if attempt.outcome is group]
+        rows = [
+            (attempt.id, attempt.why or f"{attempt.before} → {attempt.now}")
+            for attempt in some[:_MOST_SHOWN]
+        ]
         if rows:
             click.echo(captured(Console(), lambda rows=rows: [facts(rows)]), nl=False)  # type: ignore[misc]
         if len(some) > _MOST_SHOWN:

@@ -146,8 +146,8 @@ async def _served(
 
     ended = asyncio.Event()
     if sys.platform != "win32":
-        for one in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(one, ended.set)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with AsyncExitStack() as doors:
         host = access.host
         sock = open_socket(host, port)

@@ -93,7 +93,11 @@ def _decide(store: Store, run: str, place: tuple[str, int], verdict: str, becaus
     word = Verdict[verdict.upper()]
     why = ""
     if word is Verdict.FAILED:
-        known = [one.why for one in store.judgements(run, *place) if one.verdict is Verdict.FAILED]
+        known = [
+            judgement.why
+            for judgement in store.judgements(run, *place)
+            if judgement.verdict is Verdict.FAILED
+        ]
         why = known[-1] if known else str(FailureCategory.UNKNOWN_FAILURE)
     judgement = StoredJudgement(word, why, because, JudgementSource.HUMAN)
     store.add_judgement(run, *place, judgement)
@@ -113,7 +117,10 @@ def _show(attempt: str, ended: Ended) -> None:
         plain(", ".join(measures) or "nothing else is recorded"),
     ]
     if len(ended.said) > 1:
-        words = [(_WHO[one.source], f"{one} ({one.at[:16]})") for one in ended.said]
+        words = [
+            (_WHO[judgement.source], f"{judgement} ({judgement.at[:16]})")
+            for judgement in ended.said
+        ]
         click.echo(captured(Console(), lambda: [*parts, facts(words)]), nl=False)
         parts = []
     for entry in ended.transcript:

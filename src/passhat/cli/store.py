@@ -85,8 +85,8 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
 
     with ExitStack() as opened:
         others = [
-            opened.enter_context(open_store(one, must_exist=True, read_only=True))
-            for one in sources
+            opened.enter_context(open_store(source, must_exist=True, read_only=True))
+            for source in sources
         ]
         store = opened.enter_context(open_store(store_path))
         for done in merge_runs(others, store, _progress()):
@@ -133,7 +133,7 @@ def restore(source: str, store_path: str) -> ExitCode:
         open_store(store_path) as here,
     ):
         done = list(bring_back(there, here, _progress()))
-        attempts = sum(one.attempts for one in done)
+        attempts = sum(copied.attempts for copied in done)
         click.echo(f"{here.path}: {len(done):,} runs, {attempts:,} attempts restored")
     return ExitCode.OK
 

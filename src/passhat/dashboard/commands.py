@@ -96,15 +96,15 @@ class Commands:
 
     def close(self) -> None:
         """Interrupt running commands; finished attempts are kept, and a rerun resumes."""
-        going = [one for one in self._started if one.code is None]
-        for one in going:
+        going = [command for command in self._started if command.code is None]
+        for command in going:
             with contextlib.suppress(ProcessLookupError):
-                one.process.send_signal(signal.SIGINT)
-        for one in going:
+                command.process.send_signal(signal.SIGINT)
+        for command in going:
             try:
-                one.process.wait(_GRACE_SECONDS)
+                command.process.wait(_GRACE_SECONDS)
             except subprocess.TimeoutExpired:
-                one.process.kill()
-                one.process.wait()
+                command.process.kill()
+                command.process.wait()
         if self._folder is not None:
             self._folder.cleanup()

@@ -59,7 +59,7 @@ class RunSnapshot:
 
     def categories(self, verdict: Verdict) -> dict[str, int]:
         """Number of attempts with a verdict, by category or reason."""
-        return {one.why: one.attempts for one in self.groups if one.verdict is verdict}
+        return {group.why: group.attempts for group in self.groups if group.verdict is verdict}
 
 
 class RunSnapshots:

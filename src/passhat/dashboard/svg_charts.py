@@ -71,7 +71,7 @@ class Plot:
     _xs: tuple[float, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        xs = tuple(point.x for one in self.series for point in one.points)
+        xs = tuple(point.x for series in self.series for point in series.points)
         object.__setattr__(self, "_xs", xs)
 
     def x(self, value: float) -> float:
@@ -85,7 +85,7 @@ class Plot:
     @property
     def right(self) -> float:
         """Room for the names of the lines."""
-        longest = max((len(one.name) for one in self.series), default=0)
+        longest = max((len(series.name) for series in self.series), default=0)
         return max(18.0, min(longest * _LETTER + 16, 210.0))
 
     def y(self, value: float) -> float:
@@ -95,7 +95,7 @@ class Plot:
 
 def draw(plot: Plot) -> Markup:
     """The chart as one element."""
-    if not any(one.points for one in plot.series):
+    if not any(series.points for series in plot.series):
         return Markup("")
     parts = [
         f'<svg viewBox="0 0 {plot.width} {plot.height}" class="plot" role="img" '
@@ -104,10 +104,10 @@ def draw(plot: Plot) -> Markup:
         f'<desc id="{plot.name}-desc">{escape(plot.description)}</desc>',
         *_grid(plot),
     ]
-    for one in plot.series:
-        parts += _spread(plot, one)
-    for one in plot.series:
-        parts += _line(plot, one)
+    for series in plot.series:
+        parts += _spread(plot, series)
+    for series in plot.series:
+        parts += _line(plot, series)
     parts += _names(plot)
     return Markup("\n".join([*parts, "</svg>"]))
 
@@ -155,12 +155,14 @@ def _distinct(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
     return [(value, text) for text, value in seen.items()]
 
 
-def _spread(plot: Plot, one: Series) -> list[str]:
+def _spread(plot: Plot, series: Series) -> list[str]:
     """The interval: a band between the points, or a bar at each."""
-    known = [(p.x, p.low, p.high) for p in one.points if p.low is not None and p.high is not None]
-    if one.bars:
+    known = [
+        (p.x, p.low, p.high) for p in series.points if p.low is not None and p.high is not None
+    ]
+    if series.bars:
         return [
-            f'<line class="bar-{one.place}" x1="{x}" x2="{x}" y1="{_n(plot.y(low))}" '
+            f'<line class="bar-{series.place}" x1="{x}" x2="{x}" y1="{_n(plot.y(low))}" '
             f'y2="{_n(plot.y(high))}"/>'
             for x, low, high in ((_n(plot.x(at)), low, high) for at, low, high in known)
         ]
@@ -168,22 +170,22 @@ def _spread(plot: Plot, one: Series) -> list[str]:
         return []
     there = [f"{_n(plot.x(x))},{_n(plot.y(high))}" for x, _, high in known]
     back = [f"{_n(plot.x(x))},{_n(plot.y(low))}" for x, low, _ in reversed(known)]
-    return [f'<polygon class="band-{one.place}" points="{" ".join([*there, *back])}"/>']
+    return [f'<polygon class="band-{series.place}" points="{" ".join([*there, *back])}"/>']
 
 
-def _line(plot: Plot, one: Series) -> list[str]:
-    known = [(p, plot.x(p.x), plot.y(p.value)) for p in one.points if p.value is not None]
+def _line(plot: Plot, series: Series) -> list[str]:
+    known = [(p, plot.x(p.x), plot.y(p.value)) for p in series.points if p.value is not None]
     parts = []
     if len(known) > 1:
         points = " ".join(f"{_n(x)},{_n(y)}" for _, x, y in known)
-        parts.append(f'<polyline class="line-{one.place}" points="{points}"/>')
+        parts.append(f'<polyline class="line-{series.place}" points="{points}"/>')
     for point, x, y in known:
-        outline = _shape(one.place, x, y)
-        shape = f'<path class="point-{one.place}" data-tip="{escape(point.tip)}" d="{outline}"/>'
+        outline = _shape(series.place, x, y)
+        shape = f'<path class="point-{series.place}" data-tip="{escape(point.tip)}" d="{outline}"/>'
         if point.href:
             shape = f'<a href="{escape(point.href)}" aria-label="{escape(point.tip)}">{shape}</a>'
         parts.append(shape)
-    for point in one.points:
+    for point in series.points:
         if point.value is None and point.low is not None and point.high is not None:
             x, y = plot.x(point.x), plot.y((point.low + point.high) / 2)
             parts.append(
@@ -208,19 +210,20 @@ def _shape(place: int, x: float, y: float) -> str:
 def _names(plot: Plot) -> list[str]:
     """Every line's name next to its end, moved apart where two would overlap."""
     ends: list[tuple[float, float, Series]] = []
-    for one in plot.series:
-        if one.name and one.points:
-            last = one.points[-1]
+    for series in plot.series:
+        if series.name and series.points:
+            last = series.points[-1]
             middle = ((last.low or 0) + (last.high or 0)) / 2
             value = middle if last.value is None else last.value
-            ends.append((plot.y(value), plot.x(last.x) + 10, one))
+            ends.append((plot.y(value), plot.x(last.x) + 10, series))
     parts, free = [], float(_TOP)
     room = plot.height - _BOTTOM - _LABEL_ROOM * len(ends)
-    for index, (y, x, one) in enumerate(sorted(ends, key=lambda end: end[0])):
+    for index, (y, x, series) in enumerate(sorted(ends, key=lambda end: end[0])):
         at = max(free, min(y, room + _LABEL_ROOM * (index + 1)))
         free = at + _LABEL_ROOM
         parts.append(
-            f'<text class="name-{one.place}" x="{_n(x)}" y="{_n(at + 4)}">{escape(one.name)}</text>'
+            f'<text class="name-{series.place}" x="{_n(x)}" y="{_n(at + 4)}">'
+            f"{escape(series.name)}</text>"
         )
     return parts
 

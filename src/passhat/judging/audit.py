@@ -50,13 +50,16 @@ def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audite
     chance = random.Random(f"audit/{seed}")
     kinds = []
     for passed in (True, False):
-        pile = sorted((one for one in judged if one.passed is passed), key=lambda one: one.id)
+        pile = sorted(
+            (attempt for attempt in judged if attempt.passed is passed),
+            key=lambda attempt: attempt.id,
+        )
         chance.shuffle(pile)
         kinds.append(pile)
     few, many = sorted(kinds, key=len)
     from_few = min(len(few), size // 2)
     chosen = [*few[:from_few], *many[: size - from_few]]
-    return sorted(chosen, key=lambda one: (one.task, one.number))
+    return sorted(chosen, key=lambda attempt: (attempt.task, attempt.number))
 
 
 @dataclass(frozen=True, slots=True)

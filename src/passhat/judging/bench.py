@@ -87,8 +87,8 @@ class JudgePool:
 
     def _work(self, examiner: Examiner) -> None:
         try:
-            while (one := self._waiting.get()) is not None:
-                (task, program), future = one
+            while (item := self._waiting.get()) is not None:
+                (task, program), future = item
                 if self._closing.is_set():
                     future.cancel()
                 elif future.set_running_or_notify_cancel():

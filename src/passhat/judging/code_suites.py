@@ -159,7 +159,7 @@ def _asked(row: Row) -> str:
 
 
 def _strings(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise TypeError(f"a list of texts was expected, not {shorten(value)}")
     return value
 

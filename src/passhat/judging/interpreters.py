@@ -136,7 +136,7 @@ class Interpreter:
     @property
     def granted_roots(self) -> tuple[str, ...]:
         """The folders that hold the granted packages."""
-        return tuple(dict.fromkeys(one.root for one in self.granted))
+        return tuple(dict.fromkeys(granted.root for granted in self.granted))
 
     @property
     def command(self) -> list[str]:
@@ -150,7 +150,7 @@ class Interpreter:
         own += [self.prefix, str(Path(self.base) / "bin")] if self.packages else []
         found: list[str] = []
         for path in sorted(dict.fromkeys((*_SYSTEM_LIBRARIES, *own)), key=len):
-            if Path(path).exists() and not any(path.startswith(f"{one}/") for one in found):
+            if Path(path).exists() and not any(path.startswith(f"{folder}/") for folder in found):
                 found.append(path)
         return tuple(found)
 
@@ -171,7 +171,7 @@ class Interpreter:
         hidden = set(self.hidden)
         listable = [*(path for path in self.shown if Path(path).is_dir()), self.stdlib]
         readable = [path for path in self.shown if not Path(path).is_dir()]
-        readable += [one.path for one in self.granted]
+        readable += [granted.path for granted in self.granted]
         for folder in listable:
             readable += [
                 str(entry)

@@ -170,7 +170,7 @@ def strengths_folder(store_path: str) -> Path:
 
 def keep_strengths(folder: Path, tests_fingerprint: str, found: Iterable[TestStrength]) -> Path:
     """Write them down; other tests have another fingerprint, so these never go out of date."""
-    rows = [{name: getattr(one, name) for name in _FIELDS} for one in found]
+    rows = [{name: getattr(strength, name) for name in _FIELDS} for strength in found]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{tests_fingerprint}.json"
     beside = path.with_suffix(".part")
@@ -188,4 +188,4 @@ def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStren
         rows = [TestStrength(**{name: row[name] for name in _FIELDS}) for row in data["tasks"]]
     except (OSError, ValueError, TypeError, KeyError):
         return {}  # a report does not fail for want of a remark
-    return {one.task: one for one in rows}
+    return {row.task: row for row in rows}

@@ -221,7 +221,7 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         hidden = (*interpreter.hidden, *interpreter.granted_roots)
-        shown = tuple(f"{one.path}" for one in interpreter.granted)
+        shown = tuple(f"{granted.path}" for granted in interpreter.granted)
         installed = [
             path
             for folder in hidden

@@ -206,8 +206,8 @@ def import_run(store: Store, run: Run) -> tuple[str, int]:
     record = RunRecord(run.agent, replace(run.protocol, attempts=None), tasks, run.source)
     attempts = list(run.attempts or ())
     store.begin(record, max((attempt.number for attempt in attempts), default=0))
-    claimed = set(store.claim(record.id, [(one.task, one.number) for one in attempts]))
-    new = [one for one in attempts if (one.task, one.number) in claimed]
+    claimed = set(store.claim(record.id, [(attempt.task, attempt.number) for attempt in attempts]))
+    new = [attempt for attempt in attempts if (attempt.task, attempt.number) in claimed]
     store.finish(record.id, map(attempt_record, new))
     return record.id, len(new)
 

@@ -157,11 +157,11 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     tally = Tally(count, count)
     return [
         replace(
-            _as_run(one, source, options, reading, columns, found),
+            _as_run(gathered, source, options, reading, columns, found),
             tally=tally,
-            aggregates=one.aggregates,
+            aggregates=gathered.aggregates,
         )
-        for one in found
+        for gathered in found
     ]
 
 

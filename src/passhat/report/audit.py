@@ -40,7 +40,7 @@ def audit_as_markdown(
 def _lines(
     sample: Sequence[Audited], judged: int, seed: int, agreed: Agreement | None, answer: str
 ) -> Iterator[str]:
-    passed = sum(one.passed for one in sample)
+    passed = sum(attempt.passed for attempt in sample)
     yield f"# Audit: {counted(len(sample), 'attempt')} of {judged:,} judged ones"
     yield ""
     drawn = f"{passed} passed and {len(sample) - passed} failed, drawn by seed {seed}."
@@ -50,17 +50,19 @@ def _lines(
         yield f"- {sentence}"
     if agreed is not None:
         yield ""
-    for one in sample:
-        why = ": ".join(part for part in (one.why, one.detail) if part)
-        yield f"## {escape(one.id) if '`' in one.id else f'`{one.id}`'}"
+    for attempt in sample:
+        why = ": ".join(part for part in (attempt.why, attempt.detail) if part)
+        yield f"## {escape(attempt.id) if '`' in attempt.id else f'`{attempt.id}`'}"
         yield ""
-        yield f"**{'passed' if one.passed else 'failed'}**" + (f", {escape(why)}" if why else "")
-        if one.human is not None:
-            yield f"A person says: **{'passed' if one.human else 'failed'}**"
+        yield f"**{'passed' if attempt.passed else 'failed'}**" + (
+            f", {escape(why)}" if why else ""
+        )
+        if attempt.human is not None:
+            yield f"A person says: **{'passed' if attempt.human else 'failed'}**"
         yield ""
-        fence = _fence(one.program)
+        fence = _fence(attempt.program)
         yield f"{fence}python"
-        yield shown_program(one.program)
+        yield shown_program(attempt.program)
         yield fence
         yield ""
 

@@ -56,9 +56,9 @@ def weak_tests(run: Run) -> dict[str, float]:
         if found:
             tasks = set(run.outcomes.tasks)
             return {
-                task: one.share
-                for task, one in found.items()
-                if one.weak and one.share is not None and task in tasks
+                task: strength.share
+                for task, strength in found.items()
+                if strength.weak and strength.share is not None and task in tasks
             }
     return {}
 

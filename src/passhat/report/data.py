@@ -90,12 +90,12 @@ def gate_as_junit(result: GateResult) -> str:
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
         tests=str(len(found) + (result.absent > 0)),
-        failures=str(sum(one.verdict is GateVerdict.REFUTED for one in found)),
+        failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in found)),
         errors=str((0 if warns else unsettled) + (result.absent > 0)),
         skipped=str(unsettled if warns else 0),
     )
-    for one in found:
-        _add_case(suite, one, result.name, warns=warns)
+    for rule in found:
+        _add_case(suite, rule, result.name, warns=warns)
     if result.absent:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_printable(result.name), name="all planned attempts"

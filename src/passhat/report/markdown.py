@@ -74,12 +74,16 @@ def _section(run: RunReport) -> Iterator[str]:
 
 def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     """A row per metric, with both intervals side by side."""
-    found = {(one.metric, one.about): one for one in estimates}
-    level = next((f"{100 * one.level:g}% " for one in estimates if one.level is not None), "")
-    range_of_values = any(one.value_if_passed not in (None, one.value) for one in estimates)
+    found = {(estimate.metric, estimate.about): estimate for estimate in estimates}
+    level = next(
+        (f"{100 * estimate.level:g}% " for estimate in estimates if estimate.level is not None), ""
+    )
+    range_of_values = any(
+        estimate.value_if_passed not in (None, estimate.value) for estimate in estimates
+    )
     header = ["metric", "value", f"{level}new tasks", f"{level}these tasks", "tasks", "attempts"]
     rows = []
-    for name in dict.fromkeys(one.metric for one in estimates):
+    for name in dict.fromkeys(estimate.metric for estimate in estimates):
         new, again = found[name, "new tasks"], found[name, "these tasks"]
         bound = "" if new.bounds is None else f" (at most {percent(new.bounds[1], 1)})"
         row = [name, f"{percent(new.value, 1)}{bound}", _interval(new), _interval(again)]

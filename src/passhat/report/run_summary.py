@@ -249,6 +249,6 @@ def _counted(lines: Iterable[AttemptLine], verdict: Verdict) -> dict[str, int]:
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return dict(total.most_common())

@@ -58,8 +58,8 @@ def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     rows = []
     for run in runs:
         outcomes = run.run.outcomes
-        found = [one for word in chosen if (one := run.find(word))]
-        cells = [f"{_value(one)}\n{_interval(one)}" for one in found]
+        found = [estimate for word in chosen if (estimate := run.find(word))]
+        cells = [f"{_value(estimate)}\n{_interval(estimate)}" for estimate in found]
         rows.append([run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
     yield Text(f"{len(runs)} runs", style="bold")
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
@@ -91,7 +91,7 @@ def _section(run: RunReport) -> Iterator[RenderableType]:
 def _both_questions(estimates: Sequence[Estimate]) -> Iterator[RenderableType]:
     """The estimates about new tasks, then those about these tasks, each under its own name."""
     for about, title in _QUESTIONS:
-        level = next((one.level for one in estimates if one.level is not None), None)
+        level = next((estimate.level for estimate in estimates if estimate.level is not None), None)
         yield Text(title.format(level="" if level is None else f"{100 * level:g}% "), style="bold")
         yield from _estimate_tables(estimates, about)
         yield Text("")
@@ -130,8 +130,14 @@ def _over_k(ks: Sequence[int], by_name: dict[str, Estimate]) -> RenderableType:
 
 def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
     rows = [
-        [one.metric, _value(one), _interval(one), f"{one.tasks:,}", f"{one.attempts:,}"]
-        for one in estimates
+        [
+            estimate.metric,
+            _value(estimate),
+            _interval(estimate),
+            f"{estimate.tasks:,}",
+            f"{estimate.attempts:,}",
+        ]
+        for estimate in estimates
     ]
     return plain_table(("metric", "value", "interval", "tasks", "attempts"), rows)
 

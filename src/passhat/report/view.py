@@ -224,7 +224,14 @@ class RunReport(Plain):
     def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
         wanted = (metric, about)
-        return next((one for one in self.estimates if (one.metric, one.about) == wanted), None)
+        return next(
+            (
+                estimate
+                for estimate in self.estimates
+                if (estimate.metric, estimate.about) == wanted
+            ),
+            None,
+        )
 
     @property
     def top_k(self) -> int:
@@ -303,7 +310,9 @@ class RunReport(Plain):
     @property
     def interval_text(self) -> str:
         """The level of the intervals and their populations."""
-        level = next((one.level for one in self.estimates if one.level is not None), None)
+        level = next(
+            (estimate.level for estimate in self.estimates if estimate.level is not None), None
+        )
         if level is None:
             return "none computed: the values are point estimates"
         return f"{100 * level:g}%, for new tasks and for these tasks, each by name"
@@ -313,10 +322,10 @@ class RunReport(Plain):
         """Methods of values and intervals, each once, with the metrics they were used for."""
         values: dict[str, dict[str, None]] = {}
         intervals: dict[str, dict[str, None]] = {}
-        for one in self.estimates:
-            values.setdefault(one.estimator, {})[_family(one)] = None
-            interval = f"{one.interval_method} ({one.about})"
-            intervals.setdefault(interval, {})[_family(one)] = None
+        for estimate in self.estimates:
+            values.setdefault(estimate.estimator, {})[_family(estimate)] = None
+            interval = f"{estimate.interval_method} ({estimate.about})"
+            intervals.setdefault(interval, {})[_family(estimate)] = None
         return (
             *((", ".join(families), how) for how, families in values.items()),
             *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),

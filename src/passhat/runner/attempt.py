@@ -323,7 +323,9 @@ class Attempter:
             detail = _encodable(self.redact.shortened(judgement.detail, _LONGEST_DETAIL))
             judgement = replace(judgement, detail=detail[:_DETAIL])
         used = meter.usage
-        answers = "\n".join([one["text"] for one in made.transcript if one["role"] == "agent"])
+        answers = "\n".join(
+            [entry["text"] for entry in made.transcript if entry["role"] == "agent"]
+        )
         return AttemptRecord(
             task=task.id,
             number=made.info.number,

@@ -93,8 +93,8 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
     async def list_tools(context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(
             tools=[
-                McpTool(name=one.name, description=one.description, input_schema=_schema(one))
-                for one in meant(context).tools.values()
+                McpTool(name=tool.name, description=tool.description, input_schema=_schema(tool))
+                for tool in meant(context).tools.values()
             ]
         )
 
@@ -239,7 +239,7 @@ class McpEpisode(Episode):
             if self._mixed:
                 return turn
             raise RunStopped(_without_tools(self._suite), hint=_NO_TOOLS)
-        self.tools = {one.name: one for one in turn.tools}
+        self.tools = {tool.name: tool for tool in turn.tools}
         # A suite that does not keep the policy apart has it in its words.
         policy, words = ("", turn.text) if turn.said is None else (turn.system or "", turn.said)
         system = (
@@ -250,7 +250,9 @@ class McpEpisode(Episode):
             "You may write it as it is, or in this form:"
             f"\n{write_call(RESPOND, {'content': 'What you say.'})}"
         ).lstrip()
-        earlier = [f"{one.get('role', 'user')}: {one.get('content')}" for one in turn.messages]
+        earlier = [
+            f"{message.get('role', 'user')}: {message.get('content')}" for message in turn.messages
+        ]
         return replace(
             turn,
             text="\n\n".join([system, *earlier, f"User: {words}"]),

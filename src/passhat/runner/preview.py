@@ -125,8 +125,8 @@ def foresee(
         What one call of the agent costs, from the price table; used where no cost is stored.
     """
     seconds, steps, cost = Spread(), Spread(), Spread()
-    for one in pilot:
-        for spread, value in zip((seconds, steps, cost), one, strict=True):
+    for attempt in pilot:
+        for spread, value in zip((seconds, steps, cost), attempt, strict=True):
             spread.add(value)
     calls = sum_of(attempts, steps) or Range(float(attempts), float(attempts * max_steps))
     money = sum_of(attempts, cost)

@@ -116,12 +116,12 @@ class RemoteLimits:
 
     def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
         """From the gatekeeper."""
-        for one in said:
-            if isinstance(one, LimitUpdate):
-                if one.provider in self._paces:
-                    self._paces[one.provider].learn(one)
-            elif (waiting := self._open.get(one.id)) is not None and not waiting.done():
-                waiting.set_result(one.refused)
+        for message in said:
+            if isinstance(message, LimitUpdate):
+                if message.provider in self._paces:
+                    self._paces[message.provider].learn(message)
+            elif (waiting := self._open.get(message.id)) is not None and not waiting.done():
+                waiting.set_result(message.refused)
 
 
 class _SharedPace(Pace):
@@ -264,5 +264,5 @@ def settle(account: Account, settled: Settled) -> None:
 
 def _providers(models: Sequence[Agent]) -> dict[str, Provider]:
     """Every provider by a name that is the same in all processes."""
-    found = [one for one in models if isinstance(one, ChatAgent)]
-    return {f"{one.kind} {one.base_url or ''}": one.provider for one in found}
+    found = [model for model in models if isinstance(model, ChatAgent)]
+    return {f"{model.kind} {model.base_url or ''}": model.provider for model in found}

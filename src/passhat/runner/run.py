@@ -372,7 +372,7 @@ class _Execution:
         async with self._watched.writing:
             refused = await self._retry(partial(self._store.finish, self._run, records))
             dropped = {(record.task, record.number) for record in refused}
-            records = [one for one in records if (one.task, one.number) not in dropped]
+            records = [record for record in records if (record.task, record.number) not in dropped]
             self._watched.wrote(records)
         for record in records:
             progress.count(record)
@@ -482,14 +482,14 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     async def worker() -> None:
         clock = watch.clock()
         # An agent may swallow the cancellation that ends the run: its worker makes no further one.
-        while not stopping() and (one := await claims.following()) is not None:
+        while not stopping() and (attempt := await claims.following()) is not None:
             account = Account() if plan.budget is None else await plan.budget.admit()
             if account is None:
                 return  # the cap is reached
             with account:
                 if not claims.more_wanted():
                     return  # no longer, while it waited for its share of the cap
-                task, number = one
+                task, number = attempt
                 seed = seed_of(plan.seed, task, number)
                 info = AttemptInfo(task, number, seed, plan.temperature, plan.top_p, account)
                 record = await attempter.attempt(tasks[task], info, clock)

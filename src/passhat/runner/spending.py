@@ -61,12 +61,12 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
     InvalidValue
         A cap is asked for, and one of the agents does not say what it uses or has no price.
     """
-    models = [one for one in agents if isinstance(one, ChatAgent)]
-    shared = {(one.kind, one.base_url): one.provider for one in reversed(models)}
-    for one in models:
-        one.price = prices.price(one.kind, one.model)
-        one.provider = shared[one.kind, one.base_url]
-        one.provider.retries = spending.retries
+    models = [agent for agent in agents if isinstance(agent, ChatAgent)]
+    shared = {(model.kind, model.base_url): model.provider for model in reversed(models)}
+    for model in models:
+        model.price = prices.price(model.kind, model.model)
+        model.provider = shared[model.kind, model.base_url]
+        model.provider.retries = spending.retries
     for agent in agents:
         if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
             agent.price_table = prices
@@ -74,7 +74,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
         rate = spending.rates.get(provider.kind, spending.rates.get(""))
         if rate is not None:
             provider.limit(rate)
-    kinds = {one.kind for one in models}
+    kinds = {model.kind for model in models}
     if unknown := set(spending.rates) - kinds - {""}:
         raise InvalidValue(
             f"--rate {', '.join(sorted(unknown))}: no such provider in this run.",
@@ -108,9 +108,11 @@ def budget_for(
     """The cap of a run, with its usage so far in the store; ``None`` without a cap."""
     if not spending.is_capped:
         return None
-    models = [one for one in agents if isinstance(one, ChatAgent)]
-    steps = [one.worst_step(_INPUT_BEFORE_SEEN) for one in models]
-    step = Sum(sum(one.tokens or 0.0 for one in steps), sum(one.cost or 0.0 for one in steps))
+    models = [agent for agent in agents if isinstance(agent, ChatAgent)]
+    steps = [model.worst_step(_INPUT_BEFORE_SEEN) for model in models]
+    step = Sum(
+        sum(usage.tokens or 0.0 for usage in steps), sum(usage.cost or 0.0 for usage in steps)
+    )
     first = step.times(limits.max_steps)
     if len(models) < len(agents):
         # An agent that says only afterwards what it used: the first attempt runs alone, and
@@ -141,8 +143,8 @@ class Watched:
 
     def wrote(self, records: Sequence[AttemptRecord]) -> None:
         """Note attempts that this runner wrote to the store."""
-        for one in records if self._budget is not None else ():
-            self._ours = _with(self._ours, one.tokens, one.cost, self._priced)
+        for record in records if self._budget is not None else ():
+            self._ours = _with(self._ours, record.tokens, record.cost, self._priced)
 
     async def keep(self) -> None:
         """Look until canceled. A look that takes long is made rarely."""
@@ -182,7 +184,7 @@ def _with(used: Used, tokens: float | None, cost: float | None, priced: bool) ->
         return replace(used, unknown=used.unknown + 1)
     if not tokens and not cost:
         return used
-    one = Sum(tokens, cost or 0.0)
+    attempt = Sum(tokens, cost or 0.0)
     return replace(
-        used, total=used.total + one, largest=used.largest.larger(one), made=used.made + 1
+        used, total=used.total + attempt, largest=used.largest.larger(attempt), made=used.made + 1
     )

@@ -131,7 +131,7 @@ def merge_runs(
 
     Broken off while it writes, it leaves a part of the runs, and goes on there the next time.
     """
-    runs = [[one.id for one in source.runs()] for source in sources]
+    runs = [[run.id for run in source.runs()] for source in sources]
     for place, source in enumerate(sources):
         for run in runs[place]:
             others = [target] if target._found_key(run) is not None else []

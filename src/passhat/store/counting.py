@@ -190,7 +190,7 @@ def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
     passed = [int(count) for count in summed[2::3]]
     for first, newest, *recorded in database.execute(_SUMMED_CHANGED, (run,)):
         sign = (newest == Verdict.PASSED) - (first == Verdict.PASSED)
-        passed = [one + sign * int(count) for one, count in zip(passed, recorded, strict=True)]
+        passed = [total + sign * int(count) for total, count in zip(passed, recorded, strict=True)]
     return {
         name: MeasureSum(int(summed[3 * place]), float(summed[3 * place + 1]), passed[place])
         for place, name in enumerate(MEASURES)

@@ -58,9 +58,9 @@ def private_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder and those above it, for this user alone; folders that exist keep their mode."""
     folder = Path(path)
     # Not ``parents=True``: it makes the folders above with the mode of the umask.
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)  # an error where the path is a file
 
 

@@ -143,7 +143,7 @@ class Queries(ABC):
         )
         # Sorted here: databases do not agree on the order of words.
         found = [Group(Verdict(row[0]), *row[1:]) for row in rows]
-        return sorted(found, key=lambda one: (-one.attempts, one.why, one.verdict))
+        return sorted(found, key=lambda group: (-group.attempts, group.why, group.verdict))
 
     def protocol(self, run: int) -> Protocol:
         """The protocol of a run."""

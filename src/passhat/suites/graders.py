@@ -106,8 +106,8 @@ def weighted_grader(
 
     def grade(answer: str, _expected: object) -> Judgement:
         share, details, first = 0.0, [], ""
-        for name, one, expected, weight in parts:
-            judgement = one(answer, expected)
+        for name, grader, expected, weight in parts:
+            judgement = grader(answer, expected)
             passed = judgement.verdict is Verdict.PASSED
             share += weight / total if passed else 0.0
             first = first or ("" if passed else judgement.why)

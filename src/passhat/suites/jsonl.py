@@ -335,8 +335,8 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
         check_expected(part.grader, part.answer)
         if not part.weight > 0:
             raise InvalidValue(f"the weight of {part.grader} must be more than 0.")
-        one = graders.setdefault(part.grader, grader(part.grader))
-        parts.append((part.grader, one, part.answer, part.weight))
+        grade_one = graders.setdefault(part.grader, grader(part.grader))
+        parts.append((part.grader, grade_one, part.answer, part.weight))
     return weighted_grader(parts, line.pass_at)
 
 

@@ -46,7 +46,14 @@ class CoderSession(Session):
         self._random = random.Random(f"coder/{coder}/{attempt.seed}")
 
     async def answer(self, turn: Turn) -> str:
-        task = next((one for one in ORDER_TASKS if one.task.prompt.rstrip() in turn.text), None)
+        task = next(
+            (
+                order_task
+                for order_task in ORDER_TASKS
+                if order_task.task.prompt.rstrip() in turn.text
+            ),
+            None,
+        )
         if task is None:
             raise AgentFault(
                 FailureCategory.AGENT_ERROR, "the demo coders only work at code:ordercode"
@@ -65,7 +72,7 @@ class CoderSession(Session):
         best = max(liking)
         if self._heat == 0:
             return programs[liking.index(best)]
-        weights = [math.exp((one - best) / self._heat) for one in liking]
+        weights = [math.exp((score - best) / self._heat) for score in liking]
         return self._random.choices(programs, weights)[0]
 
 

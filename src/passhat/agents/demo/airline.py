@@ -75,9 +75,9 @@ class AirlineClerk(Clerk):
         number = self._traveller.get("traveller", "")
         listed = yield from use("list_bookings", traveller=number)
 
-        def likely(one: Mapping[str, str]) -> tuple[int, str]:
-            towns = sum(one[end] in request.sentence for end in ("origin", "destination"))
-            return towns, one["flight"].split()[1]
+        def likely(row: Mapping[str, str]) -> tuple[int, str]:
+            towns = sum(row[end] in request.sentence for end in ("origin", "destination"))
+            return towns, row["flight"].split()[1]
 
         ranked = sorted(listed or [], key=likely, reverse=True)
         if not ranked:
@@ -130,7 +130,7 @@ class AirlineClerk(Clerk):
         route = {"origin": flight["origin"], "destination": flight["destination"]}
         found = yield from use("search_flights", **route, day=day[0] if day else "")
         people = len(booking["passengers"])
-        free = [one for one in found or [] if one["seats"] >= people]
+        free = [flight for flight in found or [] if flight["seats"] >= people]
         if not free:
             self.mind.gets_harder()
             return "I am sorry, that is not possible: no flight has seats on that day."
@@ -159,7 +159,7 @@ class AirlineClerk(Clerk):
         words = yield from say("How should the name be spelled?")
         spelled = re.search(r"spelled ([^.]+)", words)
         new = spelled[1] if spelled else ""
-        nearest = max(booking["passengers"], key=lambda one: len(set(one) & set(new)))
+        nearest = max(booking["passengers"], key=lambda name: len(set(name) & set(new)))
         done = yield from use("correct_name", code=booking["code"], passenger=nearest, new_name=new)
         return "The name is corrected." if done else "I am sorry, that did not work."
 

@@ -92,9 +92,9 @@ class RetailClerk(Clerk):
         """The items the sentence names, or all of them."""
         said = words_of(request.sentence)
         items: Sequence[Item] = order["items"]
-        named = [one for one in items if said & words_of(one["name"].partition(",")[0])]
+        named = [item for item in items if said & words_of(item["name"].partition(",")[0])]
         if named and len(items) > len(named) and self.mind.slips(CARE):
-            named = [one for one in items if one not in named][:1]
+            named = [item for item in items if item not in named][:1]
         return named or list(items)
 
     def _cancel(self, order: Order, _request: Request) -> Steps[str]:
@@ -198,7 +198,9 @@ class RetailClerk(Clerk):
         return self._done(done, f"You get a {remedy}", "refund")
 
     def _late(self, order: Order, _request: Request) -> Steps[str]:
-        promised, delivered = (date.fromisoformat(order[one]) for one in ("promised", "delivered"))
+        promised, delivered = (
+            date.fromisoformat(order[field]) for field in ("promised", "delivered")
+        )
         total = sum(item["price"] for item in order["items"])
         value = round(total / (5 if self.mind.slips() else 10), 2)
         give = partial(self._given, order, value)

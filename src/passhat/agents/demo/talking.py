@@ -172,7 +172,7 @@ class Clerk:
         if not todo:
             return (yield from self._insisted())
         self._reports.clear()
-        for request in sorted(todo, key=lambda one: one.kind in self.handed_over):
+        for request in sorted(todo, key=lambda request_: request_.kind in self.handed_over):
             if request.kind in self.handed_over:
                 yield from self.pass_on(self.handed_over[request.kind])
             self._reports.append((yield from self.handle(request)))

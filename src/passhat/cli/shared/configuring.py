@@ -141,7 +141,7 @@ def _converted(
         raise wrong("takes one value, not a list.")
     if option.is_flag:
         return value
-    words = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    words = [str(item) for item in value] if isinstance(value, list) else [str(value)]
     try:
         found = [option.type.convert(word, option, ctx) for word in words]
     except click.BadParameter as error:

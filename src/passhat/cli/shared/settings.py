@@ -94,8 +94,8 @@ def _table(data: Mapping[str, object], name: str, path: str) -> dict[str, object
 def _plain(value: object, where: str, path: str) -> Value:
     if isinstance(value, str | int | float | bool):
         return value
-    if isinstance(value, list) and all(isinstance(one, str | int) for one in value):
-        return [str(one) for one in value]
+    if isinstance(value, list) and all(isinstance(item, str | int) for item in value):
+        return [str(item) for item in value]
     raise ReadError(
         f"{where} must be text, a number, true or false, or a list of names, not {shorten(value)}.",
         source=path,

@@ -43,7 +43,7 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
             }
         )
     if request.form == "csv":
-        rows = [one.to_dict() for one in lines]
+        rows = [line.to_dict() for line in lines]
         return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
     asked = {"verdict": verdict, "why": request.text("why"), "order": order}
     return Html(
@@ -65,7 +65,7 @@ def _words(state: AppState, summary: Summary) -> list[str]:
         known = state.snapshots.soon(summary)
     except PasshatError:
         known = None
-    return sorted({one.why for one in known.groups if one.why}) if known else []
+    return sorted({group.why for group in known.groups if group.why}) if known else []
 
 
 def _found(
@@ -103,7 +103,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
     if request.form == "csv":
         return Csv(
             ("turn", "kind", "who", "text"),
-            [(one.number, one.kind, one.who, one.text) for one in turns],
+            [(turn.number, turn.kind, turn.who, turn.text) for turn in turns],
         )
     only = request.choice("verdict", [*VERDICTS])
     wanted = Wanted(VERDICTS[only])

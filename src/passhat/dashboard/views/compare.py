@@ -61,7 +61,7 @@ class Beside:
         """won, lost, or nothing; of three and more: whether they differ."""
         if self.change is not None:
             return self.change.flip or ""
-        shares = {one.c / one.n for one in self.sides if one is not None and one.n}
+        shares = {side.c / side.n for side in self.sides if side is not None and side.n}
         return "differ" if len(shares) > 1 else ""
 
 
@@ -107,7 +107,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
     if request.form == "csv":
         return Csv(header, rows)
     beside = _beside(state, chosen, runs, words[0])
-    flips = [one for one in beside if one.kind]
+    flips = [row for row in beside if row.kind]
     listed = beside if show == "all" else flips
     return Html(
         "compare.html.j2",
@@ -124,8 +124,8 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
             else ranking_lines(found),
             "beside": listed[:_MOST_TASKS],
             "left_out": max(0, len(listed) - _MOST_TASKS),
-            "won": sum(one.kind == "won" for one in beside),
-            "lost": sum(one.kind == "lost" for one in beside),
+            "won": sum(row.kind == "won" for row in beside),
+            "lost": sum(row.kind == "lost" for row in beside),
             "differ": len(flips),
             "tasks": len(beside),
         },
@@ -140,7 +140,7 @@ def _compared(
             f"two to {_MOST_RUNS} runs can be compared here, not {len(chosen)}.",
             hint="Choose them with run=ID&run=ID.",
         )
-    runs = [state.snapshots.run(one) for one in chosen]
+    runs = [state.snapshots.run(summary) for summary in chosen]
     if len(runs) == 2:
         return runs, compare(runs[0], runs[1], list(words), allow=allow)
     return runs, compare_all(runs, list(words), allow=allow)
@@ -170,17 +170,19 @@ def _newest_pair(state: AppState) -> list[Summary]:
 
     Another agent is preferred to another run of the same one.
     """
-    made = [one for one in state.summaries.all() if one.counts.attempts and not one.is_all_missing][
-        :_CONSIDERED
-    ]
-    suites = [_suite(state, one) for one in made]
+    made = [
+        summary
+        for summary in state.summaries.all()
+        if summary.counts.attempts and not summary.is_all_missing
+    ][:_CONSIDERED]
+    suites = [_suite(state, summary) for summary in made]
     for place, newer in enumerate(made):
         older = [
-            one
-            for one, suite in zip(made[place + 1 :], suites[place + 1 :], strict=True)
-            if suite == suites[place] and one.head.planned == newer.head.planned
+            summary
+            for summary, suite in zip(made[place + 1 :], suites[place + 1 :], strict=True)
+            if suite == suites[place] and summary.head.planned == newer.head.planned
         ]
-        others = [one for one in older if one.head.agent != newer.head.agent]
+        others = [summary for summary in older if summary.head.agent != newer.head.agent]
         if older:
             return [(others or older)[0], newer]
     return []
@@ -195,11 +197,11 @@ def _beside(
     state: AppState, chosen: Sequence[Summary], runs: Sequence[Run], word: str
 ) -> list[Beside]:
     """Every task of any of the runs; of two, the largest gain first."""
-    sides = [_sides(state, one, run) for one, run in zip(chosen, runs, strict=True)]
+    sides = [_sides(state, summary, run) for summary, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
     if len(runs) == 2:
         found = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
-        changes = {one.task: one for one in found}
+        changes = {change.task: change for change in found}
     tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
     return [
         Beside(task, tuple(side.get(task) for side in sides), changes.get(task)) for task in tasks

@@ -31,10 +31,16 @@ _FIELDS = (
 
 def planned(state: AppState, request: PageRequest) -> Answer:
     """A plan from a pilot, or from stated assumptions."""
-    offered = [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED_PLANS]
+    offered = [summary for summary in state.summaries.all() if summary.counts.attempts][
+        :_OFFERED_PLANS
+    ]
     if not request.query and request.form == "html":  # opened from the menu: the newest run
-        newest = [one.id for one in offered if not one.is_all_missing and one.head.planned > 1][:1]
-        request = replace(request, query=QueryParams([("run", one) for one in newest]))
+        newest = [
+            summary.id
+            for summary in offered
+            if not summary.is_all_missing and summary.head.planned > 1
+        ][:1]
+        request = replace(request, query=QueryParams([("run", run) for run in newest]))
     context: dict[str, object] = {
         "offered": offered,
         "asked": {name: request.text(name) for name in _FIELDS},
@@ -88,7 +94,7 @@ _USERS = 10_000
 
 def forecast(state: AppState, request: PageRequest) -> Answer:
     """Bands for any k, and which k reaches a target."""
-    offered = [one for one in state.summaries.all() if one.counts.attempts][:_OFFERED]
+    offered = [summary for summary in state.summaries.all() if summary.counts.attempts][:_OFFERED]
     words = [word for text in request.texts("metric") for word in text.replace(",", " ").split()]
     context: dict[str, object] = {
         "offered": offered,
@@ -104,10 +110,10 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
     word = request.text("run")
     if not word and not request.query and request.form == "html":
         # Opened from the menu: the newest run.
-        word = next((one.id for one in offered if not one.is_all_missing), "")
+        word = next((summary.id for summary in offered if not summary.is_all_missing), "")
     if not word:
         if request.form != "html":
-            return Json({"runs": [one.id for one in offered]})
+            return Json({"runs": [summary.id for summary in offered]})
         return Html("forecast.html.j2", context)
     summary = state.summaries.one(word)
     context["chosen"] = summary
@@ -131,14 +137,16 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
     if request.form == "json":
         return Json(forecast_data(run, found, inverse, users))
     if request.form == "csv":
-        rows = [(one.metric, one.low, one.high, one.observed, one.users(users)) for one in found]
+        rows = [
+            (band.metric, band.low, band.high, band.observed, band.users(users)) for band in found
+        ]
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
     return Html(
         "forecast.html.j2",
         context
         | {
             "words": words,
-            "results": [(one, one.users(users)) for one in found],
+            "results": [(band, band.users(users)) for band in found],
             "inverse": inverse,
             "plot": plot,
             "run": run,
@@ -152,7 +160,7 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
     for place, sign in enumerate("^@", 1):
         ks = [metric(word).k for word in words if word.startswith(f"pass{sign}")]
         if ks:
-            points = [_point(one) for one in forecast_curve(run, f"pass{sign}{max(ks)}")]
+            points = [_point(band) for band in forecast_curve(run, f"pass{sign}{max(ks)}")]
             lines.append(Series(f"pass{sign}k", points, place))
     if not lines:
         return Markup("")

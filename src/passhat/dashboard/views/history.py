@@ -55,12 +55,16 @@ class Step(Plain):
 def history(state: AppState, request: PageRequest) -> Answer:
     """The newest sixty runs of a suite in the order in which they were started."""
     everything = state.summaries.all()
-    suites = sorted({one.head.suite for one in everything})
+    suites = sorted({summary.head.suite for summary in everything})
     suite = request.text("suite") or (everything[0].head.suite if everything else "")
     word = str(metric(request.text("metric") or "pass^1"))
     agent = request.text("agent")
-    own = [one for one in everything if one.head.suite == suite and one.counts.attempts]
-    chosen = [one for one in own if not agent or one.head.agent == agent][:_MOST_RUNS][::-1]
+    own = [
+        summary for summary in everything if summary.head.suite == suite and summary.counts.attempts
+    ]
+    chosen = [summary for summary in own if not agent or summary.head.agent == agent][:_MOST_RUNS][
+        ::-1
+    ]
     steps = _steps(state, chosen, word)
     data = {
         "schema": SCHEMA,
@@ -78,7 +82,7 @@ def history(state: AppState, request: PageRequest) -> Answer:
         {
             "suite": suite,
             "suites": suites,
-            "agents": sorted({one.head.agent for one in own}),
+            "agents": sorted({summary.head.agent for summary in own}),
             "agent": agent,
             "word": word,
             "steps": steps,
@@ -91,17 +95,17 @@ def history(state: AppState, request: PageRequest) -> Answer:
 def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
     steps = []
     before: Protocol | None = None
-    for one in runs:
-        key = one.head.key
+    for run in runs:
+        key = run.head.key
         protocol = state.reading.planned(key).noted_in(state.reading.protocol(key))
         changes = () if before is None else _changes(before, protocol)
         before = protocol
         estimate, trouble = None, ""
         try:
-            estimate = state.snapshots.estimate(one, word)
+            estimate = state.snapshots.estimate(run, word)
         except PasshatError as error:
             trouble = error.message
-        steps.append(Step(one, estimate, trouble, changes))
+        steps.append(Step(run, estimate, trouble, changes))
     return steps
 
 
@@ -115,18 +119,25 @@ def _plot(steps: Sequence[Step], suite: str, word: str) -> Markup:
     lines = []
     for agent, place in list(places.items())[:_MOST_LINES]:
         points = [
-            Point(x, one.estimate.value, one.estimate.low, one.estimate.high, _tip(one), _href(one))
-            for x, one in enumerate(steps)
-            if one.estimate is not None and one.run.head.agent == agent
+            Point(
+                x,
+                step.estimate.value,
+                step.estimate.low,
+                step.estimate.high,
+                _tip(step),
+                _href(step),
+            )
+            for x, step in enumerate(steps)
+            if step.estimate is not None and step.run.head.agent == agent
         ]
         if points:
             lines.append(Series(_short(agent), points, place, bars=True))
     marks = [
-        Mark(x - 0.5, f"{day(one.run.head.started)}: {'; '.join(map(str, one.changes))}")
-        for x, one in enumerate(steps)
-        if one.changes
+        Mark(x - 0.5, f"{day(step.run.head.started)}: {'; '.join(map(str, step.changes))}")
+        for x, step in enumerate(steps)
+        if step.changes
     ]
-    shown = [x for x, one in enumerate(steps) if one.estimate is not None]
+    shown = [x for x, step in enumerate(steps) if step.estimate is not None]
     step = max(1, -(-len(shown) // 6))
     inside = [mark for mark in marks if shown and shown[0] <= mark.x <= shown[-1]]
     return draw(
@@ -155,25 +166,25 @@ def _short(agent: str) -> str:
     return agent if len(agent) <= 24 else f"{agent[:23]}…"
 
 
-def _tip(one: Step) -> str:
-    assert one.estimate is not None
+def _tip(step: Step) -> str:
+    assert step.estimate is not None
     return (
-        f"{one.run.title} {one.run.id}, {day(one.run.head.started)}: {one.estimate.metric} = "
-        f"{number(one.estimate.value)} {one.estimate.interval_text()}"
+        f"{step.run.title} {step.run.id}, {day(step.run.head.started)}: {step.estimate.metric} = "
+        f"{number(step.estimate.value)} {step.estimate.interval_text()}"
     )
 
 
-def _href(one: Step) -> str:
-    return address("runs", one.run.id)
+def _href(step: Step) -> str:
+    return address("runs", step.run.id)
 
 
 def _csv(steps: Sequence[Step], word: str) -> Csv:
     header = ("run", "agent", "name", "started", "metric", "value", "low", "high", "level")
     rows = []
-    for one in steps:
-        found = one.estimate
+    for step in steps:
+        found = step.estimate
         numbers = (found.value, found.low, found.high, found.level) if found else ("",) * 4
-        head = one.run.head
-        changes = "; ".join(map(str, one.changes))
+        head = step.run.head
+        changes = "; ".join(map(str, step.changes))
         rows.append((head.id, head.agent, head.name, head.started, word, *numbers, changes))
     return Csv((*header, "changes"), rows)

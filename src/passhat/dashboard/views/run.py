@@ -83,8 +83,8 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
         "cards": cards_of(known) if known else [],
         "plot": _plot(known) if known else "",
         "curve_rows": _curve_rows(known) if known else [],
-        "failed": [one for one in groups if one.verdict is Verdict.FAILED],
-        "missing": [one for one in groups if one.verdict is Verdict.MISSING],
+        "failed": [group for group in groups if group.verdict is Verdict.FAILED],
+        "missing": [group for group in groups if group.verdict is Verdict.MISSING],
         "totals": {
             "cost": total(groups, "cost"),
             "seconds": total(groups, "seconds"),
@@ -97,7 +97,7 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
 
 def total(groups: Sequence[Group], name: str) -> float | None:
     """Sum of a measure over all attempts; ``None`` when it was not recorded."""
-    found = [value for one in groups if (value := getattr(one, name)) is not None]
+    found = [value for group in groups if (value := getattr(group, name)) is not None]
     return sum(found) if found else None
 
 
@@ -105,8 +105,8 @@ def cards_of(known: RunSnapshot) -> list[Card]:
     """Cards of pass^1, of pass^k and pass@k at the largest k, and of the cost per success."""
     report = known.report
     words = headline_words([report])
-    cards = [_card(one) for word in words if (one := report.find(word)) is not None]
-    measures = {one.name: one for one in measures_of(known.run.attempts, _LEVEL)}
+    cards = [_card(estimate) for word in words if (estimate := report.find(word)) is not None]
+    measures = {measure.name: measure for measure in measures_of(known.run.attempts, _LEVEL)}
     chosen = measures.get("cost") or measures.get("seconds")
     return [*cards, _cost_card(chosen)] if chosen else cards
 
@@ -145,14 +145,21 @@ def _cost_card(found: Measure) -> Card:
 
 
 def _plot(known: RunSnapshot) -> Markup:
-    ks = sorted({metric(one.metric).k for one in known.curve})
+    ks = sorted({metric(estimate.metric).k for estimate in known.curve})
     if len(ks) < 2:
         return Markup("")
     lines = []
     for place, sign in enumerate("^@", 1):
-        own = [one for one in known.curve if one.metric[4] == sign]
+        own = [estimate for estimate in known.curve if estimate.metric[4] == sign]
         points = [
-            Point(metric(one.metric).k, one.value, one.low, one.high, _tip(one)) for one in own
+            Point(
+                metric(estimate.metric).k,
+                estimate.value,
+                estimate.low,
+                estimate.high,
+                _tip(estimate),
+            )
+            for estimate in own
         ]
         lines.append(Series(f"pass{sign}k", points, place))
     step = max(1, -(-len(ks) // 10))
@@ -162,7 +169,7 @@ def _plot(known: RunSnapshot) -> Markup:
             "Capability and reliability over k",
             "pass@k, the chance that at least one of k attempts passes, rises with k; pass^k, the "
             "chance that all of them pass, falls. Shaded: the 95% interval for new tasks. "
-            + "; ".join(_tip(one) for one in (known.curve[len(ks) - 1], known.curve[-1])),
+            + "; ".join(_tip(estimate) for estimate in (known.curve[len(ks) - 1], known.curve[-1])),
             lines,
             ticks=[(k, str(k)) for k in ks[::step]],
         )

@@ -36,11 +36,16 @@ def started(state: AppState, request: PageRequest) -> Answer:
         )
     found = state.commands.all()
     if request.form == "json":
-        return Json({"commands": [{"line": one.line, "code": one.code} for one in found]})
+        return Json(
+            {"commands": [{"line": command.line, "code": command.code} for command in found]}
+        )
     if request.form == "csv":
-        return Csv(("number", "line", "code"), [(one.number, one.line, one.code) for one in found])
-    suites = sorted({one.head.suite for one in state.summaries.all() if one.head.suite})
-    agents = sorted({one.head.agent for one in state.summaries.all()})
+        return Csv(
+            ("number", "line", "code"),
+            [(command.number, command.line, command.code) for command in found],
+        )
+    suites = sorted({summary.head.suite for summary in state.summaries.all() if summary.head.suite})
+    agents = sorted({summary.head.agent for summary in state.summaries.all()})
     template = "_started.html.j2" if request.part == "list" else "start.html.j2"
     return Html(template, {"commands": found, "suites": suites, "agents": agents})
 
@@ -87,9 +92,9 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     order = request.choice("order", ("down", "up"))
     found = _sorted(_matching(everything, request), column, order)
     if request.form == "json":
-        return Json({"runs": to_data([one.stored for one in reversed(found)])})
+        return Json({"runs": to_data([summary.stored for summary in reversed(found)])})
     if request.form == "csv":
-        rows = [to_data(one.stored) for one in reversed(found)]
+        rows = [to_data(summary.stored) for summary in reversed(found)]
         header = [*to_data(everything[0].stored)] if everything else ["id"]
         return Csv(header, [[*row.values()] for row in rows])
     pages = max(1, -(-len(found) // _PAGE))
@@ -98,14 +103,14 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     return Html(
         "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {
-            "found": [_row(state, one) for one in found[(page - 1) * _PAGE : page * _PAGE]],
+            "found": [_row(state, summary) for summary in found[(page - 1) * _PAGE : page * _PAGE]],
             "count": len(found),
             "total": len(everything),
-            "attempts": sum(one.counts.attempts for one in everything),
+            "attempts": sum(summary.counts.attempts for summary in everything),
             "page": page,
             "pages": pages,
-            "agents": sorted({one.head.agent for one in everything}),
-            "suites": sorted({one.head.suite for one in everything}),
+            "agents": sorted({summary.head.agent for summary in everything}),
+            "suites": sorted({summary.head.suite for summary in everything}),
             "status_words": STATUS[1:],
             "sorted_by": column,
             "order": order,
@@ -124,29 +129,33 @@ def _matching(summaries: Sequence[Summary], request: PageRequest) -> list[Summar
     agent, suite = request.text("agent"), request.text("suite")
     status = request.choice("status", STATUS)
     return [
-        one
-        for one in summaries
-        if (not agent or one.head.agent == agent)
-        and (not suite or one.head.suite == suite)
-        and (not status or status == one.status or (status == "all missing" and one.is_all_missing))
-        and all(word in _searched(one) for word in words)
+        summary
+        for summary in summaries
+        if (not agent or summary.head.agent == agent)
+        and (not suite or summary.head.suite == suite)
+        and (
+            not status
+            or status == summary.status
+            or (status == "all missing" and summary.is_all_missing)
+        )
+        and all(word in _searched(summary) for word in words)
     ]
 
 
 def _sorted(summaries: list[Summary], column: str, order: str) -> list[Summary]:
     """Stable, so that equal values stay the newest first."""
     keys: dict[str, Callable[[Summary], Any]] = {
-        "agent": lambda one: one.title.lower(),
-        "suite": lambda one: one.head.suite.lower(),
-        "pass^1": lambda one: -1.0 if one.rate is None else one.rate,
-        "attempts": lambda one: one.counts.attempts,
-        "missing": lambda one: one.counts.missing,
-        "started": lambda one: one.head.started,
-        "status": lambda one: (one.is_all_missing, one.status),
+        "agent": lambda summary: summary.title.lower(),
+        "suite": lambda summary: summary.head.suite.lower(),
+        "pass^1": lambda summary: -1.0 if summary.rate is None else summary.rate,
+        "attempts": lambda summary: summary.counts.attempts,
+        "missing": lambda summary: summary.counts.missing,
+        "started": lambda summary: summary.head.started,
+        "status": lambda summary: (summary.is_all_missing, summary.status),
     }
     return sorted(summaries, key=keys[column], reverse=order == "down")
 
 
-def _searched(one: Summary) -> str:
-    head = one.head
+def _searched(summary: Summary) -> str:
+    head = summary.head
     return f"{head.id} {head.agent} {head.suite} {head.name} {head.started}".lower()

@@ -30,10 +30,10 @@ def task(state: AppState, request: PageRequest) -> Answer:
     name, form, key = _which(state, summary, request)
     lines = state.reading.lines(summary.head.key, Wanted(task=key), _MOST_LINES, None)
     if form == "csv":
-        rows = [one.to_dict() for one in lines]
+        rows = [line.to_dict() for line in lines]
         return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
-    n = sum(one.verdict is not Verdict.MISSING for one in lines)
-    passed = sum(one.verdict is Verdict.PASSED for one in lines)
+    n = sum(line.verdict is not Verdict.MISSING for line in lines)
+    passed = sum(line.verdict is Verdict.PASSED for line in lines)
     estimates = _estimates(name, lines)
     labels = state.reading.task_labels(summary.head.key, name)
     data = {
@@ -79,7 +79,7 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
     """Estimates for this one task, attempted again."""
     if not lines:
         return ()
-    marks = [int(one.verdict) for one in lines]
+    marks = [int(line.verdict) for line in lines]
     n, c = sum(mark >= 0 for mark in marks), marks.count(1)
     outcomes = Outcomes.from_counts([n], [c], [name], missing=[len(marks) - n])
     words = dict.fromkeys(["pass^1", f"pass^{max(n, 1)}"])

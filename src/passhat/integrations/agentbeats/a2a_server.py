@@ -398,10 +398,10 @@ class _BoundedTasks(InMemoryTaskStore):
     async def save(self, task: Task, context: ServerCallContext) -> None:
         await super().save(task, context)
         self._resting[task.id] = task.status.state not in _AT_WORK
-        resting = [one for one, rests in self._resting.items() if rests]
-        for one in resting[: max(0, len(self._resting) - _MOST_TASKS)]:
-            del self._resting[one]
-            await self.delete(one, context)
+        resting = [key for key, rests in self._resting.items() if rests]
+        for key in resting[: max(0, len(self._resting) - _MOST_TASKS)]:
+            del self._resting[key]
+            await self.delete(key, context)
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -63,7 +63,7 @@ class Answered:
         from a2a.helpers import get_data_parts, get_text_parts
 
         self.texts += get_text_parts(artifact.parts)
-        self.data += [whole_numbers(one) for one in get_data_parts(artifact.parts)]
+        self.data += [whole_numbers(part) for part in get_data_parts(artifact.parts)]
 
     def take_status(self, status: TaskStatus) -> str:
         from a2a.helpers import get_message_text
@@ -154,7 +154,8 @@ class Rules:
     def allow_suite(self, word: str) -> bool:
         """A suite may name a file or a module here, so only those that were allowed are read."""
         return any(
-            word == one or (one and word.startswith((f"{one}/", f"{one}:"))) for one in self.suites
+            word == suite or (suite and word.startswith((f"{suite}/", f"{suite}:")))
+            for suite in self.suites
         )
 
 
@@ -270,7 +271,7 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
 
 def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str, Any], Battle]:
     infos = data.get("opponent_infos")
-    if not isinstance(infos, list) or not all(isinstance(one, dict) for one in infos):
+    if not isinstance(infos, list) or not all(isinstance(info, dict) for info in infos):
         raise BadRequest('"opponent_infos" should be a list of {"name", "agent_url"}')
     context = data.get("green_battle_context")
     context = context if isinstance(context, dict) else {}
@@ -283,8 +284,8 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
         raise BadRequest('a battle_start needs a "battle_id", and its "config" should be an object')
     backend = data.get("backend_url") or context.get("backend_url") or ""
     names = {
-        str(one.get("name") or f"opponent {place}"): str(one.get("agent_url") or "")
-        for place, one in enumerate(infos, 1)
+        str(info.get("name") or f"opponent {place}"): str(info.get("agent_url") or "")
+        for place, info in enumerate(infos, 1)
     }
     reported_by = str(context.get("agent_name") or "green_agent")
     return names, given, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)

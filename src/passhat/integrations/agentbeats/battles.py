@@ -135,7 +135,7 @@ async def _created(
 ) -> str:
     asked = {
         "green_agent_id": green,
-        "opponents": [{"name": name, "agent_id": one} for name, one in opponents.items()],
+        "opponents": [{"name": name, "agent_id": agent} for name, agent in opponents.items()],
     }
     data = await _json(http, "POST", f"{base}/battles", asked)
     found = data.get("battle_id") or data.get("id")

@@ -157,7 +157,7 @@ def _summary(asked: Assessment, reports: Mapping[str, RunReport]) -> str:
         outcomes = report.run.outcomes
         lines += ["", f"{role}: {report.headline}"]
         new = [estimate for estimate in report.estimates if estimate.about == "new tasks"]
-        lines += [f"  {one}" for one in new if one.metric.startswith("pass")]
+        lines += [f"  {estimate}" for estimate in new if estimate.metric.startswith("pass")]
         lines.append(
             f"  {outcomes.passes} of {outcomes.scored} attempts passed, "
             f"{outcomes.total_missing} missing"
@@ -173,8 +173,8 @@ def _summary(asked: Assessment, reports: Mapping[str, RunReport]) -> str:
 def _winner(asked: Assessment, runs: Mapping[str, Run], report: Report) -> str:
     """A backend of version 1 wants a name: the best participant, if it is good enough."""
     values = {}
-    for role, one in zip(runs, report.runs, strict=True):
-        estimate = one.find(f"pass^{asked.k}")
+    for role, run in zip(runs, report.runs, strict=True):
+        estimate = run.find(f"pass^{asked.k}")
         values[role] = 0.0 if estimate is None else estimate.value
     best = max(values.values())
     if best < asked.win_at:

@@ -52,7 +52,7 @@ class Scenario:
 
     def request(self) -> dict[str, object]:
         """The message to the green agent."""
-        roles = {one.role: one.endpoint for one in self.participants}
+        roles = {participant.role: participant.endpoint for participant in self.participants}
         return {"participants": roles, "config": dict(self.config)}
 
 
@@ -70,8 +70,8 @@ def read_scenario(path: str) -> Scenario:
             "needs at least one [[participants]], and [config] as a table.", source=path
         )
     green = _place(data.get("green_agent"), "[green_agent]", path, role="green_agent")
-    places = [_place(one, f"[[participants]] {at}", path) for at, one in enumerate(parts, 1)]
-    if len({one.role for one in places}) < len(places):
+    places = [_place(part, f"[[participants]] {at}", path) for at, part in enumerate(parts, 1)]
+    if len({place.role for place in places}) < len(places):
         raise ReadError("two participants have the same role.", source=path)
     return Scenario(green, places, config)
 
@@ -121,8 +121,8 @@ async def _started(places: Sequence[Place], say: Say) -> AsyncIterator[Mapping[s
                 say(f"started {place.role}: {place.command}")
         yield processes
     finally:
-        for one in processes.values():
-            await _stop(one)
+        for process in processes.values():
+            await _stop(process)
 
 
 def _start(place: Place) -> _Process:

@@ -113,9 +113,9 @@ class AllowedHosts:
                 found = await self.resolve(host, port)
             except (OSError, UnicodeError) as error:
                 raise httpx.ConnectError(f"{host} cannot be resolved ({error})") from None
-        for one in found:
-            if wrong := self._address_refusal(one, host, port):
-                raise httpx.ConnectError(f"{host} has the address {one}, {wrong}")
+        for address in found:
+            if wrong := self._address_refusal(address, host, port):
+                raise httpx.ConnectError(f"{host} has the address {address}, {wrong}")
         if not found:
             raise httpx.ConnectError(f"{host} has no address")
         return found
@@ -131,7 +131,7 @@ class AllowedHosts:
             found = await self.resolve(host, port)
         except (OSError, UnicodeError):
             return None
-        reasons = (self._address_refusal(one, host, port) for one in found)
+        reasons = (self._address_refusal(address, host, port) for address in found)
         wrong = next((reason for reason in reasons if reason), None)
         return f"{whose} is at {host}, {wrong}" if wrong else None
 
@@ -222,7 +222,7 @@ class Caps:
     @classmethod
     def of(cls, words: Iterable[str]) -> Caps:
         """The caps of ``--cap NAME=NUMBER``."""
-        known = [one.name for one in fields(cls)]
+        known = [field.name for field in fields(cls)]
         given: dict[str, float] = {}
         for word in words:
             name, _, number = word.partition("=")
@@ -259,7 +259,7 @@ class Callers:
 
     def left(self, caller: str, name: str) -> float:
         """The rest of an amount that a caller may still use."""
-        used = sum(getattr(one, name) for one in self._recent(caller))
+        used = sum(getattr(usage, name) for usage in self._recent(caller))
         return float(getattr(self.caps, name) - used)
 
     def refusal(self, caller: str, *, runs: int = 0, attempts: int = 0) -> str | None:
@@ -290,7 +290,7 @@ class Callers:
 
     def _recent(self, caller: str) -> list[Usage]:
         key, since = _network(caller), self.clock() - _WINDOW_SECONDS
-        kept = [one for one in self._used.pop(key, []) if one.at > since]
+        kept = [usage for usage in self._used.pop(key, []) if usage.at > since]
         self._used[key] = kept  # last: the caller that was silent longest is first
         while len(self._used) > _MOST_CALLERS:
             del self._used[next(iter(self._used))]

@@ -134,7 +134,7 @@ class Batch:
 def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
     """The fewest evaluations that cover the missing attempts: one per number of missing ones."""
     numbers: dict[str, list[int]] = {}
-    for task, number in sorted(missing, key=lambda one: one[1]):
+    for task, number in sorted(missing, key=lambda attempt: attempt[1]):
         numbers.setdefault(task, []).append(number)
     by_count: dict[int, dict[str, list[int]]] = {}
     for task, wanted in numbers.items():
@@ -251,8 +251,8 @@ class InspectSuite(Harness):
     @cached_property
     def tasks(self) -> Sequence[Task]:
         return tuple(
-            Task(one["id"], one["input"], MappingProxyType(one["labels"]))
-            for one in self._described["samples"]
+            Task(sample["id"], sample["input"], MappingProxyType(sample["labels"]))
+            for sample in self._described["samples"]
         )
 
     @cached_property
@@ -295,7 +295,7 @@ class InspectSuite(Harness):
             self._take_in(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
         made = store.made(run)
-        claimed = store.claim(run, [one for one in plan.wanted() if one not in made])
+        claimed = store.claim(run, [attempt for attempt in plan.wanted() if attempt not in made])
         progress = Progress(total=len(claimed))
         try:
             for batch in batches(folder, claimed):
@@ -350,9 +350,12 @@ class InspectSuite(Harness):
         """Read the log into the store; attempts that are not in it remain to be made."""
         ours = set(claimed)
         records = [
-            replace(one, judgement=replace(one.judgement, detail=plan.redact(one.judgement.detail)))
-            for one in batch.records(self._scorer)
-            if (one.task, one.number) in ours
+            replace(
+                record,
+                judgement=replace(record.judgement, detail=plan.redact(record.judgement.detail)),
+            )
+            for record in batch.records(self._scorer)
+            if (record.task, record.number) in ours
         ]
         store.finish(plan.record.id, records)
         batch.taken()

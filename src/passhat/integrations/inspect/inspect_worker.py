@@ -86,20 +86,20 @@ def describe(spec: str) -> dict[str, object]:
     task = load_task(spec)
     samples = numbered(task)
     seen = [sample.model_dump(mode="json", exclude={"target"}) for sample in samples]
-    scorers = [_name(one) for one in task.scorer or ()]
+    scorers = [_name(scorer) for scorer in task.scorer or ()]
     config = task.config.model_dump(mode="json", exclude_none=True)
     return {
         "task": task.name,
         "samples": [
-            {"id": str(one.id), "input": _text(one.input), "labels": _labels(one.metadata)}
-            for one in samples
+            {"id": str(sample.id), "input": _text(sample.input), "labels": _labels(sample.metadata)}
+            for sample in samples
         ],
         "scorers": scorers,
         "config": config,
         "message_limit": task.message_limit,
         "time_limit": task.time_limit,
         "fingerprint": _digest([task.name, str(task.version), seen, _source_of(task)]),
-        "judge_fingerprint": _digest([scorers, [one.target for one in samples]]),
+        "judge_fingerprint": _digest([scorers, [sample.target for sample in samples]]),
     }
 
 
@@ -151,7 +151,7 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
     task = task_with(
         task, dataset=MemoryDataset(chosen, name=task.dataset.name, location=task.dataset.location)
     )
-    reducers = [one for one in task.epochs_reducer or () if _k(one) <= job["epochs"]]
+    reducers = [reducer for reducer in task.epochs_reducer or () if _k(reducer) <= job["epochs"]]
     try:
         logs = inspect_eval(
             task,

@@ -74,9 +74,9 @@ def interval(level: float = 0.95) -> Metric:
     _check_level(level)
 
     def within(scores: list[SampleScore]) -> Value:
-        values = [_TO_FLOAT(one.score.value) for one in scores]
-        known = [one for one in values if not math.isnan(one)]
-        if any(not 0 <= one <= 1 for one in known):
+        values = [_TO_FLOAT(score.score.value) for score in scores]
+        known = [value for value in values if not math.isnan(value)]
+        if any(not 0 <= value <= 1 for value in known):
             raise InvalidValue("passhat's interval metric needs scores between 0 and 1.")
         if not known:
             return {"low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
@@ -115,22 +115,22 @@ def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object])
         raise InvalidValue(f"k must be at least 1, not {k}.")
 
     def reduced(values: Iterable[Value | None]) -> float:
-        given = [_TO_FLOAT(one) for one in values if one is not None]
-        known = [one for one in given if not math.isnan(one)]
+        given = [_TO_FLOAT(value) for value in values if value is not None]
+        known = [value for value in given if not math.isnan(value)]
         if len(known) < k:
             return _NO_SCORE
-        return float(estimator(len(known), sum(one >= value for one in known), k))  # type: ignore[arg-type]
+        return float(estimator(len(known), sum(number >= value for number in known), k))  # type: ignore[arg-type]
 
     def reduce(scores: list[Score]) -> Score:
-        scored = [one for one in scores if not _is_unscored(one.value)]
+        scored = [score for score in scores if not _is_unscored(score.value)]
         shape = scored[0].value if scored else _NO_SCORE
         found: Value
         if isinstance(shape, dict):
-            found = {name: reduced(one.as_dict()[name] for one in scored) for name in shape}
+            found = {name: reduced(score.as_dict()[name] for score in scored) for name in shape}
         elif isinstance(shape, Sequence) and not isinstance(shape, str):
-            found = [reduced(one.as_list()[i] for one in scored) for i in range(len(shape))]
+            found = [reduced(score.as_list()[i] for score in scored) for i in range(len(shape))]
         else:
-            found = reduced(one.value for one in scored)
+            found = reduced(score.value for score in scored)
         return Score(value=found, metadata=scores[0].metadata if scores else None)
 
     return reduce
@@ -142,11 +142,11 @@ def _estimate(k: int, word: str, level: float, value: float) -> Metric:
     def estimated(scores: list[SampleScore]) -> Value:
         n: dict[object, int] = {}
         c: dict[object, int] = {}
-        for one in scores:
-            number = _TO_FLOAT(one.score.value)
+        for score in scores:
+            number = _TO_FLOAT(score.score.value)
             if not math.isnan(number):
-                n[one.sample_id] = n.get(one.sample_id, 0) + 1
-                c[one.sample_id] = c.get(one.sample_id, 0) + (number >= value)
+                n[score.sample_id] = n.get(score.sample_id, 0) + 1
+                c[score.sample_id] = c.get(score.sample_id, 0) + (number >= value)
         enough = [name for name in n if n[name] >= k]
         if not enough:
             return {word: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}

@@ -252,8 +252,8 @@ class RayPool:
         size = 1
         while True:
             batch: list[Wanted] = []
-            while len(batch) < size and (one := await claims.following()) is not None:
-                batch.append(one)
+            while len(batch) < size and (attempt := await claims.following()) is not None:
+                batch.append(attempt)
             if not batch:
                 return
             before = time.monotonic()
@@ -273,21 +273,21 @@ class RayPool:
             if made is not None:
                 return made.records
             if len(batch) > 1:  # one of them may be what workers die of: the others are not
-                return [record for one in batch for record in await self._made([one])]
+                return [record for attempt in batch for record in await self._made([attempt])]
         return [self._deadly(batch[0])]
 
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """Make one attempt after another, each with its share of the cap."""
-        while (one := await claims.following()) is not None:
+        while (attempt := await claims.following()) is not None:
             with _kept_when_stopped(outbox):
-                record = await self._made_under(budget, one, claims)
+                record = await self._made_under(budget, attempt, claims)
             if record is None:
                 return
             outbox.put(record)
             await outbox.room()
 
     async def _made_under(
-        self, budget: Budget, one: Wanted, claims: Claims
+        self, budget: Budget, attempt: Wanted, claims: Claims
     ) -> AttemptRecord | None:
         """``None`` when it was not made: the cap is reached, or no more attempts are wanted."""
         lost = False
@@ -298,9 +298,9 @@ class RayPool:
             with account:
                 if not claims.more_wanted():
                     return None  # no longer, while it waited for its share of the cap
-                with self._gate.keeping(one, account):
+                with self._gate.keeping(attempt, account):
                     async with self._turn(number):
-                        made = await self._tried([one])
+                        made = await self._tried([attempt])
                 if made is None:
                     lost = account.abandon() or lost
                     continue
@@ -310,7 +310,7 @@ class RayPool:
             (record,) = made.records
             # What was used by a worker that died is spent, but the amount is unknown.
             return replace(record, tokens=None, cost=None) if lost else record
-        return self._deadly(one)
+        return self._deadly(attempt)
 
     def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
         """The last try of an attempt is made while no other has its last.
@@ -319,8 +319,8 @@ class RayPool:
         """
         return self._last_tries if number == _DEATHS else nullcontext()
 
-    def _deadly(self, one: Wanted) -> AttemptRecord:
-        task, number = one
+    def _deadly(self, attempt: Wanted) -> AttemptRecord:
+        task, number = attempt
         why = f"the worker died {_DEATHS} times while it made this attempt"
         judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, why)
         seed = seed_of(self._plan.seed, task, number)
@@ -417,8 +417,8 @@ class RayPool:
                     await asyncio.sleep(_PAUSE_SECONDS)
                 news = self._gate.news()
                 continue
-            for one in said:
-                self._take(worker, one)
+            for message in said:
+                self._take(worker, message)
 
     def _take(self, worker: _Worker, said: LimitRequest | LimitUpdate) -> None:
         if isinstance(said, LimitUpdate):

@@ -150,8 +150,8 @@ def _introduction(turn: Mapping[str, Any]) -> Turn:
         system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
         said=so_far if turn["history"] else turn["text"],
         tools=tuple(
-            ToolSpec(one["name"], one.get("description", ""), one.get("parameters", {}))
-            for one in turn["tools"]
+            ToolSpec(tool["name"], tool.get("description", ""), tool.get("parameters", {}))
+            for tool in turn["tools"]
         ),
     )
 
@@ -195,8 +195,8 @@ class Tau2Suite(Suite):
     @cached_property
     def tasks(self) -> Sequence[Task]:
         return tuple(
-            Task(one["id"], one["prompt"], MappingProxyType({"judge": one["judge"]}))
-            for one in self._described["tasks"]
+            Task(task["id"], task["prompt"], MappingProxyType({"judge": task["judge"]}))
+            for task in self._described["tasks"]
         )
 
     @cached_property

@@ -106,7 +106,7 @@ def describe(registry: Any, domain: str) -> dict[str, object]:
     tasks = tasks_of(registry, domain)
     world = registry.get_env_constructor(domain)()
     plain = [task.model_dump(mode="json") for task in tasks]
-    judged = [one.pop("evaluation_criteria", None) for one in plain]
+    judged = [task.pop("evaluation_criteria", None) for task in plain]
     tools = [tool.openai_schema for tool in world.get_tools()]
     return {
         "tasks": [
@@ -125,7 +125,9 @@ def digest(data: object) -> str:
 def judge_of(task: Any) -> str:
     """The kind of judge: rules, or a model for assertions in natural language."""
     criteria = task.evaluation_criteria
-    basis = [str(getattr(one, "value", one)) for one in (criteria.reward_basis if criteria else ())]
+    basis = [
+        str(getattr(kind, "value", kind)) for kind in (criteria.reward_basis if criteria else ())
+    ]
     asks = "NL_ASSERTION" in basis and bool(criteria.nl_assertions)
     return "model" if asks else "rules"
 
@@ -160,7 +162,7 @@ def bridge_class() -> type:
             if self._calls == 0:
                 turn["policy"] = self.domain_policy
                 turn["tools"] = [tool.openai_schema["function"] for tool in self.tools]
-                turn["history"] = [told for one in state if (told := remembered(one))]
+                turn["history"] = [told for message in state if (told := remembered(message))]
             self._channel.send({"turn": turn})
             answer = self._channel.receive()
             self._calls += 1
@@ -193,7 +195,7 @@ def scripted_class() -> type:
         def __init__(self, task: Any) -> None:
             super().__init__(instructions=wish_of(task))
             actions = task.evaluation_criteria.actions if task.evaluation_criteria else None
-            self._own = [one for one in actions or () if one.requestor == "user"]
+            self._own = [action for action in actions or () if action.requestor == "user"]
             self._patience = PATIENCE
             self._begun = False
 
@@ -211,11 +213,11 @@ def scripted_class() -> type:
                 self._patience -= 1
                 return self._said("Yes, please.")
             if self._own:
-                one = self._own.pop(0)
+                action = self._own.pop(0)
                 call = messages.ToolCall(
                     id=f"user_{len(self._own)}",
-                    name=one.name,
-                    arguments=one.arguments,
+                    name=action.name,
+                    arguments=action.arguments,
                     requestor="user",
                 )
                 return messages.UserMessage(role="user", tool_calls=[call])
@@ -241,7 +243,7 @@ def remembered(message: Any) -> str:
     if message.role == "tool":
         return f"Tool result: {message.content}"
     calls = getattr(message, "tool_calls", None) or ()
-    made = [f"You called {one.name} with {json.dumps(one.arguments)}" for one in calls]
+    made = [f"You called {call.name} with {json.dumps(call.arguments)}" for call in calls]
     who = "You" if message.role == "assistant" else "User"
     return "\n".join([*made, *([f"{who}: {message.content}"] if message.content else [])])
 
@@ -278,7 +280,9 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
     """Play a task, then judge it; reports the party at fault when something broke."""
     orchestrators = importlib.import_module("tau2.orchestrator.orchestrator")
     evaluators = importlib.import_module("tau2.evaluator.evaluator")
-    task = next(one for one in tasks_of(registry, job["domain"]) if str(one.id) == job["task_id"])
+    task = next(
+        task for task in tasks_of(registry, job["domain"]) if str(task.id) == job["task_id"]
+    )
     world = registry.get_env_constructor(job["domain"])()
     agent = bridge_class()(world.get_tools(), world.get_policy(), channel)
     try:

@@ -20,7 +20,7 @@ _LIKELY = {"easy": 2.5, "middle": 1.2, "hard": 0.2}
 
 def ordercode() -> CodeSuite:
     """The suite."""
-    return CodeSuite.of("code:ordercode", (one.task for one in ORDER_TASKS))
+    return CodeSuite.of("code:ordercode", (order_task.task for order_task in ORDER_TASKS))
 
 
 def demo_samples(
@@ -32,13 +32,14 @@ def demo_samples(
     temperature, the less it prefers it.
     """
     samples: list[dict[str, str]] = []
-    for one in ORDER_TASKS:
-        programs = [one.task.canonical, *one.wrong]
+    for order_task in ORDER_TASKS:
+        programs = [order_task.task.canonical, *order_task.wrong]
         odds = np.zeros(len(programs))
-        odds[0] = _LIKELY[one.band] / max(temperature, 1e-9)
+        odds[0] = _LIKELY[order_task.band] / max(temperature, 1e-9)
         chances = np.exp(odds - odds.max())
         chosen = generator.choice(len(programs), attempts, p=chances / chances.sum())
         samples += [
-            {"task_id": one.task.id, "completion": programs[choice]} for choice in chosen.tolist()
+            {"task_id": order_task.task.id, "completion": programs[choice]}
+            for choice in chosen.tolist()
         ]
     return samples

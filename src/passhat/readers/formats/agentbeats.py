@@ -123,7 +123,7 @@ def _payloads(found: Mapping[str, Any]) -> Iterator[object]:
     for artifact in found.get("artifacts") or ([found] if "parts" in found else []):
         parts = artifact.get("parts") if isinstance(artifact, Mapping) else None
         yield from (
-            one["data"] for one in parts or () if isinstance(one, Mapping) and "data" in one
+            part["data"] for part in parts or () if isinstance(part, Mapping) and "data" in part
         )
 
 
@@ -135,11 +135,11 @@ def _inner(results: list[object], name: str) -> object:
 def _by_name(opponents: object) -> dict[str, object]:
     """The agents of a battle; version 1 lists them by name and id."""
     rows = (
-        [one for one in opponents if isinstance(one, Mapping)]
+        [opponent for opponent in opponents if isinstance(opponent, Mapping)]
         if isinstance(opponents, list)
         else []
     )
-    return {str(one.get("name")): one for one in rows}
+    return {str(row.get("name")): row for row in rows}
 
 
 def _rows(result: object, where: str) -> Iterator[_Found]:

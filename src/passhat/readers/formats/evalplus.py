@@ -98,11 +98,13 @@ class EvalPlusReader(Reader):
 
 def _verdicts(found: list[_Solution] | _Older) -> list[tuple[Any, Any, Any]]:
     if isinstance(found, list):
-        return [(one.base_status, one.plus_status, one.solution) for one in found]
+        return [
+            (solution.base_status, solution.plus_status, solution.solution) for solution in found
+        ]
     base = [_status(entry) for entry in found.base or []]
     plus = [_status(entry) for entry in found.plus or []]
     plus += [None] * (len(base) - len(plus))
-    return [(one, two, None) for one, two in zip(base, plus, strict=False)]
+    return [(base_status, two, None) for base_status, two in zip(base, plus, strict=False)]
 
 
 def _status(entry: object) -> object:

@@ -133,10 +133,10 @@ def _trials(folder: Source) -> Iterator[Source]:
 
 def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
     """Each trial with its place, or the problem with it."""
-    for one in _trials(source) if source.is_folder else [source]:
-        where = one.path.parent.name if source.is_folder else _RESULT
+    for trial in _trials(source) if source.is_folder else [source]:
+        where = trial.path.parent.name if source.is_folder else _RESULT
         try:
-            with one.open() as stream:
+            with trial.open() as stream:
                 yield where, decode(stream.read().removeprefix(BYTE_ORDER_MARK), _Trial)
         except BROKEN as error:
             yield where, f"{_RESULT} cannot be read ({error})"

@@ -136,7 +136,7 @@ def _answers(row: _Line) -> int:
     """How many answers to one document were sampled."""
     found = _value(row, "resps")
     first = found[0] if isinstance(found, list) and found else None
-    plain = isinstance(first, list) and all(isinstance(one, str) for one in first)
+    plain = isinstance(first, list) and all(isinstance(text, str) for text in first)
     return len(first) if plain and isinstance(first, list) else 1
 
 

@@ -69,14 +69,14 @@ class SweBenchReader(Reader):
             paths=[(_DETAILS,)] if nested else [()],
             noun="instance",
         )
-        for task, one in document.items:
+        for task, instance in document.items:
             log.add(
                 f"instance {task}",
                 task,
-                one.resolved,
-                why="" if one.resolved else _why(one),
-                steps=one.api_calls,
-                cost=one.cost,
+                instance.resolved,
+                why="" if instance.resolved else _why(instance),
+                steps=instance.api_calls,
+                cost=instance.cost,
             )
         head = document.head if isinstance(document.head, _Entry) else _Entry()
         share = number_or_none(head.resolved)
@@ -96,12 +96,12 @@ def _named(source: Source) -> str:
     return source.path.resolve().parent.name if agent == _DETAILS else agent
 
 
-def _why(one: _Instance) -> str:
-    if one.resolved is None:
+def _why(instance: _Instance) -> str:
+    if instance.resolved is None:
         return "not_recorded: resolved is null"
-    if one.no_patch is True:
+    if instance.no_patch is True:
         return "missing_outputs: no patch"
-    if one.patch_successfully_applied is False:
+    if instance.patch_successfully_applied is False:
         return "format_error: the patch does not apply"
     return "unknown_failure: not resolved"
 

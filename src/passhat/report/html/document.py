@@ -168,7 +168,7 @@ def _attempts(run: Run) -> int:
 
 
 def _conversations_text(found: Sequence[Transcripts]) -> str:
-    if any(one.left_out for one in found):
+    if any(figure.left_out for figure in found):
         return (
             f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
             "--with-transcripts embeds them."

@@ -134,9 +134,9 @@ def cards(report: Report) -> Iterator[Card]:
     several = len(labels) > 1
     for word in headline_words(report.runs):
         rows = tuple(
-            _estimate_row(label if several else "", one)
+            _estimate_row(label if several else "", estimate)
             for label, run in zip(labels, report.runs, strict=True)
-            if (one := run.find(word)) is not None
+            if (estimate := run.find(word)) is not None
         )
         yield Card(word, _asks(word), rows)
     name = _paid_in(report.runs)
@@ -199,17 +199,18 @@ def _measure_row(label: str, found: Measure | None) -> CardRow:
 def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator[str]:
     """Ways to settle an open question: more tasks, more attempts, or judging missing attempts."""
     if isinstance(found, Comparison):
-        for one in found.results:
-            if one.tasks_needed is not None:
+        for result in found.results:
+            if result.tasks_needed is not None:
                 yield (
-                    f"{one.metric}: if the lift stays at {points(one.lift)} points, about "
-                    f"{one.tasks_needed:,} paired tasks like these would settle it "
-                    f"({one.tasks:,} now)."
+                    f"{result.metric}: if the lift stays at {points(result.lift)} points, about "
+                    f"{result.tasks_needed:,} paired tasks like these would settle it "
+                    f"({result.tasks:,} now)."
                 )
-            elif one.claim is Claim.INCONCLUSIVE:
-                yield f"{one.metric}: {one.remarks[-1]}"
+            elif result.claim is Claim.INCONCLUSIVE:
+                yield f"{result.metric}: {result.remarks[-1]}"
             else:
-                yield f"{one.metric} is settled: {one.claim}, {one.interval_text()} points."
+                interval = result.interval_text()
+                yield f"{result.metric} is settled: {result.claim}, {interval} points."
     labels = labels_of(report.runs)
     if len(labels) > MOST_ON_CARDS:
         return

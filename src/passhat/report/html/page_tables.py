@@ -42,11 +42,11 @@ def comparison_tables(found: Comparison | Comparisons | None) -> Iterator[Table]
                 ("measure", "A per attempt", "B per attempt", "A per solved", "B per solved"),
                 tuple(
                     (
-                        one.measure,
-                        *(_figure(use.per_attempt if use else None) for use in (one.a, one.b)),
-                        *(_figure(use.per_solved if use else None) for use in (one.a, one.b)),
+                        value.measure,
+                        *(_figure(use.per_attempt if use else None) for use in (value.a, value.b)),
+                        *(_figure(use.per_solved if use else None) for use in (value.a, value.b)),
                     )
-                    for one in found.deployment
+                    for value in found.deployment
                 ),
             )
     if isinstance(found, Comparisons):
@@ -72,7 +72,7 @@ def overview(report: Report) -> Table:
             label,
             f"{len(run.run.outcomes):,}",
             f"{run.run.outcomes.total_missing:,}",
-            *(value_text(one) if (one := run.find(word)) else "–" for word in words),
+            *(value_text(estimate) if (estimate := run.find(word)) else "–" for word in words),
         )
         for label, run in zip(labels_of(report.runs), report.runs, strict=True)
     )
@@ -129,7 +129,8 @@ def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator
     others = [found for name, found in asked.items() if name not in shown]
     if others:
         rows_of = tuple(
-            (one.metric, value_text(one), f"{one.tasks:,}", f"{one.attempts:,}") for one in others
+            (estimate.metric, value_text(estimate), f"{estimate.tasks:,}", f"{estimate.attempts:,}")
+            for estimate in others
         )
         yield Table(caption, ("metric", "value", "tasks", "attempts"), rows_of)
 

@@ -299,8 +299,8 @@ def _why(attempts: Attempts, rows: Sequence[int]) -> tuple[list[list[str]], list
 def _words(attempts: Attempts, row: int) -> tuple[str, str]:
     index = int(np.searchsorted(attempts.starts, row, side="right")) - 1
     number = row - int(attempts.starts[index])
-    one = list(attempts.of(index))[number]
-    return one.why or "", "" if one.detail in (None, one.why) else str(one.detail)
+    attempt = list(attempts.of(index))[number]
+    return attempt.why or "", "" if attempt.detail in (None, attempt.why) else str(attempt.detail)
 
 
 def _short(value: float) -> float | int | None:

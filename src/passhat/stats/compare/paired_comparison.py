@@ -120,7 +120,10 @@ def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
 
 def _summed(run: Run) -> dict[str, Use]:
     sums = {} if run.aggregates is None else run.aggregates.measures
-    return {name: _use(one.recorded, one.total, one.passed) for name, one in sums.items()}
+    return {
+        name: _use(sums_of.recorded, sums_of.total, sums_of.passed)
+        for name, sums_of in sums.items()
+    }
 
 
 def _use(count: int, total: float, solved: int) -> Use:

@@ -94,10 +94,10 @@ def whole_numbers_of(places: IntArray) -> Iterator[int]:
         yield from places[start : start + _BLOCK].tolist()
 
 
-def same_names(one: Sequence[str], other: Sequence[str]) -> bool:
+def same_names(names: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two lists of task ids are the same, in the same order."""
-    if len(one) != len(other):
+    if len(names) != len(other):
         return False
-    if isinstance(one, PackedNames) and isinstance(other, PackedNames):
-        return one == other
-    return all(a == b for a, b in zip(one, other, strict=True))
+    if isinstance(names, PackedNames) and isinstance(other, PackedNames):
+        return names == other
+    return all(a == b for a, b in zip(names, other, strict=True))

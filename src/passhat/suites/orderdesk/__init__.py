@@ -60,9 +60,15 @@ class OrderdeskSuite(Suite):
         """Hash of everything the agent can meet: records, policy, tools, tasks and phrases."""
         return fingerprint(
             [
-                [one.policy, listed(one.tools), one.records, dict(one.phrases), str(one.today)]
-                + [str(scenario) for scenario in one.scenarios]
-                for one in self._domains
+                [
+                    domain.policy,
+                    listed(domain.tools),
+                    domain.records,
+                    dict(domain.phrases),
+                    str(domain.today),
+                ]
+                + [str(scenario) for scenario in domain.scenarios]
+                for domain in self._domains
             ]
         )
 
@@ -96,7 +102,7 @@ class OrderdeskSuite(Suite):
 
 def _task(domain: Domain, scenario: Scenario) -> Task:
     words = [domain.phrases[wish.kind][0].format(thing=wish.thing) for wish in scenario.wishes]
-    prompt = " ".join(one[0].upper() + one[1:] for one in words)
+    prompt = " ".join(word[0].upper() + word[1:] for word in words)
     return Task(
         scenario.id, prompt, MappingProxyType({"band": scenario.band, "kind": scenario.kind})
     )

@@ -64,7 +64,7 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
         if not desk.changes and all(goal.asks_for_change for goal in goals):
             return Judgement.failed(FailureCategory.TASK_INCOMPLETE, f"nothing was done: {first}")
         return Judgement.failed(FailureCategory.WRONG_STATE, first)
-    untold = [one for one in scenario.outputs if not told(one, said)]
+    untold = [output for output in scenario.outputs if not told(output, said)]
     if not untold:
         return Judgement.passed()
     all_of_them = len(untold) == len(scenario.outputs)
@@ -83,7 +83,7 @@ def told(output: str, said: Sequence[str]) -> bool:
     True
     """
     text = " ".join(said).casefold()
-    numbers = {float(one.replace(",", "")) for one in _NUMBER.findall(text)}
+    numbers = {float(number.replace(",", "")) for number in _NUMBER.findall(text)}
     for alternative in output.split("|"):
         if _NUMBER.fullmatch(alternative):
             if float(alternative) in numbers:
@@ -120,9 +120,9 @@ def _differences(found: object, wanted: object, where: str = "") -> Iterator[str
                 path = f"{where}.{key}" if where else str(key)
                 yield from _differences(found.get(key), wanted.get(key), path)
     elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
-        for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            if not _same(one, other):
-                yield from _differences(one, other, f"{where}[{place}]")
+        for place, (record, other) in enumerate(zip(found, wanted, strict=True)):
+            if not _same(record, other):
+                yield from _differences(record, other, f"{where}[{place}]")
     else:
         yield f"{where} is {found!r}, it should be {wanted!r}"
 

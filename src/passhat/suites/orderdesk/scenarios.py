@@ -111,7 +111,7 @@ def read_domain(
         phrases=talk["phrases"],
         topics=talk["topics"],
         introduce=introduce,
-        scenarios=tuple(_scenario(name, place, one) for place, one in enumerate(tasks, 1)),
+        scenarios=tuple(_scenario(name, place, task) for place, task in enumerate(tasks, 1)),
     )
 
 
@@ -122,8 +122,8 @@ def _scenario(domain: str, place: int, data: Mapping[str, Any]) -> Scenario:
         band=data["band"],
         customer=data["customer"],
         identity=data["identity"],
-        wishes=tuple(_wish(one) for one in data["wish"]),
-        goals=tuple(tuple(_call(one) for one in goal) for goal in goals),
+        wishes=tuple(_wish(wish) for wish in data["wish"]),
+        goals=tuple(tuple(_call(call) for call in goal) for goal in goals),
         outputs=tuple(data.get("outputs", ())),
         in_order=data.get("in_order", False),
     )

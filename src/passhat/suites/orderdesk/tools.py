@@ -99,9 +99,9 @@ def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]
 
     def made(function: Callable[..., object]) -> Tool:
         accepted = list(inspect.signature(function).parameters.values())[1:]
-        if [one.name for one in accepted] != list(parameters):
+        if [parameter.name for parameter in accepted] != list(parameters):
             raise TypeError(f"{function.__name__}: describe every parameter, in order")
-        kinds = {one.name: str(one.annotation) for one in accepted}
+        kinds = {parameter.name: str(parameter.annotation) for parameter in accepted}
         return Tool(
             function.__name__,
             description,
@@ -114,27 +114,27 @@ def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]
 
 
 def toolbox(tools: Iterable[Tool]) -> Mapping[str, Tool]:
-    return MappingProxyType({one.name: one for one in tools})
+    return MappingProxyType({tool.name: tool for tool in tools})
 
 
 def listed(tools: Mapping[str, Tool]) -> str:
     """The list that the agent reads: one tool a line."""
     lines = []
-    for one in tools.values():
-        parameters = ", ".join(f"{name} ({what})" for name, what in one.parameters.items())
-        lines.append(f"- {one.name}: {one.description} Parameters: {parameters or 'none'}.")
+    for tool in tools.values():
+        parameters = ", ".join(f"{name} ({what})" for name, what in tool.parameters.items())
+        lines.append(f"- {tool.name}: {tool.description} Parameters: {parameters or 'none'}.")
     return "\n".join(lines)
 
 
 def specified(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
     """The same list for models with tool calling."""
-    return tuple(ToolSpec(one.name, one.description, _schema(one)) for one in tools.values())
+    return tuple(ToolSpec(tool.name, tool.description, _schema(tool)) for tool in tools.values())
 
 
-def _schema(one: Tool) -> dict[str, object]:
+def _schema(tool: Tool) -> dict[str, object]:
     properties = {
-        name: {**_SCHEMAS[one.kinds[name]], "description": what}
-        for name, what in one.parameters.items()
+        name: {**_SCHEMAS[tool.kinds[name]], "description": what}
+        for name, what in tool.parameters.items()
     }
     return {
         "type": "object",
@@ -172,7 +172,7 @@ def _as(kind: str, name: str, value: object) -> object:
     try:
         if kind == "list[str]":
             values = value if isinstance(value, list) else str(value).split(",")
-            return [str(one).strip() for one in values]
+            return [str(item).strip() for item in values]
         if kind in ("int", "float"):
             number = round(float(str(value).strip().lstrip("$€£")), 2)
             return int(number) if kind == "int" else number

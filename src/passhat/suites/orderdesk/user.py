@@ -209,19 +209,23 @@ class ScriptedUser:
         """Whether all requests fit in one message: no argument, no ambiguous fact."""
         facts = [fact for wish in self._left for fact in wish.facts.items()]
         clear = len({topic for topic, _ in facts}) == len(set(facts))
-        return clear and all(not one.insists and one.otherwise is None for one in self._left)
+        return clear and all(not wish.insists and wish.otherwise is None for wish in self._left)
 
     def hear(self, text: str) -> str | None:
         """The user's reply; ``None`` when they leave."""
-        sentences = [one.lower() for one in _BETWEEN_SENTENCES.split(text)]
-        asking = [one for one in sentences if _ASKS.search(one) and not _CLOSES.search(one)]
+        sentences = [sentence.lower() for sentence in _BETWEEN_SENTENCES.split(text)]
+        asking = [
+            sentence
+            for sentence in sentences
+            if _ASKS.search(sentence) and not _CLOSES.search(sentence)
+        ]
         if answers := self._answers(asking):
             return " ".join(answers)
         if any(map(_REFUSES.search, sentences)) and (more := self._after_refusal()):
             return more
         if any(map(_AGREES.search, asking)):
             return self._random.choice(("Yes, please.", "Yes, that is fine.", "Yes, go ahead."))
-        if any("?" in one for one in asking):
+        if any("?" in sentence for sentence in asking):
             return self._lose_patience("I do not know. You will have to look that up.")
         if self._left:
             return f"{self._random.choice(('Thanks.', 'Good.', 'All right.'))} {self._next_wish()}"
@@ -237,7 +241,7 @@ class ScriptedUser:
         answers = [
             words
             for topic, words in known.items()
-            if any(re.search(self._domain.topics[topic], one) for one in asking)
+            if any(re.search(self._domain.topics[topic], sentence) for sentence in asking)
         ]
         self._random.shuffle(answers)
         return list(dict.fromkeys(answers))

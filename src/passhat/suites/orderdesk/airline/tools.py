@@ -56,10 +56,10 @@ def find_traveller_by_booking(desk: Desk, code: str, family_name: str) -> object
 def list_bookings(desk: Desk, traveller: str) -> object:
     desk.find("travellers", traveller)
     return [
-        {"code": code, **{name: one[name] for name in ("flight", "fare", "status")}}
-        | {name: _flight(desk, one)[name] for name in ("origin", "destination")}
-        for code, one in desk.data["bookings"].items()
-        if one["traveller"] == traveller
+        {"code": code, **{name: booking[name] for name in ("flight", "fare", "status")}}
+        | {name: _flight(desk, booking)[name] for name in ("origin", "destination")}
+        for code, booking in desk.data["bookings"].items()
+        if booking["traveller"] == traveller
     ]
 
 
@@ -82,9 +82,9 @@ def get_flight(desk: Desk, flight: str) -> object:
 def search_flights(desk: Desk, origin: str, destination: str, day: str) -> object:
     wanted = (origin.casefold(), destination.casefold(), day)
     return [
-        one
-        for one in desk.data["flights"].values()
-        if (one["origin"].casefold(), one["destination"].casefold(), one["day"]) == wanted
+        flight
+        for flight in desk.data["flights"].values()
+        if (flight["origin"].casefold(), flight["destination"].casefold(), flight["day"]) == wanted
     ]
 
 
@@ -239,7 +239,7 @@ def _bag_payment(desk: Desk, booking: Record, bag: Record) -> float:
     return 40.0 * min(5, late)
 
 
-def distance(one: str, other: str) -> int:
+def distance(a: str, other: str) -> int:
     """Letters to change, add or drop to make one name of the other.
 
     Examples
@@ -248,7 +248,7 @@ def distance(one: str, other: str) -> int:
     2
     """
     row = list(range(len(other) + 1))
-    for i, left in enumerate(one, 1):
+    for i, left in enumerate(a, 1):
         before, row[0] = row[0], i
         for j, right in enumerate(other, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))

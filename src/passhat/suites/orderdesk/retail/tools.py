@@ -78,9 +78,13 @@ def find_customer_by_name(desk: Desk, name: str, postcode: str) -> object:
 def list_orders(desk: Desk, customer: str) -> object:
     desk.find("customers", customer)
     return [
-        {"order": number, "status": one["status"], "items": [item["name"] for item in one["items"]]}
-        for number, one in desk.data["orders"].items()
-        if one["customer"] == customer
+        {
+            "order": number,
+            "status": order["status"],
+            "items": [item["name"] for item in order["items"]],
+        }
+        for number, order in desk.data["orders"].items()
+        if order["customer"] == customer
     ]
 
 
@@ -95,7 +99,9 @@ def get_order(desk: Desk, order: str) -> object:
 def get_product(desk: Desk, sku: str) -> object:
     product = desk.find("products", sku)
     return {
-        name: one for name, one in desk.data["products"].items() if one["line"] == product["line"]
+        name: item
+        for name, item in desk.data["products"].items()
+        if item["line"] == product["line"]
     }
 
 
