@@ -104,11 +104,11 @@ def _hooks(contract: type[Contract]) -> list[tuple[str, object]]:
     return [(name, value) for name, value in vars(contract).items() if not name.startswith("_")]
 
 
-def _check_kind(cls: type, name: str, kind: str, wanted: str) -> None:
-    if kind in (wanted, "other"):
+def _check_kind(cls: type, name: str, kind: str, expected: str) -> None:
+    if kind in (expected, "other"):
         return
     where = f"{cls.__module__}.{cls.__qualname__}.{name}"
-    if wanted == "method":
+    if expected == "method":
         raise InvalidValue(f"{where} should be a method.", hint=f"Write def {name}(self, ...)")
     raise InvalidValue(
         f"{where} should be an attribute or a property.", hint=f"Put @property above {name}."

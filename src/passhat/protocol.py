@@ -147,13 +147,13 @@ class Protocol(Plain):
         What decides comparability of *runs* is listed; the question asked of them is not, since
         the same attempts may answer another question later.
         """
-        mine, theirs = dict(self._flat()), dict(other._flat())
+        fields, other_fields = dict(self._flat()), dict(other._flat())
         return tuple(
             Difference(name, a, b, known=a is not None and b is not None)
-            for name in _merged_names(mine, theirs)
+            for name in _merged_names(fields, other_fields)
             # What an allocation leads to is seen in the attempts themselves.
             if name != "allocation"
-            if not _alike(a := mine.get(name), b := theirs.get(name)) or a is None
+            if not _alike(a := fields.get(name), b := other_fields.get(name)) or a is None
         )
 
     def _flat(self) -> Iterator[tuple[str, Scalar | None]]:
@@ -202,5 +202,5 @@ def _alike(a: Scalar | None, b: Scalar | None) -> bool:
     return isinstance(a, bool) == isinstance(b, bool) and a == b
 
 
-def _merged_names(mine: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
-    return [*mine, *(name for name in theirs if name not in mine)]
+def _merged_names(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
+    return [*a, *(name for name in b if name not in a)]

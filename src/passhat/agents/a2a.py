@@ -49,9 +49,9 @@ class Cancelling:
 
     def start(self, client: Client, task_id: str) -> None:
         """Ask the agent to cancel a task, without waiting for its answer."""
-        asked = asyncio.create_task(_cancel(client, task_id))
-        self._under_way.add(asked)
-        asked.add_done_callback(self._under_way.discard)
+        canceling = asyncio.create_task(_cancel(client, task_id))
+        self._under_way.add(canceling)
+        canceling.add_done_callback(self._under_way.discard)
 
     async def finish(self) -> None:
         """Wait until all have been answered or given up, which takes a moment at most."""
@@ -297,5 +297,5 @@ class _A2ASession(Session):
         while not reply.settled:
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2.0)
-            asked = self._client.get_task(GetTaskRequest(id=reply.task_id))
-            reply.take_task(await theirs(asked))
+            request = self._client.get_task(GetTaskRequest(id=reply.task_id))
+            reply.take_task(await theirs(request))

@@ -264,17 +264,17 @@ def reachable(named: str, given: str) -> str:
     """The address on the card as seen from here; only the host that the user named is talked to."""
     here = urlsplit(given)
     try:
-        there = urlsplit(urljoin(given, named))
-        port = f":{there.port}" if there.port else ""
+        target = urlsplit(urljoin(given, named))
+        port = f":{target.port}" if target.port else ""
     except ValueError:
         raise AgentFault(
             FailureCategory.AGENT_ERROR, f"the card names {shorten(named, 80)}, which is no address"
         ) from None
-    if there.hostname == here.hostname:
-        return urlunsplit(there)
-    if there.hostname in LOOPBACK and here.hostname in LOOPBACK:
+    if target.hostname == here.hostname:
+        return urlunsplit(target)
+    if target.hostname in LOOPBACK and here.hostname in LOOPBACK:
         host = f"[{here.hostname}]" if ":" in str(here.hostname) else here.hostname
-        return urlunsplit(there._replace(netloc=f"{host}{port}"))
+        return urlunsplit(target._replace(netloc=f"{host}{port}"))
     raise AgentFault(
         FailureCategory.AGENT_ERROR,
         f"the card sends us to {shorten(named, 80)}, not to {here.hostname}; "

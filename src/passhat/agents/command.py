@@ -149,7 +149,7 @@ class _CommandSession(Session):
 
     async def answer(self, turn: Turn) -> str:
         self._waiting = False
-        said: dict[str, object] = {
+        request: dict[str, object] = {
             "text": turn.text,
             "task": self._attempt.task,
             "attempt": self._attempt.number,
@@ -157,16 +157,16 @@ class _CommandSession(Session):
         }
         for name in ("temperature", "top_p"):
             if (value := getattr(self._attempt, name)) is not None:
-                said[name] = value
+                request[name] = value
         if turn.tools:
-            said["tools"] = [
+            request["tools"] = [
                 {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
                 for tool in turn.tools
             ]
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps(said).encode() + b"\n")
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         except (BrokenPipeError, ConnectionResetError):
@@ -225,10 +225,10 @@ class _CommandSession(Session):
 
 def _read(line: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(line)
-        if "fault" in said:
-            raise AgentFault(FailureCategory(said["fault"]), str(said.get("detail", "")))
-        text = said["text"]
+        reply = json.loads(line)
+        if "fault" in reply:
+            raise AgentFault(FailureCategory(reply["fault"]), str(reply.get("detail", "")))
+        text = reply["text"]
     except (ValueError, TypeError, KeyError):
         shown = shorten(line[:200].decode("utf-8", "replace").strip())
         raise AgentFault(
@@ -236,4 +236,4 @@ def _read(line: bytes) -> dict[str, Any]:
         ) from None
     if not isinstance(text, str):
         raise AgentFault(FailureCategory.FORMAT_ERROR, '"text" must be a string')
-    return dict(said)
+    return dict(reply)

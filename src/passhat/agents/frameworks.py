@@ -95,9 +95,9 @@ class LangGraphSession(FrameworkSession):
         self._config = {"configurable": {"thread_id": uuid.uuid4().hex}}
 
     async def _run(self, text: str) -> str:
-        said = {"role": "user", "content": text}
+        message = {"role": "user", "content": text}
         keeps = bool(self._thing.checkpointer)
-        given = [said] if keeps else [*self._messages, said]
+        given = [message] if keeps else [*self._messages, message]
         state = await self._thing.ainvoke({"messages": given}, config=self._config)
         messages = state["messages"] if isinstance(state, Mapping) else state.messages
         self._note(messages[len(self._messages) + 1 :])
@@ -105,7 +105,7 @@ class LangGraphSession(FrameworkSession):
         return _text(messages[-1].content)
 
     def _note(self, messages: Iterable[Any]) -> None:
-        asked: dict[str, Any] = {}
+        calls: dict[str, Any] = {}
         for message in messages:
             if message.type == "ai":
                 about = message.response_metadata
@@ -113,9 +113,9 @@ class LangGraphSession(FrameworkSession):
                 stop = about.get("finish_reason") or about.get("stop_reason")
                 tokens = count_tokens(message.usage_metadata)
                 self._note_model(model, tokens, stop, message.content)
-                asked |= {call["id"]: call for call in message.tool_calls}
+                calls |= {call["id"]: call for call in message.tool_calls}
             elif message.type == "tool":
-                call = asked.get(message.tool_call_id, {})
+                call = calls.get(message.tool_call_id, {})
                 self._note_tool(call.get("name", message.name), call.get("args"), message.content)
 
 
@@ -129,8 +129,8 @@ class AgentsSdkSession(FrameworkSession):
     async def _run(self, text: str) -> str:
         runner = import_module("agents").Runner
 
-        said = {"role": "user", "content": text}
-        result = await runner.run(self._thing, [*self._history, said])
+        message = {"role": "user", "content": text}
+        result = await runner.run(self._thing, [*self._history, message])
         self._history = result.to_input_list()
         model = self._thing.model
         name = model if isinstance(model, str) else str(getattr(model, "model", "") or "")
@@ -138,13 +138,13 @@ class AgentsSdkSession(FrameworkSession):
             called = any(getattr(item, "type", "") == "function_call" for item in response.output)
             stop = StopReason.TOOL_CALLS if called else StopReason.STOP
             self._note_model(name, count_tokens(response.usage), stop, response.output)
-        asked = {}
+        calls = {}
         for item in result.new_items:
             raw = item.raw_item
             if item.type == "tool_call_item":
-                asked[_field(raw, "call_id")] = raw
+                calls[_field(raw, "call_id")] = raw
             elif item.type == "tool_call_output_item":
-                call = asked.get(_field(raw, "call_id"))
+                call = calls.get(_field(raw, "call_id"))
                 name_of = _field(call, "name") or "tool"
                 self._note_tool(str(name_of), _field(call, "arguments"), item.output)
         return _text(result.final_output)
@@ -159,7 +159,7 @@ class PydanticAiSession(FrameworkSession):
 
     async def _run(self, text: str) -> str:
         result = await self._thing.run(text, message_history=self._history or None)
-        asked: dict[str, Any] = {}
+        calls: dict[str, Any] = {}
         for message in result.new_messages():
             if message.kind == "response":
                 tokens = count_tokens(message.usage)
@@ -167,9 +167,9 @@ class PydanticAiSession(FrameworkSession):
                 self._note_model(str(message.model_name or ""), tokens, stop, message.parts)
             for part in message.parts:
                 if part.part_kind == "tool-call":
-                    asked[part.tool_call_id] = part
+                    calls[part.tool_call_id] = part
                 elif part.part_kind == "tool-return":
-                    call = asked.get(part.tool_call_id)
+                    call = calls.get(part.tool_call_id)
                     given = None if call is None else call.args
                     self._note_tool(part.tool_name, given, part.content)
         self._history = result.all_messages()

@@ -61,14 +61,14 @@ async def _serve(path: str, answers: TextIO) -> None:
     session: Session | None = None
     info = AttemptInfo("", 1, 0)
     for line in sys.stdin:
-        said = json.loads(line)
+        request = json.loads(line)
         try:
             if session is None:
                 agent = python_agent(path)
-                info = _info(said)
+                info = _info(request)
                 session = await agent.session(info)
             before, seen = info.meter.usage, len(info.meter.calls)
-            reply: dict[str, Any] = {"text": await session.answer(_turn(said))}
+            reply: dict[str, Any] = {"text": await session.answer(_turn(request))}
             if info.meter.usage != before:
                 reply["usage"] = _difference(before, info.meter.usage)
             reply["calls"] = msgspec.to_builtins(info.meter.calls[seen:], enc_hook=str)
@@ -90,14 +90,18 @@ def _difference(before: Usage, after: Usage) -> dict[str, float | None]:
     }
 
 
-def _info(said: dict[str, Any]) -> AttemptInfo:
+def _info(request: dict[str, Any]) -> AttemptInfo:
     return AttemptInfo(
-        said["task"], said["attempt"], said["seed"], said.get("temperature"), said.get("top_p")
+        request["task"],
+        request["attempt"],
+        request["seed"],
+        request.get("temperature"),
+        request.get("top_p"),
     )
 
 
-def _turn(said: dict[str, Any]) -> Turn:
-    return Turn(said["text"], tools=tuple(ToolSpec(**tool) for tool in said.get("tools", ())))
+def _turn(request: dict[str, Any]) -> Turn:
+    return Turn(request["text"], tools=tuple(ToolSpec(**tool) for tool in request.get("tools", ())))
 
 
 def _described(error: BaseException) -> str:

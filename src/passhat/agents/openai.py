@@ -207,8 +207,8 @@ def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         for item in items
         if item.get("type") == "reasoning"
     ]
-    said = [item.get("content") for item in items if item.get("type") == "message"]
-    parts = [part for content in said for part in _parts(content)]
+    contents = [item.get("content") for item in items if item.get("type") == "message"]
+    parts = [part for content in contents for part in _parts(content)]
     refusals = [text_of(part) for part in parts if part.get("type") == "refusal"]
     texts = [text_of(part) for part in parts if part.get("type") != "refusal"]
     why = data.get("incomplete_details")

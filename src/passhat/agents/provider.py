@@ -234,8 +234,8 @@ def _classified(status: int, message: str, code: str, wait: float | None) -> Pro
         return ProviderError(ErrorKind.ACCOUNT, detail)
     # A limit per minute is worded like a spent quota (Gemini), but says how long to wait.
     waits = status in _BUSY_STATUS and wait is not None
-    said = status < 500 and _ACCOUNT.search(words)
-    if not waits and (status in _ACCOUNT_STATUS or said):
+    is_account = status < 500 and _ACCOUNT.search(words)
+    if not waits and (status in _ACCOUNT_STATUS or is_account):
         if status == 403 and _FILTER.search(words):
             return ProviderError(ErrorKind.FILTERED, detail)
         return ProviderError(ErrorKind.ACCOUNT, detail)
@@ -433,10 +433,14 @@ class Provider:
                 )
             raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
         busy = problem.kind is ErrorKind.BUSY
-        asked = problem.wait or 0.0
-        if tried >= self.retries or asked > _LONGEST_ASKED:
+        requested_wait = problem.wait or 0.0
+        if tried >= self.retries or requested_wait > _LONGEST_ASKED:
             reason = MissingReason.RATE_LIMIT if busy else MissingReason.INFRASTRUCTURE
-            given = f"asked to wait {asked:,.0f} s" if asked > _LONGEST_ASKED else "given up"
+            given = (
+                f"asked to wait {requested_wait:,.0f} s"
+                if requested_wait > _LONGEST_ASKED
+                else "given up"
+            )
             retries = "1 retry" if tried == 1 else f"{tried} retries"
             raise ProviderFault(reason, f"{given} after {retries}; {problem.detail}")
 

@@ -150,12 +150,12 @@ def _refuse_for_many(runs: int, alternative: str, by: str | None, metric_b: str 
     """Among three or more there is neither a direction nor a B."""
     from passhat.errors import InvalidValue
 
-    asked = {
+    options = {
         "--alternative": alternative != "two-sided",
         "--by": by is not None,
         "--metric-b": metric_b is not None,
     }
-    for option, used in asked.items():
+    for option, used in options.items():
         if used:
             raise InvalidValue(
                 f"{option} is about two runs, and there are {runs}.",

@@ -185,10 +185,10 @@ def command(
     if source is None or _is_rule(source):
         rules = () if source is None else (source, *rules)
         (source,) = sources_or_latest(())
-    asked = [parse_rule(rule) for rule in rules]
+    parsed_rules = [parse_rule(rule) for rule in rules]
     ids = None if tasks is None or tasks.isdigit() else _task_ids(tasks)
     planned = int(tasks) if tasks is not None and ids is None else None if ids is None else len(ids)
-    _refuse_useless(asked, watch=watch, seed=seed, metric=metric, against=against)
+    _refuse_useless(parsed_rules, watch=watch, seed=seed, metric=metric, against=against)
     options = GateOptions(
         terms,
         planned,
@@ -199,8 +199,8 @@ def command(
     )
 
     needs = Needs(
-        attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in asked)]),
-        measures=any(isinstance(rule.subject, Measure) for rule in asked),
+        attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
+        measures=any(isinstance(rule.subject, Measure) for rule in parsed_rules),
         answers=False,
     )
     labels = (terms.cluster,)
@@ -213,7 +213,7 @@ def command(
                 "--watch needs the plan: --tasks N (or a file of task ids) and --attempts N."
             )
         watcher = Watcher(
-            asked,
+            parsed_rules,
             tasks=ids or planned,
             attempts=attempts,
             options=options,
@@ -235,7 +235,7 @@ def command(
                 "show; an earlier run is named by its id or by latest~1 (passhat runs lists them)",
                 err=True,
             )
-        result = judge(run, asked, base, options)
+        result = judge(run, parsed_rules, base, options)
         if base is not None and run.planned is None:
             result = replace(
                 result, notes=(*result.notes, *_offer(base, against, base_run, metric))

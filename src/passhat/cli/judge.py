@@ -60,8 +60,8 @@ def show_stored(word: str, store_path: str, task: str) -> ExitCode:
     return _print([attempt for attempt in shown if _is(task, *attempt.id.rsplit("#", 1))], task)
 
 
-def _is(wanted: str, task: str, number: object) -> bool:
-    return wanted in (task, f"{task}#{number}")
+def _is(selector: str, task: str, number: object) -> bool:
+    return selector in (task, f"{task}#{number}")
 
 
 def _in_file(path: str) -> Iterator[_Shown]:

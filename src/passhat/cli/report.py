@@ -96,8 +96,8 @@ def command(
     if html is not None:
         from passhat.report.html import HtmlOptions, html_report
 
-        told = HtmlOptions(this_command(), transcripts, terms)
-        write_text(html, html_report(report, told))
+        page_options = HtmlOptions(this_command(), transcripts, terms)
+        write_text(html, html_report(report, page_options))
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv, html):

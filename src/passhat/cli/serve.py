@@ -157,9 +157,9 @@ async def _served(
         click.echo(f"passhat evaluates agents at {url}", err=True)
         if launcher_port is not None:
             launcher = launcher_application(agent, settings.rules, access)
-            there = Listening(launcher, open_socket(host, launcher_port))
-            await doors.enter_async_context(there)
-            click.echo(f"launcher at {there.url}", err=True)
+            listening = Listening(launcher, open_socket(host, launcher_port))
+            await doors.enter_async_context(listening)
+            click.echo(f"launcher at {listening.url}", err=True)
         if not (access.token or is_loopback(host)):
             click.echo("note: anyone who reaches this port may start evaluations", err=True)
         await ended.wait()

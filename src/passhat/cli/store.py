@@ -59,13 +59,15 @@ def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     from passhat.store import open_store
     from passhat.store.copy import copy_runs
 
-    with open_store(source, must_exist=True, read_only=True) as there:
-        chosen = [there.find(run).id for run in runs] or [run.id for run in there.runs()]
+    with open_store(source, must_exist=True, read_only=True) as source_store:
+        chosen = [source_store.find(run).id for run in runs] or [
+            run.id for run in source_store.runs()
+        ]
         with open_store(target) as here:
-            for done in copy_runs(there, here, chosen, _progress()):
+            for done in copy_runs(source_store, here, chosen, _progress()):
                 click.echo(_sentence(done))
     if not chosen:
-        click.echo(f"there is no run in {there.path}", err=True)
+        click.echo(f"there is no run in {source_store.path}", err=True)
     return ExitCode.OK
 
 
@@ -129,10 +131,10 @@ def restore(source: str, store_path: str) -> ExitCode:
     from passhat.store.copy import restore as bring_back
 
     with (
-        open_store(source, must_exist=True, read_only=True) as there,
+        open_store(source, must_exist=True, read_only=True) as source_store,
         open_store(store_path) as here,
     ):
-        done = list(bring_back(there, here, _progress()))
+        done = list(bring_back(source_store, here, _progress()))
         attempts = sum(copied.attempts for copied in done)
         click.echo(f"{here.path}: {len(done):,} runs, {attempts:,} attempts restored")
     return ExitCode.OK

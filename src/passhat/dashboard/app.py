@@ -175,8 +175,8 @@ def _page(state: AppState, view: View) -> Callable[[Request], object]:
 
     async def endpoint(request: Request) -> Response:
         path = {name: str(value) for name, value in request.path_params.items()}
-        asked = PageRequest(path, request.query_params, path.pop("form", "html"))
-        return await run_in_threadpool(lambda: answer(state, view(state, asked)))
+        page_request = PageRequest(path, request.query_params, path.pop("form", "html"))
+        return await run_in_threadpool(lambda: answer(state, view(state, page_request)))
 
     return endpoint
 

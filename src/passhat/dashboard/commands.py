@@ -86,8 +86,8 @@ class Commands:
                     start_new_session=True,
                 )
             assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError), process.stdin as told:
-                told.write(f"{self._place}\n".encode())
+            with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+                stdin.write(f"{self._place}\n".encode())
             shown = f"--store={without_password(self._place)}"
             line = join(["passhat", command, shown, *arguments])
             started = Started(number, line, process, log)

@@ -168,9 +168,9 @@ def _spread(plot: Plot, series: Series) -> list[str]:
         ]
     if len(known) < 2:
         return []
-    there = [f"{_n(plot.x(x))},{_n(plot.y(high))}" for x, _, high in known]
+    upper = [f"{_n(plot.x(x))},{_n(plot.y(high))}" for x, _, high in known]
     back = [f"{_n(plot.x(x))},{_n(plot.y(low))}" for x, low, _ in reversed(known)]
-    return [f'<polygon class="band-{series.place}" points="{" ".join([*there, *back])}"/>']
+    return [f'<polygon class="band-{series.place}" points="{" ".join([*upper, *back])}"/>']
 
 
 def _line(plot: Plot, series: Series) -> list[str]:

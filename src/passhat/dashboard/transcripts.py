@@ -51,8 +51,8 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
         if found := _RESULT.fullmatch(text):
             kind = "result" if found[1] == "result" else "error"
             return Turn(number, kind, f"tool {found[1]}", _pretty(found[2]))
-        said = _USER.fullmatch(text)
-        return Turn(number, "user", "user", said[1] if said else text, len(text) > _LONG)
+        match = _USER.fullmatch(text)
+        return Turn(number, "user", "user", match[1] if match else text, len(text) > _LONG)
     return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
 
 

@@ -101,12 +101,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run the attempts and report them as one test."""
-    asked = item.stash.get(_ASKED, None)
-    if asked is None:
+    options = item.stash.get(_ASKED, None)
+    if options is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    attempts = _make_attempts(item, asked, nextitem)
-    for report in _reports(item, asked, attempts):
+    attempts = _make_attempts(item, options, nextitem)
+    for report in _reports(item, options, attempts):
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
@@ -122,50 +122,50 @@ def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
     from passhat.stats.terms import Population
 
     try:
-        asked = _Asked(*mark.args, **mark.kwargs)
+        options = _Asked(*mark.args, **mark.kwargs)
     except TypeError as error:
         reason = str(error).replace("_Asked.__init__()", "the mark")
         raise pytest.UsageError(f"{item.nodeid}: {reason}. It reads {_HELP}") from None
-    attempts: object = asked.attempts
+    attempts: object = options.attempts
     if not isinstance(attempts, int) or attempts < 1:
         raise pytest.UsageError(
             f"{item.nodeid}: attempts must be a whole number from 1, not {attempts!r}."
         )
-    if not 0.5 < asked.level < 1:
+    if not 0.5 < options.level < 1:
         raise pytest.UsageError(
-            f"{item.nodeid}: level is one-sided and lies between 0.5 and 1, not {asked.level!r}."
+            f"{item.nodeid}: level is one-sided and lies between 0.5 and 1, not {options.level!r}."
         )
-    if asked.about is not None and asked.suite is None:
+    if options.about is not None and options.suite is None:
         raise pytest.UsageError(
-            f"{item.nodeid}: about={asked.about!r} changes nothing without suite=: the rule is "
+            f"{item.nodeid}: about={options.about!r} changes nothing without suite=: the rule is "
             "about this one test."
         )
     try:
-        if asked.about is not None:
-            Population.of(asked.about)
-        if asked.suite is None:
-            check_one_task_rule(asked.rule, asked.attempts)
-        elif parse_rule(asked.rule).relative:
+        if options.about is not None:
+            Population.of(options.about)
+        if options.suite is None:
+            check_one_task_rule(options.rule, options.attempts)
+        elif parse_rule(options.rule).relative:
             raise pytest.UsageError(f"{item.nodeid}: there is no base to compare with in pytest.")
     except PasshatError as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
-    return asked
+    return options
 
 
 # -- making attempts --------------------------------------------------------------------------
 
 
 def _make_attempts(
-    item: pytest.Item, asked: _Asked, nextitem: pytest.Item | None
+    item: pytest.Item, options: _Asked, nextitem: pytest.Item | None
 ) -> list[_Attempt]:
     """Run the protocol once per attempt; a test that skips itself at once is skipped."""
     parameters = _function_parameters(item)
     found: list[_Attempt] = []
-    for number in range(1, asked.attempts + 1):
+    for number in range(1, options.attempts + 1):
         _refresh(item, parameters)
         # To the parent as the "next item" pytest tears down this test and nothing above it, so
         # that fixtures of wider scope live on until the last attempt.
-        after: Any = nextitem if number == asked.attempts else item.parent
+        after: Any = nextitem if number == options.attempts else item.parent
         reports = runtestprotocol(item, log=False, nextitem=after)
         found.append(_Attempt(number, _ended(reports), reports))
         if number == 1 and found[0].ended == "skipped":
@@ -220,7 +220,7 @@ def _refresh(item: pytest.Item, parameters: dict[str, object]) -> None:
 
 
 def _reports(
-    item: pytest.Item, asked: _Asked, attempts: Sequence[_Attempt]
+    item: pytest.Item, options: _Asked, attempts: Sequence[_Attempt]
 ) -> list[pytest.TestReport]:
     if attempts[0].ended == "skipped":
         return list(attempts[0].reports)
@@ -230,8 +230,8 @@ def _reports(
         "missing": sum(attempt.ended in ("missing", "skipped") for attempt in attempts),
     }
     outcome, text = "passed", ""
-    if asked.suite is None:
-        outcome, text = _one_task_outcome(item, asked, counts)
+    if options.suite is None:
+        outcome, text = _one_task_outcome(item, options, counts)
     worst = next((attempt for attempt in attempts if attempt.ended != "passed"), None)
     if outcome == "failed" and worst is not None:
         text += f"\n\nattempt {worst.number} ({worst.ended}):\n{worst.telling.longreprtext}"
@@ -244,7 +244,7 @@ def _reports(
         sections=[] if worst is None else list(worst.telling.sections),
         duration=sum(report.duration for attempt in attempts for report in attempt.reports),
     )
-    call.user_properties.append((_PROPERTY, json.dumps(_record(item, asked, counts))))
+    call.user_properties.append((_PROPERTY, json.dumps(_record(item, options, counts))))
     broken = [
         report
         for attempt in attempts
@@ -254,28 +254,30 @@ def _reports(
     return [setup, call, *(broken[:1] or [_report(item, "teardown", "passed")])]
 
 
-def _record(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> dict[str, object]:
+def _record(item: pytest.Item, options: _Asked, counts: dict[str, int]) -> dict[str, object]:
     """The data that go with a report, also between processes."""
     return {
         "task": item.nodeid,
-        "suite": asked.suite,
-        "rule": asked.rule,
-        "level": asked.level,
-        "allow_unsettled": asked.allow_unsettled,
-        "about": asked.about,
+        "suite": options.suite,
+        "rule": options.rule,
+        "level": options.level,
+        "allow_unsettled": options.allow_unsettled,
+        "about": options.about,
         **counts,
     }
 
 
-def _one_task_outcome(item: pytest.Item, asked: _Asked, counts: dict[str, int]) -> tuple[str, str]:
+def _one_task_outcome(
+    item: pytest.Item, options: _Asked, counts: dict[str, int]
+) -> tuple[str, str]:
     from passhat.errors import PasshatError
     from passhat.stats.gate.one_task import judge_one_task
 
     try:
-        result = judge_one_task(item.name, asked.rule, level=asked.level, **counts)
+        result = judge_one_task(item.name, options.rule, level=options.level, **counts)
     except PasshatError as error:  # the session was stopped after fewer attempts than k
         return "failed", f"passhat: {error}"
-    return _passes(result, allow_unsettled=asked.allow_unsettled), f"passhat: {result}"
+    return _passes(result, allow_unsettled=options.allow_unsettled), f"passhat: {result}"
 
 
 def _passes(result: GateResult, *, allow_unsettled: bool) -> str:
@@ -380,14 +382,14 @@ def _judge_suite(name: str, tasks: list[dict[str, Any]]) -> tuple[GateResult, bo
     from passhat.stats.outcomes import Outcomes
 
     names = ("rule", "level", "allow_unsettled", "about")
-    asked = {tuple(task[name] for name in names) for task in tasks}
-    if len(asked) > 1:
-        listed = "; ".join(sorted(map(str, asked)))
+    settings = {tuple(task[name] for name in names) for task in tasks}
+    if len(settings) > 1:
+        listed = "; ".join(sorted(map(str, settings)))
         raise InvalidValue(
             f"its marks disagree on ({', '.join(names)}): {listed}.",
             hint="Give all tests of a suite the same rule.",
         )
-    rule, level, allow, about = asked.pop()
+    rule, level, allow, about = settings.pop()
     outcomes = Outcomes.from_counts(
         [task["n"] for task in tasks],
         [task["c"] for task in tasks],

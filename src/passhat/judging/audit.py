@@ -85,16 +85,16 @@ class Agreement(Plain):
         return low, high
 
     def sentences(self) -> tuple[str, ...]:
-        said = []
+        sentences = []
         for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed)):
             if looked:
                 low, high = self.interval(word)
-                said.append(
+                sentences.append(
                     f"a person looked at {counted(looked, 'attempt')} that the judge called {word} "
                     f"and agreed on {agreed:,}: {agreed / looked:.1%} "
                     f"[{low:.3f}, {high:.3f}]"
                 )
-        return tuple(said)
+        return tuple(sentences)
 
     def _written(self) -> dict[str, object]:
         return {

@@ -166,9 +166,9 @@ def engine_problem(container: Container) -> str:
         )
     info = _asked(engine, "info")
     if info is None or info.returncode:
-        said = _last_line(info)
+        error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
-        return f"the engine does not answer ({said}); start it or look into it with: {start}"
+        return f"the engine does not answer ({error}); start it or look into it with: {start}"
     found = _asked(engine, "image", "inspect", image)
     if found is None or found.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"

@@ -166,20 +166,20 @@ class Examiner:
     # -- tests in Python -------------------------------------------------------------------------
 
     def _plain(self, task: CodeTask, program: str) -> CodeVerdict:
-        mine, theirs = socket.socketpair()  # a container's relay expects a stream, used or not
-        with mine, theirs, _shown(_with_tests(task, program)) as brief:
-            self.programs.submit("plain", [brief, theirs.fileno()])
+        near_end, far_end = socket.socketpair()  # a container's relay expects a stream, used or not
+        with near_end, far_end, _shown(_with_tests(task, program)) as brief:
+            self.programs.submit("plain", [brief, far_end.fileno()])
         lived = self.programs.wait()
         judgement = _plain_verdict(lived, self._limits)
         return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
 
     def _split(self, task: CodeTask, program: str) -> CodeVerdict:
-        mine, theirs = socket.socketpair()
-        with mine, theirs:
+        near_end, far_end = socket.socketpair()
+        with near_end, far_end:
             with _shown(_program(program)) as brief:
-                self.programs.submit("program", [brief, theirs.fileno()])
+                self.programs.submit("program", [brief, far_end.fileno()])
             with _shown(_briefing(task)) as brief:
-                self.tests.submit("tests", [brief, mine.fileno()])
+                self.tests.submit("tests", [brief, near_end.fileno()])
         examined = self.tests.wait()
         self.programs.stop(ending=_says_gone(examined))
         lived = self.programs.wait()

@@ -108,11 +108,11 @@ def _dedented(lines: list[str], indent: str) -> str:
 
 
 def _chosen(blocks: list[str], task: CodeTask) -> str:
-    wanted = [task.entry_point] if task.entry_point else sorted(free_names(task.tests))
-    whole = [block for block in blocks if wanted and all(_defines(name, block) for name in wanted)]
+    names = [task.entry_point] if task.entry_point else sorted(free_names(task.tests))
+    whole = [block for block in blocks if names and all(_defines(name, block) for name in names)]
     if whole:
         return whole[-1]
-    some = [block for block in blocks if any(_defines(name, block) for name in wanted)]
+    some = [block for block in blocks if any(_defines(name, block) for name in names)]
     good = [block for block in blocks if compiles(_whole(block, task, fenced=True))]
     return (some or good or blocks)[-1]
 

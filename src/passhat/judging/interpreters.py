@@ -74,7 +74,7 @@ print(json.dumps(said))
 
 
 def grant(
-    names: Sequence[str], told: Callable[..., Any]
+    names: Sequence[str], run_code: Callable[..., Any]
 ) -> tuple[tuple[Granted, ...], tuple[str, ...]]:
     """Find installed distributions and their dependencies; ``told`` runs code in the interpreter.
 
@@ -91,14 +91,14 @@ def grant(
                 f"--with {name!r} is not the name of a package.",
                 hint="Name what is installed, without a version, as in --with numpy.",
             )
-    said = told(_ASK_PACKAGES, *names)
-    if said["absent"]:
+    reply = run_code(_ASK_PACKAGES, *names)
+    if reply["absent"]:
         raise InvalidValue(
-            f"--with: the interpreter has no package {some(said['absent'])}.",
+            f"--with: the interpreter has no package {some(reply['absent'])}.",
             hint="Install it there, or choose the interpreter that has it with --python.",
         )
-    granted = {path: Granted(path, root, name) for path, root, name in said["parts"]}
-    return tuple(granted.values()), tuple(said["named"])
+    granted = {path: Granted(path, root, name) for path, root, name in reply["parts"]}
+    return tuple(granted.values()), tuple(reply["named"])
 
 
 _SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64")
@@ -188,16 +188,16 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
     Without ``packages`` the one at ``path`` comes with everything installed there. With them only
     these, and what they need, are shown.
     """
-    said = _told(path, _ASK)
+    facts = _told(path, _ASK)
     whole = path is not None and not packages
     granted, named = grant(packages, lambda code, *words: _told(path, code, *words))
     return Interpreter(
-        said["called"] if whole else said["executable"],
-        said["prefix"],
-        said["base"],
-        said["stdlib"],
+        facts["called"] if whole else facts["executable"],
+        facts["prefix"],
+        facts["base"],
+        facts["stdlib"],
         whole,
-        said["version"],
+        facts["version"],
         granted,
         named,
     )

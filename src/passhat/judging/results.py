@@ -60,11 +60,11 @@ class Results:
         """Continue a file of results, or begin a new one."""
         if path is None or not Path(path).exists():
             return cls({}, None if path is None else Path(path))
-        wanted = {sample.key: sample for sample in samples}
+        samples_by_key = {sample.key: sample for sample in samples}
         rows: dict[tuple[str, int], Row] = {}
         for line, row in json_lines(_without_partial_line(path)):
             key = (str(row.get("task")), int(str(row.get("trial", -1))))
-            sample = wanted.get(key)
+            sample = samples_by_key.get(key)
             if sample is None or row.get("answer") != sample.fingerprint:
                 raise _foreign(path, line, "another sample")
             if row.get("judge") != judge:

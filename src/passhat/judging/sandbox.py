@@ -101,26 +101,26 @@ class Sandbox:
             return
         self.close()
         self._refuse_if_abandoned()
-        mine, theirs = socket.socketpair()
-        _set_patience(mine, _START_SECONDS)
-        self._control = mine
+        near_end, far_end = socket.socketpair()
+        _set_patience(near_end, _START_SECONDS)
+        self._control = near_end
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by greet or close
         self.starts += 1
         if isinstance(self.kind, Container):
-            self._launch_container(theirs)
+            self._launch_container(far_end)
         else:
-            self._launch_process(theirs)
+            self._launch_process(far_end)
         self._refuse_if_abandoned()  # while it was launched
 
     def _refuse_if_abandoned(self) -> None:
         if self._abandoned:
             raise SandboxFault("the sandbox has been given up")
 
-    def _launch_process(self, theirs: socket.socket) -> None:
-        with theirs:
+    def _launch_process(self, far_end: socket.socket) -> None:
+        with far_end:
             self._process = subprocess.Popen(
                 self._command(),
-                stdin=theirs.fileno(),
+                stdin=far_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
                 env={},
@@ -128,7 +128,7 @@ class Sandbox:
                 start_new_session=True,
             )
 
-    def _launch_container(self, theirs: socket.socket) -> None:
+    def _launch_container(self, far_end: socket.socket) -> None:
         """Start the engine's command in our environment, which says where the engine is."""
         self._name = f"passhat-{os.getpid()}-{secrets.token_hex(8)}"
         inner, outer = os.pipe(), os.pipe()
@@ -142,7 +142,7 @@ class Sandbox:
         )
         os.close(inner[0])
         os.close(outer[1])
-        self._bridge = Bridge(theirs, inner[1], outer[0], packed_inside())
+        self._bridge = Bridge(far_end, inner[1], outer[0], packed_inside())
 
     def greet(self) -> None:
         """Wait until the fork server of a launched sandbox is ready."""
@@ -157,9 +157,9 @@ class Sandbox:
             if hello.get("ready"):
                 return
             complaints.seek(0)
-            said = complaints.read(2000).decode("utf-8", "replace").strip()
+            output = complaints.read(2000).decode("utf-8", "replace").strip()
         self.close()
-        raise SandboxFault(hello.get("why") or said or "the sandbox ended without a word")
+        raise SandboxFault(hello.get("why") or output or "the sandbox ended without a word")
 
     def submit(self, kind: str, descriptors: Sequence[int]) -> None:
         """Begin an execution; the descriptors go to the child, the first of them its brief."""

@@ -208,9 +208,10 @@ class LogBuilder:
         ]
 
     def _empty(self, tally: Tally) -> ReadError:
-        told = "; ".join(tally.sentences()[1:4])
+        reasons = "; ".join(tally.sentences()[1:4])
+        because = f": {reasons}" if reasons else ""
         return ReadError(
-            f"was recognized as {self.kind}, and holds no attempt{f': {told}' if told else ''}.",
+            f"was recognized as {self.kind}, and holds no attempt{because}.",
             source=self.source.name,
             hint="Copy the file again, or read the log from its beginning.",
         )

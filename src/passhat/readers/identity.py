@@ -372,8 +372,8 @@ def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
     name = _ENDINGS.sub("", Path(source.name).name)
     found = _TEMPERATURE.search(name)
     agent = _COUNTER.sub("", name[: found.start()] if found else name).strip("_-.") or source.stem
-    said = "the log does not name the model: the run is named after the file"
+    note = "the log does not name the model: the run is named after the file"
     if found is None:
-        return agent, {}, (said,)
+        return agent, {}, (note,)
     temperature = float(found[1] if found[1] is not None else found[2])
-    return agent, {"temperature": temperature}, (f"{said}, and so is the temperature",)
+    return agent, {"temperature": temperature}, (f"{note}, and so is the temperature",)

@@ -546,16 +546,16 @@ class _MappedFile:
         if not chosen:
             return ""
         names = next((names for text in chosen if (names := self._scorers(text))), [])
-        asked = self._options.scorer
-        if asked is not None and (asked in names or not names):
-            return asked
-        if asked is None and len(names) == 1:
+        scorer = self._options.scorer
+        if scorer is not None and (scorer in names or not names):
+            return scorer
+        if scorer is None and len(names) == 1:
             return names[0]
         if not names:
             return "score"
         raise ReadError(
-            f"has no scorer called {asked!r}."
-            if asked is not None
+            f"has no scorer called {scorer!r}."
+            if scorer is not None
             else f"was scored by {len(names)} scorers, and only one can decide what passed.",
             source=self._source.name,
             hint=f"Choose with --scorer: {some(names, 20)}.",

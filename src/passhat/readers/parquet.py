@@ -121,13 +121,13 @@ class CountedParquet:
         slices: dict[str, list[str]] = {name: [] for name in labels}
         same: dict[str, str] = {}
         for part in range(parts):
-            mine = f"{where} AND hash({self._text('task')}) % {parts} = {part}"
+            own_rows = f"{where} AND hash({self._text('task')}) % {parts} = {part}"
             found = database.execute(
                 f"SELECT {self._text('task')} AS the_task, "
                 f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
                 f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
                 f"FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE "
-                f"{mine if parts > 1 else where} GROUP BY the_task",
+                f"{own_rows if parts > 1 else where} GROUP BY the_task",
                 values,
             )
             while block := found.fetchmany(_BLOCK):
@@ -256,13 +256,13 @@ class CountedParquet:
             f"TRY_CAST({quoted(column)} AS DOUBLE) IS NULL AS no_{word}"
             for word, column in columns.items()
         )
-        asked = ", ".join(
+        names = ", ".join(
             f"count(number_{word}), coalesce(sum(number_{word}), 0), "
             f"count(number_{word}) FILTER (WHERE v = 1), min(place) FILTER (WHERE no_{word})"
             for word in columns
         )
         row = database.execute(
-            f"SELECT {asked} FROM (SELECT {verdict} AS v, file_row_number AS place{numbers} "
+            f"SELECT {names} FROM (SELECT {verdict} AS v, file_row_number AS place{numbers} "
             f"FROM {self._table} WHERE {where})",
             values,
         ).fetchone()

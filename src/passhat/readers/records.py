@@ -94,9 +94,9 @@ def value_at(data: object, steps: tuple[Step, ...]) -> object:
 
 def _follow(data: object, step: Step) -> object:
     if step.where is not None:
-        name, wanted = step.where
+        name, value = step.where
         rows = data if isinstance(data, list) else ()
-        return next((r for r in rows if str(value_at(r, steps_of(name))) == wanted), None)
+        return next((r for r in rows if str(value_at(r, steps_of(name))) == value), None)
     if step.index is not None:
         inside = isinstance(data, list) and -len(data) <= step.index < len(data)
         return data[step.index] if inside and isinstance(data, list) else None
@@ -227,10 +227,10 @@ class RecordFile:
             return None
 
     def _from_xml(self) -> Iterator[Record]:
-        wanted = [step.key for step in steps_of(self.path) if step.key]
+        keys = [step.key for step in steps_of(self.path) if step.key]
         number = 0
         for path, element in elements(self.source, self.log):
-            if wanted and path[-len(wanted) :] == wanted:
+            if keys and path[-len(keys) :] == keys:
                 number += 1
                 yield Record(f"<{element.tag}> {number}", _as_dict(element), "", number - 1)
                 element.clear()

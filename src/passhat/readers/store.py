@@ -99,7 +99,7 @@ def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
 def _as_run(
     store: Store, stored: StoredRun, outcomes: Outcomes, reading: tuple[str, ...] = ()
 ) -> Run:
-    said = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
+    note = f"run {stored.id} of the store, started {stored.started}, {stored.status}"
     return Run(
         name=stored.title,
         agent=stored.agent,
@@ -115,7 +115,7 @@ def _as_run(
             *_leak_warnings(store, stored),
             *_call_warnings(store.call_counts(stored.id)),
         ),
-        reading=(said, *reading),
+        reading=(note, *reading),
     )
 
 

@@ -144,10 +144,10 @@ def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
     distinct = sum(map(len, programs.values()))
     if attempts <= len(programs):
         return ()
-    said = f"{counted(attempts, 'attempt')}, {counted(distinct, 'distinct program')}"
+    numbers = f"{counted(attempts, 'attempt')}, {counted(distinct, 'distinct program')}"
     if distinct == attempts:
-        return (f"{said}: no two attempts at a task are the same program",)
-    return (f"{said}; {_over_distinct(programs)}", *_nothing_bought(programs, attempts))
+        return (f"{numbers}: no two attempts at a task are the same program",)
+    return (f"{numbers}; {_over_distinct(programs)}", *_nothing_bought(programs, attempts))
 
 
 def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
@@ -279,9 +279,9 @@ def _about_new_tasks(
         from passhat.report.details import curve_words
 
         drawn = curve_words(ks)
-    asked = list(dict.fromkeys([*words, *drawn]))
-    found = _estimates(outcomes, asked, options, Population.NEW_TASKS)
-    return dict(zip(asked, found, strict=True))
+    metrics = list(dict.fromkeys([*words, *drawn]))
+    found = _estimates(outcomes, metrics, options, Population.NEW_TASKS)
+    return dict(zip(metrics, found, strict=True))
 
 
 def _about_these_tasks(
@@ -340,9 +340,9 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
-    asked = {metric(word).k for word in words if metric(word).name.startswith("pass")}
+    requested_ks = {metric(word).k for word in words if metric(word).name.startswith("pass")}
     n, _ = outcomes.counts(options.terms.missing.completion)
-    top = min(max(asked, default=0), int(n.min()))
+    top = min(max(requested_ks, default=0), int(n.min()))
     if top < 2:
         return ()
     ks = sorted(set(np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int))))

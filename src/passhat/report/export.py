@@ -88,23 +88,26 @@ def as_tau2(runs: Sequence[Run]) -> Iterator[str]:
         yield original
         return
     simulations = [_simulation(attempt, run.name) for attempt in _attempts(run)]
-    told = run.protocol
+    protocol = run.protocol
     yield (
         json.dumps(
             {
                 "timestamp": None,
                 "info": {
                     "git_commit": "unknown",
-                    "num_trials": told.attempts,
-                    "max_steps": told.max_steps,
+                    "num_trials": protocol.attempts,
+                    "max_steps": protocol.max_steps,
                     "max_errors": 10,
                     "agent_info": {
                         "implementation": "exported by passhat",
                         "llm": run.agent,
-                        "llm_args": dict(told.decoding),
+                        "llm_args": dict(protocol.decoding),
                     },
-                    "user_info": {"implementation": told.user_simulator or "unknown"},
-                    "environment_info": {"domain_name": _domain(told.suite or ""), "policy": ""},
+                    "user_info": {"implementation": protocol.user_simulator or "unknown"},
+                    "environment_info": {
+                        "domain_name": _domain(protocol.suite or ""),
+                        "policy": "",
+                    },
                 },
                 "tasks": [
                     {

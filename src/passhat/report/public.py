@@ -118,7 +118,7 @@ def report(
     items: list[Data] = list(runs) if several else [runs]  # type: ignore[arg-type]
     data = [as_run_or_outcomes(item) for item in items]
     named = [item if isinstance(item, Run) else Run("outcomes", "not named", item) for item in data]
-    asked = ReportOptions(
+    report_options = ReportOptions(
         ks=tuple(ks),
         metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
         terms=Terms.from_options(options),
@@ -126,4 +126,4 @@ def report(
         with_tasks=with_tasks,
         with_details=True,
     )
-    return Report(build_report(named, asked))
+    return Report(build_report(named, report_options))

@@ -105,13 +105,13 @@ def _estimate_tables(
     estimates: Sequence[Estimate], about: str = "new tasks"
 ) -> Iterator[RenderableType]:
     """pass^k, pass@k and delta^k side by side over k; other metrics below."""
-    asked = {found.metric: found for found in estimates if found.about == about}
-    ks = [int(name[5:]) for name in asked if name.startswith("pass^")]
-    rows = [k for k in ks if f"pass@{k}" in asked]
+    estimate_of = {found.metric: found for found in estimates if found.about == about}
+    ks = [int(name[5:]) for name in estimate_of if name.startswith("pass^")]
+    rows = [k for k in ks if f"pass@{k}" in estimate_of]
     if rows:
-        yield _over_k(rows, asked)
+        yield _over_k(rows, estimate_of)
     side_by_side = {f"{word}{k}" for k in rows for word in ("pass^", "pass@", "delta^")}
-    others = [found for name, found in asked.items() if name not in side_by_side]
+    others = [found for name, found in estimate_of.items() if name not in side_by_side]
     if others:
         yield _one_by_one(others)
 

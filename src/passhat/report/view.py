@@ -114,9 +114,9 @@ def _ways(run: Run, k: int, estimator: _Estimator) -> _Ways:
         yield _over_tasks(all_n, all_c, k, estimator), f"source left {tasks} attempts out"
         yield _short_as_passed(all_n, all_c, k, estimator)
     if k == 1:
-        said = "source averages over attempts, passhat over tasks"
-        yield float(all_c.sum() / all_n.sum()), said
-        yield float(c.sum() / max(1, n.sum())), f"{said}; source leaves {attempts} out"
+        reason = "source averages over attempts, passhat over tasks"
+        yield float(all_c.sum() / all_n.sum()), reason
+        yield float(c.sum() / max(1, n.sum())), f"{reason}; source leaves {attempts} out"
 
 
 def _over_tasks(n: IntArray, c: IntArray, k: int, estimator: _Estimator) -> float:
@@ -140,13 +140,13 @@ def _short_as_passed(n: IntArray, c: IntArray, k: int, estimator: _Estimator) ->
 
 def _stderr_ways(run: Run) -> _Ways:
     """The standard error of the mean over tasks, as inspect_ai and lm-eval print it."""
-    said = "the spread of task means over the root of their number"
+    reason = "the spread of task means over the root of their number"
     for completion in (Completion.AS_FAILED, Completion.DROPPED):
         n, c = run.outcomes.counts(completion)
         means = c[n > 0] / n[n > 0]
         spread = float(np.std(means, ddof=1)) if len(means) > 1 else 0.0
-        yield spread / max(1, len(means)) ** 0.5, said
-        said = "source leaves attempts without a verdict out"
+        yield spread / max(1, len(means)) ** 0.5, reason
+        reason = "source leaves attempts without a verdict out"
 
 
 def _known_ways(run: Run) -> str:
@@ -223,13 +223,9 @@ class RunReport(Plain):
 
     def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
-        wanted = (metric, about)
+        key = (metric, about)
         return next(
-            (
-                estimate
-                for estimate in self.estimates
-                if (estimate.metric, estimate.about) == wanted
-            ),
+            (estimate for estimate in self.estimates if (estimate.metric, estimate.about) == key),
             None,
         )
 

@@ -245,12 +245,12 @@ def _version(name: str) -> str | None:
 
 def _extras() -> Iterator[Finding]:
     found = {extra: _version(package) for extra, package in _EXTRAS.items()}
-    there = ", ".join(f"{extra} {number}" for extra, number in found.items() if number)
+    installed = ", ".join(f"{extra} {number}" for extra, number in found.items() if number)
     absent = [extra for extra, number in found.items() if number is None]
     yield Finding(
         "extras",
         Level.OK,
-        f"installed: {there or 'none'}; not installed: {', '.join(absent) or 'none'}",
+        f"installed: {installed or 'none'}; not installed: {', '.join(absent) or 'none'}",
         f"Only if you need one: pip install 'passhat[{absent[0]}]'" if absent else "",
     )
 

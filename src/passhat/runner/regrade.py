@@ -181,16 +181,16 @@ async def _again(
         if before.source is JudgementSource.HUMAN:
             raise _Cannot("a person decided", Outcome.HUMAN)
         async with asyncio.timeout(_SECONDS):
-            said = await _judged(ended, tasks, suite, redact)
+            judgement = await _judged(ended, tasks, suite, redact)
     except _Cannot as reason:
         return Regraded(ended.task, ended.number, reason.outcome, before, why=reason.why)
     except TimeoutError:
         why = f"the judge did not answer within {_SECONDS:g} s"
         return Regraded(ended.task, ended.number, Outcome.NOT_REGRADABLE, before, why=why)
     now = StoredJudgement(
-        said.verdict,
-        said.why,
-        redact(said.detail)[:500],
+        judgement.verdict,
+        judgement.why,
+        redact(judgement.detail)[:500],
         JudgementSource.REGRADE,
         judge_fingerprint=suite.judge_fingerprint,
     )
@@ -212,16 +212,16 @@ async def _judged(
         episode = await settled(suite.episode(tasks[ended.task], ended.seed))
         try:
             await _replayed(episode, turns, answers, ended, redact)
-            said = await settled(episode.judge())
+            judgement = await settled(episode.judge())
         finally:
             await settled(episode.close())
     except (_Cannot, TimeoutError):
         raise
     except Exception as error:  # the suite's own code broke: that is no verdict
         raise _Cannot(f"the judge broke: {type(error).__name__}: {error}") from None
-    if said.verdict is Verdict.MISSING:
-        raise _Cannot(f"the judge came to no verdict: {said.why}: {said.detail}")
-    return said
+    if judgement.verdict is Verdict.MISSING:
+        raise _Cannot(f"the judge came to no verdict: {judgement.why}: {judgement.detail}")
+    return judgement
 
 
 def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
@@ -250,13 +250,13 @@ async def _replayed(
 ) -> None:
     """Play the answers; stop at the first turn that is not the stored one."""
     turn: Turn | None = await settled(episode.open())
-    for place, (told, answer) in enumerate(zip(turns, answers, strict=True), 1):
+    for place, (message, answer) in enumerate(zip(turns, answers, strict=True), 1):
         if turn is None:
             raise _Cannot(f"the conversation now ends before answer {place}")
-        if redact(turn.text) != told:
+        if redact(turn.text) != message:
             raise _Cannot(
-                f"turn {place} now reads {shorten(_apart(redact(turn.text), told))}, "
-                f"then {shorten(_apart(told, redact(turn.text)))}"
+                f"turn {place} now reads {shorten(_apart(redact(turn.text), message))}, "
+                f"then {shorten(_apart(message, redact(turn.text)))}"
             )
         turn = await settled(episode.reply(answer))
     if turn is None:

@@ -114,9 +114,9 @@ class RemoteLimits:
         """Stop sending requests."""
         self._some.set()
 
-    def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
+    def hear(self, messages: Sequence[Answer | LimitUpdate]) -> None:
         """From the gatekeeper."""
-        for message in said:
+        for message in messages:
             if isinstance(message, LimitUpdate):
                 if message.provider in self._paces:
                     self._paces[message.provider].learn(message)
@@ -133,11 +133,11 @@ class _SharedPace(Pace):
         self._provider = provider
         self._limited = limited
 
-    def learn(self, news: LimitUpdate) -> None:
+    def learn(self, update: LimitUpdate) -> None:
         """Apply an update from another worker."""
-        self.answered = self.answered or news.answered
-        if news.pause:
-            super().hold(news.pause)
+        self.answered = self.answered or update.answered
+        if update.pause:
+            super().hold(update.pause)
 
     def hold(self, seconds: float) -> None:
         super().hold(seconds)
@@ -240,13 +240,13 @@ class Gatekeeper:
             self._waiting.pop(question.attempt, None)
         return Answer(question.id)
 
-    def learn(self, news: LimitUpdate) -> None:
+    def learn(self, update: LimitUpdate) -> None:
         """Apply an update that a worker received from its provider."""
-        pace = self._paces[news.provider]
-        if news.answered:
+        pace = self._paces[update.provider]
+        if update.answered:
             pace.note_answer()
-        if news.pause:
-            pace.hold(news.pause)
+        if update.pause:
+            pace.hold(update.pause)
 
     def news(self) -> list[LimitUpdate]:
         """Current pauses and first answers, for a worker that starts or restarts."""

@@ -439,7 +439,7 @@ async def expire_leases(
     """
     call = call or _called_here
     beats: dict[str, int | None] = {}
-    told = False
+    announced = False
     while not stop.asked:
         held = await call(partial(store.held, run))
         if any(claims.expired for claims in held):
@@ -452,8 +452,8 @@ async def expire_leases(
         if not waiting:
             return
         longest = max(claims.left for claims in waiting)
-        if not told:
-            told = True
+        if not announced:
+            announced = True
             claimed = counted(sum(claims.claims for claims in waiting), "attempt")
             tell(
                 f"{claimed} claimed by another runner; waiting up to {longest:.0f} s to see "

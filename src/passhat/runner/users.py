@@ -40,8 +40,8 @@ class RubricAgent:
         self, attempt: object, question: str, answer: str, rubric: str, repeats: int
     ) -> Judgement:
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
-        asked = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
-        votes = [await self._vote(info, asked, number) for number in range(repeats)]
+        question_turn = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
+        votes = [await self._vote(info, question_turn, number) for number in range(repeats)]
         known = [vote for vote in votes if vote is not None]
         if not known:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "the judge gave no verdict")
@@ -53,13 +53,13 @@ class RubricAgent:
             return Judgement(Verdict.PASSED, "", detail)
         return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
 
-    async def _vote(self, info: AttemptInfo, asked: Turn, number: int) -> bool | None:
+    async def _vote(self, info: AttemptInfo, question_turn: Turn, number: int) -> bool | None:
         # Another seed for every repeat: the same one would repeat the same answer.
         own = AttemptInfo(info.task, info.number, info.seed + number, meter=info.meter)
         with info.meter.off_the_clock(), info.meter.acting_as("judge"):
             session = await self.agent.session(own)
             try:
-                text = await session.answer(Turn(asked.text, said=asked.text))
+                text = await session.answer(Turn(question_turn.text, said=question_turn.text))
             except WorldFault as fault:
                 if fault.reason in (MissingReason.BUDGET, MissingReason.ACCOUNT):
                     raise

@@ -80,11 +80,11 @@ def shared_labels(sides: Sequence[Outcomes], column: str) -> tuple[str, ...]:
             hint=f"A table names one with a column 'slice:{column}'.",
         )
     for other in known[1:]:
-        for task, mine, theirs in zip(sides[0].tasks, known[0], other, strict=True):
-            if mine != theirs:
+        for task, label, other_label in zip(sides[0].tasks, known[0], other, strict=True):
+            if label != other_label:
                 raise InvalidValue(
-                    f"task {task!r} is in slice {mine!r} of {column!r} in one run and in "
-                    f"{theirs!r} in the other.",
+                    f"task {task!r} is in slice {label!r} of {column!r} in one run and in "
+                    f"{other_label!r} in the other.",
                     hint="Give each task the same slice in both.",
                 )
     return tuple(known[0])

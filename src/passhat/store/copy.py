@@ -192,41 +192,43 @@ def _copy(source: Store, target: Store, run: str, tell: Tell) -> int:
 
 def _begin(source: Store, target: Store, run: str) -> None:
     """Write the run itself; an existing run must be the same."""
-    theirs = _head(source, run)
-    ours = _refuse_another_run(source, target, run)
-    if ours is None:
+    source_head = _head(source, run)
+    target_head = _refuse_another_run(source, target, run)
+    if target_head is None:
         marks = ", ".join("?" * len(_RUN_COLUMNS))
-        target._db.execute(f"INSERT INTO runs ({', '.join(_RUN_COLUMNS)}) VALUES ({marks})", theirs)
+        target._db.execute(
+            f"INSERT INTO runs ({', '.join(_RUN_COLUMNS)}) VALUES ({marks})", source_head
+        )
     else:
         target._db.execute(
             "UPDATE runs SET planned = ?, started = ? WHERE id = ?",
-            (max(ours[5], theirs[5]), min(ours[6], theirs[6]), run),
+            (max(target_head[5], source_head[5]), min(target_head[6], source_head[6]), run),
         )
 
 
 def _head(store: Store, run: str) -> Any:
-    asked = f"SELECT {', '.join(_RUN_COLUMNS)} FROM runs WHERE id = ?"
-    return store._db.execute(asked, (run,)).fetchone()
+    statement = f"SELECT {', '.join(_RUN_COLUMNS)} FROM runs WHERE id = ?"
+    return store._db.execute(statement, (run,)).fetchone()
 
 
 def _refuse_another_run(source: Store, target: Store, run: str) -> Any:
     """The target's row of the run; another run with the same id is refused."""
-    theirs, ours = _head(source, run), _head(target, run)
-    if ours is not None and ours[8] != theirs[8]:
+    source_head, target_head = _head(source, run), _head(target, run)
+    if target_head is not None and target_head[8] != source_head[8]:
         raise StoreConflict(
             f"run {run} has other numbers of attempts per task in {target.path}.",
             source=source.path,
             hint="Parts of one run need the same --attempts plan. Nothing was written.",
         )
-    if ours is not None and tuple(ours[1:5]) != tuple(theirs[1:5]):
-        pairs = zip(_OF_THE_RUN, ours[1:5], theirs[1:5], strict=True)
-        differing = [name for name, mine, other in pairs if mine != other]
+    if target_head is not None and tuple(target_head[1:5]) != tuple(source_head[1:5]):
+        pairs = zip(_OF_THE_RUN, target_head[1:5], source_head[1:5], strict=True)
+        differing = [name for name, own, other in pairs if own != other]
         raise StoreConflict(
             f"run {run} has another {' and '.join(differing)} in {target.path}.",
             source=source.path,
             hint="These are different runs with one id. Nothing was written.",
         )
-    return ours
+    return target_head
 
 
 def _new_tasks(
@@ -295,12 +297,12 @@ def _lacking(
     Of what the target has, a few bytes a row are held.
     """
     number = 1 + list(columns).index("number")
-    there = {
+    existing = {
         (row[0], row[number], *_more_of_key(table, row)): mark(row)
         for row in block.rows_elsewhere(target, table, columns, keys)
     }
     for row in block.rows(source, table, columns):
-        same = there.get((row[0], row[number], *_more_of_key(table, row)))
+        same = existing.get((row[0], row[number], *_more_of_key(table, row)))
         if same is None:
             yield row
         elif same != mark(row):
@@ -323,13 +325,13 @@ def _more_of_key(table: str, row: Row) -> tuple[bytes, ...]:
 
 def _verified(source: Store, target: Store, run: str, added: int, tell: Tell) -> Copied:
     """Read both sides again: every row must have arrived as it was."""
-    there, here = (
+    source_digests, target_digests = (
         digest_of(store, run, lambda attempts: tell("read again", run, attempts))
         for store in (source, target)
     )
     columns = _columns(source)
     # Equal digests say so; where the target has more than the source, rows are looked up.
-    for block in blocks(source, run) if there != here else ():
+    for block in blocks(source, run) if source_digests != target_digests else ():
         keys = block.keys_in(target)
         for table in PER_ATTEMPT:
             lacking = _lacking(source, target, table, columns[table], block, keys)
@@ -339,4 +341,4 @@ def _verified(source: Store, target: Store, run: str, added: int, tell: Tell) ->
                     source=target.path,
                     hint="Run the same command again.",
                 )
-    return Copied(run, there["attempts"].rows, added, there, here)
+    return Copied(run, source_digests["attempts"].rows, added, source_digests, target_digests)

@@ -204,8 +204,8 @@ def taken(stream: Stream, run: int) -> MeasureColumns:
     columns = [array("d") for _ in MEASURES]
     # The view costs a look-up each, and most runs have no later word.
     judged = any(True for _ in stream(_JUDGED, (run,), 1))
-    asked = _TAKEN.format(attempts="judged" if judged else "attempts")
-    for block in stream(asked, (run,), _BLOCK):
+    statement = _TAKEN.format(attempts="judged" if judged else "attempts")
+    for block in stream(statement, (run,), _BLOCK):
         task, verdict, *cells = zip(*block, strict=True)
         keys.extend(task)
         verdicts.extend(verdict)

@@ -116,8 +116,8 @@ class PostgresStore(Store):
 
     def claim(self, run: str, attempts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         key, tasks = self._key(run), self._tasks(run)
-        wanted = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
-        values = (self._token, self._lease_seconds, key, *wanted)
+        rows = [tasks[task] for task, _ in attempts], [number for _, number in attempts]
+        values = (self._token, self._lease_seconds, key, *rows)
         got = set(self._db.execute(_CLAIM, values).fetchall())
         self._heart.start()
         if run not in self._going:
@@ -179,8 +179,8 @@ class PostgresStore(Store):
             return set()
         tasks, numbers = ([place[i] for place in rest] for i in (0, 1))
         run = rows[0][-4]
-        ours = self._db.execute(_OURS, (tasks, numbers, run, self._token)).fetchall()
-        return rest - set(ours)
+        held = self._db.execute(_OURS, (tasks, numbers, run, self._token)).fetchall()
+        return rest - set(held)
 
     def _tell(self, run: str) -> None:
         self._db.execute("SELECT pg_notify(?, ?)", (CHANNEL, run))

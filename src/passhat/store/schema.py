@@ -255,11 +255,11 @@ def for_postgres(statements: str) -> str:
 
 def postgres_version(database: Database, name: str) -> int | None:
     """Which version the tables have; ``None`` before they are made. A newer one is refused."""
-    ours, theirs = database.execute(
+    own_tables, other_tables = database.execute(
         "SELECT to_regclass('passhat_store') IS NOT NULL, to_regclass('attempts') IS NOT NULL"
     ).fetchone()
-    if not ours:
-        if theirs:
+    if not own_tables:
+        if other_tables:
             raise ReadError(
                 "is a database with a table 'attempts' that is not one of passhat.",
                 source=name,

@@ -131,12 +131,12 @@ class SqliteStore(Store):
                 self._renew(self._db)
                 got = [self._db.execute(_CLAIM, row).rowcount or self._is_ours(row) for row in rows]
         self._heart.start()
-        return [attempt for attempt, mine in zip(attempts, got, strict=True) if mine]
+        return [attempt for attempt, claimed in zip(attempts, got, strict=True) if claimed]
 
     def _is_ours(self, row: Row) -> int:
         """Whether we claimed it before, and still hold it."""
-        asked = _OURS.replace("IS NOT NULL", "IS NULL")
-        return int(self._db.execute(asked, row).fetchone() is not None)
+        statement = _OURS.replace("IS NOT NULL", "IS NULL")
+        return int(self._db.execute(statement, row).fetchone() is not None)
 
     def held(self, run: str) -> list[HeldClaims]:
         key = self._found_key(run)

@@ -190,8 +190,8 @@ class QuestionSuite(Suite):
             self.judge = f"{name}, rubric by {', '.join(self.judge_words)}"
         self._questions = {question.task.id: question for question, _ in questions}
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
-        asked = [_asked(question) for question, _ in questions]
-        self.fingerprint = fingerprint(asked)
+        contents = [_asked(question) for question, _ in questions]
+        self.fingerprint = fingerprint(contents)
         self.judge_fingerprint = fingerprint([graded for _, graded in questions])
 
     def episode(self, task: Task, seed: int) -> _OneAnswer:  # noqa: ARG002 - nothing is random here
@@ -201,7 +201,7 @@ class QuestionSuite(Suite):
 def _asked(question: _Question) -> list[object]:
     """All that the agent sees of a question; only the prompt where there is nothing else."""
     task, line = question.task, question.line
-    asked: list[object] = [task.id, task.prompt]
+    parts: list[object] = [task.id, task.prompt]
     if line is not None:
         more = {
             "system": line.system,
@@ -210,8 +210,8 @@ def _asked(question: _Question) -> list[object]:
             "images": line.images,
             "response_format": line.response_format,
         }
-        asked += [more] if any(more.values()) else []
-    return asked
+        parts += [more] if any(more.values()) else []
+    return parts
 
 
 class JsonLinesSuite(QuestionSuite):
@@ -310,8 +310,8 @@ def _task(line: _Line) -> Task:
     prompt = line.prompt
     if line.choices:
         options = [f"{letter}) {text}" for letter, text in zip(LETTERS, line.choices, strict=False)]
-        asked = "Answer with the letter of one choice."
-        prompt = "\n".join([prompt, *options, asked])
+        instruction = "Answer with the letter of one choice."
+        prompt = "\n".join([prompt, *options, instruction])
     return Task(str(line.id), prompt, MappingProxyType(labels))
 
 

@@ -108,8 +108,8 @@ class AirlineClerk(Clerk):
         """The refund under the rules, unless a rule is overlooked."""
         paid = float(booking["paid"])
         recent = (self.today - date.fromisoformat(booking["booked"])).days <= 1
-        ours = flight["status"] == "cancelled"
-        if recent or ours or booking["fare"] == "flex" or (booking["insured"] and ill):
+        disrupted = flight["status"] == "cancelled"
+        if recent or disrupted or booking["fare"] == "flex" or (booking["insured"] and ill):
             return paid
         if self.mind.slips(CARE):
             return paid
@@ -118,13 +118,13 @@ class AirlineClerk(Clerk):
     def _change(self, booking: Booking, flight: Flight) -> Steps[str]:
         if len(booking["passengers"]) > 4 and not self.mind.slips(CARE):
             yield from self.pass_on("groups")
-        ours = flight["status"] == "cancelled" or flight["delay"] >= 180
-        if booking["fare"] == "saver" and not ours and not self.mind.slips(CARE):
-            move = partial(self._moved, booking, flight, ours)
+        disrupted = flight["status"] == "cancelled" or flight["delay"] >= 180
+        if booking["fare"] == "saver" and not disrupted and not self.mind.slips(CARE):
+            move = partial(self._moved, booking, flight, disrupted)
             return self.refuse("a saver fare is not open to changes", move)
-        return (yield from self._moved(booking, flight, ours))
+        return (yield from self._moved(booking, flight, disrupted))
 
-    def _moved(self, booking: Booking, flight: Flight, ours: bool) -> Steps[str]:
+    def _moved(self, booking: Booking, flight: Flight, disrupted: bool) -> Steps[str]:
         words = yield from say("On which day would you like to fly?")
         day = _DAY.search(words)
         route = {"origin": flight["origin"], "destination": flight["destination"]}
@@ -137,7 +137,7 @@ class AirlineClerk(Clerk):
         dearer = max(0.0, free[0]["price"] - flight["price"])
         people = 1 if self.mind.slips(CARE) else people
         fee = 40.0 if booking["fare"] == "standard" and not self.mind.slips() else 0.0
-        charge = 0.0 if ours else fee + dearer * people
+        charge = 0.0 if disrupted else fee + dearer * people
         done = yield from use(
             "change_flight", code=booking["code"], flight=free[0]["flight"], charge=charge
         )

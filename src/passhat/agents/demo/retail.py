@@ -74,11 +74,11 @@ class RetailClerk(Clerk):
             return order
         self.mind.gets_harder()
         listed = yield from use("list_orders", customer=self._customer)
-        said = words_of(request.sentence)
+        words = words_of(request.sentence)
         usual = _USUAL_STATUS.get(request.kind, "delivered")
 
         def likely(order: Order) -> tuple[int, bool]:
-            fits = max(len(said & words_of(name)) for name in order["items"])
+            fits = max(len(words & words_of(name)) for name in order["items"])
             return fits, order["status"] == usual
 
         ranked = sorted(listed or [], key=likely, reverse=True)
@@ -90,9 +90,9 @@ class RetailClerk(Clerk):
 
     def _items(self, order: Order, request: Request) -> list[Item]:
         """The items the sentence names, or all of them."""
-        said = words_of(request.sentence)
+        words = words_of(request.sentence)
         items: Sequence[Item] = order["items"]
-        named = [item for item in items if said & words_of(item["name"].partition(",")[0])]
+        named = [item for item in items if words & words_of(item["name"].partition(",")[0])]
         if named and len(items) > len(named) and self.mind.slips(CARE):
             named = [item for item in items if item not in named][:1]
         return named or list(items)
@@ -148,11 +148,11 @@ class RetailClerk(Clerk):
             return f"I am sorry, I cannot do that: {why}."
         variants = yield from use("get_product", sku=item["sku"])
         words = yield from say("Which one would you like instead?")
-        said = words_of(words)
+        given = words_of(words)
         others = [sku for sku in variants or {} if sku != item["sku"]]
         if not others:
             return "I am sorry, I cannot do that: there is no other variant."
-        others.sort(key=lambda sku: -len(said & words_of(variants[sku]["name"].partition(",")[2])))
+        others.sort(key=lambda sku: -len(given & words_of(variants[sku]["name"].partition(",")[2])))
         chosen = others[1] if len(others) > 1 and self.mind.slips(CARE) else others[0]
         if variants[chosen]["stock"] < 1:
             self.mind.gets_harder()

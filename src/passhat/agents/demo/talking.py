@@ -95,14 +95,14 @@ _RESULT = "Tool result: "
 
 def use(tool: str, /, **arguments: object) -> Steps[Any]:
     """Call a tool; its result, or ``None`` when the tool failed."""
-    heard = yield Call(tool, arguments)
-    return json.loads(heard.removeprefix(_RESULT)) if heard.startswith(_RESULT) else None
+    reply = yield Call(tool, arguments)
+    return json.loads(reply.removeprefix(_RESULT)) if reply.startswith(_RESULT) else None
 
 
 def say(text: str) -> Steps[str]:
     """Say something to the user and listen."""
-    heard = yield Call(RESPOND, {"content": text})
-    return heard.removeprefix("User: ")
+    reply = yield Call(RESPOND, {"content": text})
+    return reply.removeprefix("User: ")
 
 
 def asked(mind: Mind, question: str) -> Steps[str]:

@@ -87,30 +87,30 @@ def _changes(
     earlier = store.find(baseline) if baseline else _last_like(plan, runs)
     if earlier is None:
         return
-    mine, theirs = plan.record.protocol, store.protocol(earlier.id)
-    if baseline and theirs.suite != mine.suite:
-        yield f"run {earlier.id} is about another suite, {theirs.suite}"
+    protocol, earlier_protocol = plan.record.protocol, store.protocol(earlier.id)
+    if baseline and earlier_protocol.suite != protocol.suite:
+        yield f"run {earlier.id} is about another suite, {earlier_protocol.suite}"
         return
-    parts = [what for field, what in _FINGERPRINTS if _differ(mine, theirs, field)]
+    parts = [what for field, what in _FINGERPRINTS if _differ(protocol, earlier_protocol, field)]
     if parts:
         yield (
             f"{plan.suite.name} changed since run {earlier.id} ({earlier.started}): "
             f"it has {' and '.join(parts)}, so the two cannot be compared"
         )
-    elif not baseline and _another_code(mine, theirs):
+    elif not baseline and _another_code(protocol, earlier_protocol):
         files = ", ".join(path.name for path in plan.agent.source_files)
         yield f"{files} changed since run {earlier.id} ({earlier.started}): this is a new run"
-    elif baseline and _differ(mine, theirs, "suite_fingerprint", unknown=True):
+    elif baseline and _differ(protocol, earlier_protocol, "suite_fingerprint", unknown=True):
         yield f"run {earlier.id} does not record which tasks {plan.suite.name} had"
 
 
-def _differ(mine: Protocol, theirs: Protocol, field: str, *, unknown: bool = False) -> bool:
-    a, b = getattr(mine, field), getattr(theirs, field)
+def _differ(current: Protocol, earlier: Protocol, field: str, *, unknown: bool = False) -> bool:
+    a, b = getattr(current, field), getattr(earlier, field)
     return (a is None or b is None) if unknown else (a != b and None not in (a, b))
 
 
-def _another_code(mine: Protocol, theirs: Protocol) -> bool:
-    a, b = mine.decoding.get(AGENT_CODE), theirs.decoding.get(AGENT_CODE)
+def _another_code(current: Protocol, earlier: Protocol) -> bool:
+    a, b = current.decoding.get(AGENT_CODE), earlier.decoding.get(AGENT_CODE)
     return a != b and None not in (a, b)
 
 
@@ -315,16 +315,16 @@ class Display:
 
 def attempt_line(record: AttemptRecord) -> str:
     """The line that ``--verbose`` prints: number, verdict, reward, steps, seconds, category."""
-    said = record.judgement
-    reward = {Verdict.PASSED: "1", Verdict.FAILED: "0", Verdict.MISSING: "–"}[said.verdict]
+    judgement = record.judgement
+    reward = {Verdict.PASSED: "1", Verdict.FAILED: "0", Verdict.MISSING: "–"}[judgement.verdict]
     parts = [
-        f"{_MARKS[said.verdict]} {record.task}#{record.number} {said.verdict}",
+        f"{_MARKS[judgement.verdict]} {record.task}#{record.number} {judgement.verdict}",
         f"reward {reward}",
         "– steps" if record.steps is None else counted(int(record.steps), "step"),
         "– s" if record.seconds is None else f"{record.seconds:.1f} s",
     ]
     if record.retries:
         parts.append(counted(record.retries, "retry", "retries"))
-    if said.why:
-        parts.append(f"{said.why}: {said.detail}" if said.detail else said.why)
+    if judgement.why:
+        parts.append(f"{judgement.why}: {judgement.detail}" if judgement.detail else judgement.why)
     return ", ".join(parts)

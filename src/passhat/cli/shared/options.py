@@ -186,9 +186,9 @@ class HowToRead:
         chosen = [found for found in runs if name in (None, found.name)]
         if len(chosen) == 1:
             return chosen[0]
-        asked = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
+        problem = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
         raise InvalidValue(
-            f"{without_password(source)}: {asked}.",
+            f"{without_password(source)}: {problem}.",
             hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
         )
 
@@ -468,11 +468,11 @@ def this_command() -> str:
 
     from passhat.store import without_password
 
-    said = click.get_current_context().find_root().obj
-    if not isinstance(said, tuple):
+    arguments = click.get_current_context().find_root().obj
+    if not isinstance(arguments, tuple):
         return "passhat"
     # A word is an address, or an option joined to one.
-    parts = [re.split(r"(?=postgres(?:ql)?://)", word, maxsplit=1) for word in said]
+    parts = [re.split(r"(?=postgres(?:ql)?://)", word, maxsplit=1) for word in arguments]
     return shlex.join(["passhat", *("".join(map(without_password, part)) for part in parts)])
 
 

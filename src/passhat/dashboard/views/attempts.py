@@ -28,9 +28,9 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     """The attempts of a run, a page at a time; ``after`` is where the page starts."""
     summary = state.summaries.one(request.path["run"])
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
-    wanted = Wanted(VERDICTS[verdict], request.text("why"))
+    choice = Wanted(VERDICTS[verdict], request.text("why"))
     size = min(request.whole("size", _PAGE), _MOST_ROWS)
-    found = _found(state.reading, summary, wanted, order, size + 1, request.text("after"))
+    found = _found(state.reading, summary, choice, order, size + 1, request.text("after"))
     lines, more = found[:size], len(found) > size
     after = _after(lines[-1], order) if more else ""
     if request.form == "json":
@@ -45,14 +45,14 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     if request.form == "csv":
         rows = [line.to_dict() for line in lines]
         return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
-    asked = {"verdict": verdict, "why": request.text("why"), "order": order}
+    filters = {"verdict": verdict, "why": request.text("why"), "order": order}
     return Html(
         "_attempts.html.j2" if request.part == "list" else "attempts.html.j2",
         {
             "run": summary,
             "lines": lines,
-            "asked": asked,
-            "next": address("runs", summary.id, "attempts", **asked, after=after) if more else "",
+            "asked": filters,
+            "next": address("runs", summary.id, "attempts", **filters, after=after) if more else "",
             "words": _words(state, summary),
             "verdicts": [word for word in VERDICTS if word],
         },
@@ -69,7 +69,7 @@ def _words(state: AppState, summary: Summary) -> list[str]:
 
 
 def _found(
-    reading: Reading, summary: Summary, wanted: Wanted, order: str, size: int, after: str
+    reading: Reading, summary: Summary, choice: Wanted, order: str, size: int, after: str
 ) -> list[AttemptLine]:
     when, _, place = after.rpartition("~")
     task, _, number = place.partition(".")
@@ -77,8 +77,8 @@ def _found(
         raise InvalidValue(f"after={after!r} is no place in this list; begin without it.")
     key = summary.head.key
     if order == "suite":
-        return reading.lines(key, wanted, size, (int(task), int(number)) if after else None)
-    return reading.newest(key, wanted, size, (when, int(task), int(number)) if after else None)
+        return reading.lines(key, choice, size, (int(task), int(number)) if after else None)
+    return reading.newest(key, choice, size, (when, int(task), int(number)) if after else None)
 
 
 def _after(line: AttemptLine, order: str) -> str:
@@ -106,9 +106,9 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             [(turn.number, turn.kind, turn.who, turn.text) for turn in turns],
         )
     only = request.choice("verdict", [*VERDICTS])
-    wanted = Wanted(VERDICTS[only])
+    choice = Wanted(VERDICTS[only])
     before, after = (
-        state.reading.beside(run, wanted, line.place, before=before) for before in (True, False)
+        state.reading.beside(run, choice, line.place, before=before) for before in (True, False)
     )
     marks = state.reading.marks(run, [line.place[0]]).get(line.place[0], [])
     return Html(

@@ -48,8 +48,8 @@ def planned(state: AppState, request: PageRequest) -> Answer:
         "trouble": "",
         "hint": "",
     }
-    asked = bool(request.text("run") or request.text("mean"))
-    if not asked and request.form == "html":
+    has_input = bool(request.text("run") or request.text("mean"))
+    if not has_input and request.form == "html":
         return Html("plan.html.j2", context)
     try:
         found = _plan(state, request)

@@ -145,15 +145,15 @@ def task_list(
     state: AppState, summary: Summary, known: RunSnapshot | None, request: PageRequest
 ) -> TaskList:
     """The requested tasks; none before the first attempt has finished."""
-    asked = {
+    filters = {
         "show": request.choice("show", SHOW),
         "sort": request.choice("sort", SORT),
         "task": request.text("task"),
     }
     if known is None:
-        return TaskList((), 0, summary.counts.tasks, 1, 1, asked)
+        return TaskList((), 0, summary.counts.tasks, 1, 1, filters)
     outcomes = known.run.outcomes
-    rows = _sorted(outcomes, _fitting(outcomes, asked), asked["sort"])
+    rows = _sorted(outcomes, _fitting(outcomes, filters), filters["sort"])
     pages = max(1, -(-len(rows) // _PAGE))
     page = min(request.whole("page", 1), pages)
     chosen = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
@@ -172,14 +172,14 @@ def task_list(
         )
         for name, i in zip(names, chosen, strict=True)
     )
-    return TaskList(lines, len(rows), len(outcomes), page, pages, asked)
+    return TaskList(lines, len(rows), len(outcomes), page, pages, filters)
 
 
 def _made(outcomes: Outcomes, index: int) -> int:
     return int(outcomes.n[index] + outcomes.missing[index])
 
 
-def _fitting(outcomes: Outcomes, asked: dict[str, str]) -> IntArray:
+def _fitting(outcomes: Outcomes, filters: dict[str, str]) -> IntArray:
     n, c = outcomes.n, outcomes.c
     fits = {
         "all": np.ones(len(n), bool),
@@ -187,9 +187,9 @@ def _fitting(outcomes: Outcomes, asked: dict[str, str]) -> IntArray:
         "never": (c == 0) & (n > 0),
         "always": (c == n) & (n > 0),
         "missing": outcomes.missing > 0,
-    }[asked["show"]]
+    }[filters["show"]]
     rows = np.flatnonzero(fits)
-    word = asked["task"].lower()
+    word = filters["task"].lower()
     if word:
         rows = np.array([i for i in rows.tolist() if word in _searched(outcomes, i)], np.int64)
     return rows

@@ -304,15 +304,15 @@ def launcher_routes(
 
     async def reset_now(request: Request) -> JSONResponse:
         try:
-            asked = await request.json()
+            body = await request.json()
         except ValueError:
-            asked = {}
-        asked = asked if isinstance(asked, dict) else {}
-        if asked.get("signal", "reset") != "reset":
+            body = {}
+        body = body if isinstance(body, dict) else {}
+        if body.get("signal", "reset") != "reset":
             return JSONResponse({"detail": "unsupported signal"}, 400)
         done = await reset()
-        told = await _tell_backend(asked, hosts)
-        return JSONResponse({"status": "reset", **done, "backend_told": told})
+        notified = await _tell_backend(body, hosts)
+        return JSONResponse({"status": "reset", **done, "backend_told": notified})
 
     async def status_now(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "server up, with agent running", **status()})
@@ -328,9 +328,9 @@ async def _health(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-async def _tell_backend(asked: Mapping[str, Any], hosts: AllowedHosts) -> bool:
+async def _tell_backend(body: Mapping[str, Any], hosts: AllowedHosts) -> bool:
     """Notify a version 1 backend that the agent it has reset is ready."""
-    backend, agent_id = asked.get("backend_url"), asked.get("agent_id")
+    backend, agent_id = body.get("backend_url"), body.get("agent_id")
     if not isinstance(backend, str) or not isinstance(agent_id, str):
         return False
     if hosts.refusal(backend, "the backend") is not None:

@@ -258,8 +258,8 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
         return {str(role): str(url) for role, url in found.items()}, config, None
     tagged = _URL.search(text)
     if tagged:
-        said = _CONFIG.search(text)
-        config = _json_object(said[1]) if said else {}
+        match = _CONFIG.search(text)
+        config = _json_object(match[1]) if match else {}
         if config is None:
             raise BadRequest("what stands in <env_config> is not a JSON object")
         return {"white_agent": tagged[1].strip()}, config, None

@@ -133,11 +133,11 @@ async def fight(
 async def _created(
     http: httpx.AsyncClient, base: str, green: str, opponents: Mapping[str, str]
 ) -> str:
-    asked = {
+    payload = {
         "green_agent_id": green,
         "opponents": [{"name": name, "agent_id": agent} for name, agent in opponents.items()],
     }
-    data = await _json(http, "POST", f"{base}/battles", asked)
+    data = await _json(http, "POST", f"{base}/battles", payload)
     found = data.get("battle_id") or data.get("id")
     if not found:
         raise InvalidValue(f"the backend at {base} named no battle_id: {shorten(str(data), 200)}.")
@@ -182,6 +182,6 @@ async def _json(
             hint="Is it running? AgentBeats' backend listens on port 9000.",
         ) from None
     if not isinstance(data, dict):
-        said = shorten(answered.text, 200)
-        raise InvalidValue(f"{method} {url} answered HTTP {answered.status_code}: {said}.")
+        reply = shorten(answered.text, 200)
+        raise InvalidValue(f"{method} {url} answered HTTP {answered.status_code}: {reply}.")
     return data

@@ -71,7 +71,7 @@ class Result:
 
 
 async def evaluate(
-    asked: Assessment,
+    assessment: Assessment,
     store: Store,
     *,
     name: str,
@@ -88,42 +88,42 @@ async def evaluate(
     """
     runs: dict[str, Run] = {}
     made: list[dict[str, object]] = []
-    for role, url in asked.participants.items():
+    for role, url in assessment.participants.items():
         plan = RunSpec(
             agent=A2AAgent(url, transport=lambda: CheckedTransport(hosts), received=received),
-            suite=asked.suite,
-            attempts=asked.attempts,
-            tasks=tuple(task.id for task in asked.tasks),
-            max_steps=asked.limits.max_steps,
-            step_seconds=asked.limits.step_seconds,
-            attempt_seconds=asked.limits.attempt_seconds,
-            jobs=asked.jobs,
-            seed=asked.seed,
-            temperature=asked.temperature,
+            suite=assessment.suite,
+            attempts=assessment.attempts,
+            tasks=tuple(task.id for task in assessment.tasks),
+            max_steps=assessment.limits.max_steps,
+            step_seconds=assessment.limits.step_seconds,
+            attempt_seconds=assessment.limits.attempt_seconds,
+            jobs=assessment.jobs,
+            seed=assessment.seed,
+            temperature=assessment.temperature,
             name=f"{name} {role}",
             redact=redact,
         ).plan()
         seen(
-            f"{role}: {len(asked.tasks)} tasks of {asked.suite.name}, "
-            f"{asked.attempts} attempts each, at {url}"
+            f"{role}: {len(assessment.tasks)} tasks of {assessment.suite.name}, "
+            f"{assessment.attempts} attempts each, at {url}"
         )
 
         def one(record: AttemptRecord, progress: Progress, role: str = role) -> None:
             made.append(_row(record))
-            seen(told(role, record, progress, asked.attempts))
+            seen(told(role, record, progress, assessment.attempts))
 
         await run_attempts(plan, store, stop, one)
         if stop.asked:
             raise Stopped
         runs[role] = run_from_store(store, store.find(plan.record.id))
-    options = ReportOptions(ks=tuple(sorted({1, asked.k})), with_tasks=True)
+    options = ReportOptions(ks=tuple(sorted({1, assessment.k})), with_tasks=True)
     # Beside the event loop, which gives signs of life meanwhile.
     report = await asyncio.to_thread(build_report, list(runs.values()), options)
     return Result(
-        text=_summary(asked, dict(zip(runs, report.runs, strict=True))),
+        text=_summary(assessment, dict(zip(runs, report.runs, strict=True))),
         # Attempts of several participants would be taken for those of one.
         data=report.to_dict() | ({"results": made} if len(runs) == 1 else {}),
-        winner=_winner(asked, runs, report),
+        winner=_winner(assessment, runs, report),
     )
 
 
@@ -151,8 +151,11 @@ def told(role: str, record: AttemptRecord, progress: Progress, attempts: int) ->
     )
 
 
-def _summary(asked: Assessment, reports: Mapping[str, RunReport]) -> str:
-    lines = [f"{asked.suite.name}: {len(asked.tasks)} tasks, {asked.attempts} attempts each"]
+def _summary(assessment: Assessment, reports: Mapping[str, RunReport]) -> str:
+    lines = [
+        f"{assessment.suite.name}: {len(assessment.tasks)} tasks, "
+        f"{assessment.attempts} attempts each"
+    ]
     for role, report in reports.items():
         outcomes = report.run.outcomes
         lines += ["", f"{role}: {report.headline}"]
@@ -166,18 +169,18 @@ def _summary(asked: Assessment, reports: Mapping[str, RunReport]) -> str:
         lines += [f"  failed by {why}: {count}" for why, count in failures]
         lines += [f"  {row.task} {row.dots}" for row in report.tasks]
         lines += [f"  note: {note}" for note in report.notes]
-    lines += [f"note: {note}" for note in asked.notes]
+    lines += [f"note: {note}" for note in assessment.notes]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _winner(asked: Assessment, runs: Mapping[str, Run], report: Report) -> str:
+def _winner(assessment: Assessment, runs: Mapping[str, Run], report: Report) -> str:
     """A backend of version 1 wants a name: the best participant, if it is good enough."""
     values = {}
     for role, run in zip(runs, report.runs, strict=True):
-        estimate = run.find(f"pass^{asked.k}")
+        estimate = run.find(f"pass^{assessment.k}")
         values[role] = 0.0 if estimate is None else estimate.value
     best = max(values.values())
-    if best < asked.win_at:
+    if best < assessment.win_at:
         return EVALUATOR
     first = [role for role, value in values.items() if value == best]
     return first[0] if len(first) == 1 else "draw"
@@ -205,10 +208,10 @@ CALLER = "passhat-caller"
 class _Metered:
     """Counts the time and bytes of one evaluation, and stops it at its caller's caps."""
 
-    def __init__(self, callers: Callers, caller: str, asked: Assessment, stop: Stop) -> None:
+    def __init__(self, callers: Callers, caller: str, assessment: Assessment, stop: Stop) -> None:
         self._callers, self._caller = callers, caller
         self._seconds_left = callers.left(caller, "seconds")
-        self._usage = callers.begin(caller, runs=1, attempts=asked.total_attempts)
+        self._usage = callers.begin(caller, runs=1, attempts=assessment.total_attempts)
         self._timer: asyncio.TimerHandle | None = None
         self.stop = stop
         self.reason = ""
@@ -273,7 +276,7 @@ class GreenAgent(AgentExecutor):
             return
         caller = str(context.call_context.state.get(CALLER, ""))
         try:
-            asked = await self._admitted(text, caller)
+            assessment = await self._admitted(text, caller)
         except NoRequest as error:
             # Asked for, not refused: the next message of the task may be a request.
             await updater.requires_input(_words(f"Send a request: {error}", updater))
@@ -285,7 +288,7 @@ class GreenAgent(AgentExecutor):
         stop = self._going_on[task.id] = Stop()
         try:
             await self._evaluated(
-                asked, task.id, _Metered(self.callers, caller, asked, stop), updater
+                assessment, task.id, _Metered(self.callers, caller, assessment, stop), updater
             )
         finally:
             del self._going_on[task.id]
@@ -293,18 +296,18 @@ class GreenAgent(AgentExecutor):
 
     async def _admitted(self, text: str, caller: str) -> Assessment:
         """Read a request; refuse it if it exceeds this caller's rights or caps."""
-        asked = read_request(text, self._settings.rules)
-        named = {f"participant {role!r}": url for role, url in asked.participants.items()}
-        if asked.battle is not None and asked.battle.backend_url:
-            named["the backend"] = asked.battle.backend_url
+        assessment = read_request(text, self._settings.rules)
+        named = {f"participant {role!r}": url for role, url in assessment.participants.items()}
+        if assessment.battle is not None and assessment.battle.backend_url:
+            named["the backend"] = assessment.battle.backend_url
         for whose, url in named.items():
             if wrong := await self._settings.rules.hosts.resolved_refusal(url, whose):
                 raise BadRequest(wrong)
-        if wrong := self.callers.refusal(caller, runs=1, attempts=asked.total_attempts):
+        if wrong := self.callers.refusal(caller, runs=1, attempts=assessment.total_attempts):
             raise BadRequest(wrong)
         if self.going_on >= self._settings.most_at_once:
             raise BadRequest(f"busy: {self.going_on} evaluations are going on; try again later")
-        return asked
+        return assessment
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         stop = self._going_on.get(str(context.task_id))
@@ -314,12 +317,12 @@ class GreenAgent(AgentExecutor):
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
     async def _evaluated(
-        self, asked: Assessment, task_id: str, metered: _Metered, updater: TaskUpdater
+        self, assessment: Assessment, task_id: str, metered: _Metered, updater: TaskUpdater
     ) -> None:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
         reports = None
-        if asked.battle is not None and asked.battle.backend_url:
-            reports = BackendReports(asked.battle, self._settings.rules.hosts)
+        if assessment.battle is not None and assessment.battle.backend_url:
+            reports = BackendReports(assessment.battle, self._settings.rules.hosts)
 
         def seen(line: str) -> None:
             line = self._settings.redact(line)
@@ -331,27 +334,27 @@ class GreenAgent(AgentExecutor):
         telling = asyncio.create_task(_tell(lines, updater))
         try:
             with metered:
-                result = await self._result(asked, task_id, metered, seen)
+                result = await self._result(assessment, task_id, metered, seen)
             self._say(result.text)
             if reports is not None:  # a slow backend is waited for, with signs of life
                 reports.result(result.winner, result.text, result.data)
                 await reports.close()
                 if reports.lost:
-                    self._say(f"{reports.lost} reports did not reach {asked.battle}")
+                    self._say(f"{reports.lost} reports did not reach {assessment.battle}")
         finally:
             lines.put_nowait(None)
             await telling
         await _finish(result, updater)
 
     async def _result(
-        self, asked: Assessment, task_id: str, metered: _Metered, seen: Callable[[str], None]
+        self, assessment: Assessment, task_id: str, metered: _Metered, seen: Callable[[str], None]
     ) -> Result:
-        name = asked.battle.id if asked.battle is not None else task_id
+        name = assessment.battle.id if assessment.battle is not None else task_id
         redact = self._settings.redact
         try:
             with open_store(self._settings.store_path) as store:
                 return await evaluate(
-                    asked,
+                    assessment,
                     store,
                     name=name,
                     redact=redact,

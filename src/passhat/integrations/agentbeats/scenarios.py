@@ -126,21 +126,21 @@ async def _started(places: Sequence[Place], say: Say) -> AsyncIterator[Mapping[s
 
 
 def _start(place: Place) -> _Process:
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
     try:
         running = subprocess.Popen(
             shlex.split(place.command),
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # so that everything it starts is stopped with it
         )
     except (OSError, ValueError) as error:
-        said.close()
+        output.close()
         raise InvalidValue(
             f"{place.role} cannot be started ({error}).", hint=f"Its cmd is: {place.command}"
         ) from None
-    return _Process(running, said)
+    return _Process(running, output)
 
 
 async def _stop(process: _Process) -> None:

@@ -264,8 +264,8 @@ class Callers:
 
     def refusal(self, caller: str, *, runs: int = 0, attempts: int = 0) -> str | None:
         """Return why a caller may not start this much, or ``None``."""
-        asked = {"runs": runs, "attempts": attempts, "seconds": 1, "bytes": 1}
-        for name, amount in asked.items():
+        amounts = {"runs": runs, "attempts": attempts, "seconds": 1, "bytes": 1}
+        for name, amount in amounts.items():
             if amount > self.left(caller, name):
                 cap = getattr(self.caps, name)
                 return (

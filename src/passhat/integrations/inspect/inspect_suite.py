@@ -137,8 +137,8 @@ def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
     for task, number in sorted(missing, key=lambda attempt: attempt[1]):
         numbers.setdefault(task, []).append(number)
     by_count: dict[int, dict[str, list[int]]] = {}
-    for task, wanted in numbers.items():
-        by_count.setdefault(len(wanted), {})[task] = wanted
+    for task, attempts in numbers.items():
+        by_count.setdefault(len(attempts), {})[task] = attempts
     folder.mkdir(parents=True, exist_ok=True)
     return [
         Batch(chosen, Path(tempfile.mkdtemp(prefix="eval-", dir=folder)))
@@ -148,10 +148,10 @@ def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
 
 def left_behind(folder: Path) -> Iterator[Batch]:
     """Evaluations whose log was not read, because passhat was killed."""
-    for asked in sorted(folder.glob(f"eval-*/{_ASKED}")):
-        data = json.loads(asked.read_text(encoding="utf-8"))
+    for path in sorted(folder.glob(f"eval-*/{_ASKED}")):
+        data = json.loads(path.read_text(encoding="utf-8"))
         if is_gone(data["owner"]):
-            yield Batch(data["numbers"], asked.parent)
+            yield Batch(data["numbers"], path.parent)
 
 
 class InspectModel(Agent):
@@ -209,8 +209,8 @@ class InspectProcess:
                 f"inspect ended without an answer: {last_words(self._errors)}",
                 hint="Try the task by itself, with: inspect eval",
             )
-        said: dict[str, Any] = json.loads(line)
-        return said
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def interrupt(self) -> None:
         """Interrupt inspect, as Ctrl-C does: it cancels the run and completes its log."""
@@ -266,12 +266,12 @@ class InspectSuite(Harness):
     @property
     def protocol(self) -> Protocol:
         """The settings that inspect was given, named as in a log of inspect."""
-        told = self._settings
-        limit = told.max_steps or self._described["message_limit"]
-        seconds = told.attempt_seconds or self._described["time_limit"]
+        settings = self._settings
+        limit = settings.max_steps or self._described["message_limit"]
+        seconds = settings.attempt_seconds or self._described["time_limit"]
         decoding = scalars(self._described["config"], *NO_DECODING)
-        if told.temperature is not None:
-            decoding["temperature"] = told.temperature
+        if settings.temperature is not None:
+            decoding["temperature"] = settings.temperature
         return Protocol(
             suite=self.name,
             suite_fingerprint=self.fingerprint,
@@ -320,25 +320,27 @@ class InspectSuite(Harness):
         process = self._started()
         process.ask("evaluate", self._job(batch, plan.agent.model, plan.jobs))
         stop.when_impatient(process.kill)
-        told = False
+        interrupted = False
         ended: Mapping[str, Any] = {}
         failed = ""
         while not ended and not failed:
             asking = asyncio.create_task(asyncio.to_thread(process.answer))
             while not asking.done():
                 await asyncio.wait({asking}, timeout=_LOOK_SECONDS)
-                if stop.asked and not told and not asking.done():
+                if stop.asked and not interrupted and not asking.done():
                     process.interrupt()
-                    told = True
+                    interrupted = True
             try:
-                said = asking.result()
+                message = asking.result()
             except PasshatError as error:
-                said = {"done": {"status": "cancelled"}} if stop.asked else {"trouble": str(error)}
-            if "sample" in said and not told:
-                record = self._preview(batch, said)
+                message = (
+                    {"done": {"status": "cancelled"}} if stop.asked else {"trouble": str(error)}
+                )
+            if "sample" in message and not interrupted:
+                record = self._preview(batch, message)
                 progress.count(record)
                 seen(record, progress)
-            ended, failed = said.get("done", {}), said.get("trouble", "")
+            ended, failed = message.get("done", {}), message.get("trouble", "")
         self._take_in(batch, plan, store, _attempts(batch))
         problem = failed or (ended.get("error", "") if ended.get("status") == "error" else "")
         if problem:
@@ -348,24 +350,26 @@ class InspectSuite(Harness):
         self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
     ) -> None:
         """Read the log into the store; attempts that are not in it remain to be made."""
-        ours = set(claimed)
+        own = set(claimed)
         records = [
             replace(
                 record,
                 judgement=replace(record.judgement, detail=plan.redact(record.judgement.detail)),
             )
             for record in batch.records(self._scorer)
-            if (record.task, record.number) in ours
+            if (record.task, record.number) in own
         ]
         store.finish(plan.record.id, records)
         batch.taken()
 
     def _job(self, batch: Batch, model: str, jobs: int) -> dict[str, object]:
-        told = self._settings
+        limits = self._settings
         settings = {
-            "message_limit": told.max_steps,
-            "time_limit": None if told.attempt_seconds is None else math.ceil(told.attempt_seconds),
-            "temperature": told.temperature,
+            "message_limit": limits.max_steps,
+            "time_limit": None
+            if limits.attempt_seconds is None
+            else math.ceil(limits.attempt_seconds),
+            "temperature": limits.temperature,
         }
         return {
             "spec": self._spec,
@@ -378,51 +382,51 @@ class InspectSuite(Harness):
             "settings": {name: value for name, value in settings.items() if value is not None},
         }
 
-    def _preview(self, batch: Batch, said: Mapping[str, Any]) -> AttemptRecord:
+    def _preview(self, batch: Batch, sample: Mapping[str, Any]) -> AttemptRecord:
         """The likely result of a sample, for the progress display; the log decides."""
-        scores = said["scores"]
+        scores = sample["scores"]
         value = value_of(scores.get(self._scorer, next(iter(scores.values()), None)))
-        if said["error"]:
-            judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, said["error"])
+        if sample["error"]:
+            judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, sample["error"])
         elif value is None:
             judgement = Judgement.missing(MissingReason.NOT_RECORDED, "no score")
         elif value >= 1 - 1e-6:
             judgement = Judgement.passed()
         else:
             judgement = Judgement.failed(FailureCategory.UNKNOWN_FAILURE)
-        number = batch.number_of(said["sample"], said["epoch"])
+        number = batch.number_of(sample["sample"], sample["epoch"])
         return AttemptRecord(
-            said["sample"],
+            sample["sample"],
             number,
             judgement,
-            seconds=said["seconds"] or 0.0,
-            steps=said["steps"],
+            seconds=sample["seconds"] or 0.0,
+            steps=sample["steps"],
         )
 
     @cached_property
     def _described(self) -> dict[str, Any]:
         process = self._started()
         process.ask("describe", {"spec": self._spec})
-        said = process.answer()
-        if "trouble" in said:
+        reply = process.answer()
+        if "trouble" in reply:
             raise InvalidValue(
-                f"inspect:{self._spec} cannot be run: {said['trouble'].rstrip('.')}.",
+                f"inspect:{self._spec} cannot be run: {reply['trouble'].rstrip('.')}.",
                 hint="A suite reads inspect:FILE.py@TASK or inspect:PACKAGE/TASK.",
             )
-        found: dict[str, Any] = said["described"]
+        found: dict[str, Any] = reply["described"]
         return found
 
     @cached_property
     def _scorer(self) -> str | None:
         """The scorer whose verdict counts, checked before anything is paid for."""
         names = self._described["scorers"]
-        asked = self._settings.scorer
-        if asked is None and len(names) > 1:
+        scorer = self._settings.scorer
+        if scorer is None and len(names) > 1:
             raise InvalidValue(
                 f"{self.name} has {len(names)} scorers, and only one can decide what passed.",
                 hint=f"Choose with --scorer: {', '.join(names)}.",
             )
-        return asked or next(iter(names), None)
+        return scorer or next(iter(names), None)
 
     def _started(self) -> InspectProcess:
         if self._process is None:

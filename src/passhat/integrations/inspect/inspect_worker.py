@@ -146,8 +146,8 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
     os.environ["INSPECT_CACHE_DIR"] = job["cache_dir"]  # an attempt is fresh, never from a cache
     _tell_samples(say)
     task = load_task(job["spec"])
-    wanted = set(job["samples"])
-    chosen = [sample for sample in numbered(task) if str(sample.id) in wanted]
+    ids = set(job["samples"])
+    chosen = [sample for sample in numbered(task) if str(sample.id) in ids]
     task = task_with(
         task, dataset=MemoryDataset(chosen, name=task.dataset.name, location=task.dataset.location)
     )

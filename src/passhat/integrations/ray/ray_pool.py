@@ -55,13 +55,13 @@ class BatchChannel:
         """The result of a batch; raises the error of the call to the worker."""
         loop = asyncio.get_running_loop()
         ticket = next(self._tickets)
-        coming: asyncio.Future[BatchResult] = loop.create_future()
-        self._open[ticket] = coming
+        pending: asyncio.Future[BatchResult] = loop.create_future()
+        self._open[ticket] = pending
         self._unsent.append((ticket, batch))
         if len(self._unsent) >= self._expected:
             self._send_by(loop.call_soon(self._send))
         try:
-            return await coming
+            return await pending
         finally:
             self._open.pop(ticket, None)
 
@@ -98,8 +98,8 @@ class BatchChannel:
                 self._lose_all(error)
             return
         for ticket, made in finished:
-            if (coming := self._open.get(ticket)) is not None and not coming.done():
-                coming.set_result(made)
+            if (pending := self._open.get(ticket)) is not None and not pending.done():
+                pending.set_result(made)
         if self._sending is None:
             self._expected = max(1, len(finished))
             loop = asyncio.get_running_loop()
@@ -110,9 +110,9 @@ class BatchChannel:
         self._lives += 1
         self._expected = 1
         self._unsent = []
-        for coming in self._open.values():
-            if not coming.done():
-                coming.set_exception(error)
+        for pending in self._open.values():
+            if not pending.done():
+                pending.set_exception(error)
 
 
 async def result_of(reference: Any) -> Any:
@@ -121,22 +121,22 @@ async def result_of(reference: Any) -> Any:
     The caller may be canceled; Ray's own future must not be, it is still going to be set.
     """
     loop = asyncio.get_running_loop()
-    ours: asyncio.Future[Any] = loop.create_future()
+    result: asyncio.Future[Any] = loop.create_future()
 
-    def hand_over(theirs: Future[Any]) -> None:
-        if ours.done():
+    def hand_over(ray_future: Future[Any]) -> None:
+        if result.done():
             return
-        if (error := theirs.exception()) is not None:
-            ours.set_exception(error)
+        if (error := ray_future.exception()) is not None:
+            result.set_exception(error)
         else:
-            ours.set_result(theirs.result())
+            result.set_result(ray_future.result())
 
-    def done(theirs: Future[Any]) -> None:
+    def done(ray_future: Future[Any]) -> None:
         with suppress(RuntimeError):  # the run is over, and its loop closed
-            loop.call_soon_threadsafe(hand_over, theirs)
+            loop.call_soon_threadsafe(hand_over, ray_future)
 
     reference.future().add_done_callback(done)
-    return await ours
+    return await result
 
 
 _GONE_SECONDS = 120.0
@@ -347,9 +347,9 @@ class RayPool:
     def _redacted(self, record: AttemptRecord) -> AttemptRecord:
         """Remove the secrets of this machine; the worker removed those of its own."""
         redact = self._plan.redact
-        said = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
+        transcript = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
         judgement = replace(record.judgement, detail=redact(record.judgement.detail))
-        return replace(record, judgement=judgement, transcript=said)
+        return replace(record, judgement=judgement, transcript=transcript)
 
     # -- workers that die ------------------------------------------------------------------------
 
@@ -404,32 +404,32 @@ class RayPool:
 
     async def _listen(self, worker: _Worker) -> None:
         """Poll a worker for requests and updates about limits, and send it the answers."""
-        news: list[LimitUpdate] = self._gate.news()
+        updates: list[LimitUpdate] = self._gate.news()
         while True:
             try:
-                if news:
-                    await result_of(worker.actor.hear.remote(news))
-                    news = []
-                said = await result_of(worker.actor.fetched.remote())
+                if updates:
+                    await result_of(worker.actor.hear.remote(updates))
+                    updates = []
+                messages = await result_of(worker.actor.fetched.remote())
             except (self._ray.exceptions.RayError, ConnectionError):
                 self._revive(worker)
                 while worker.down:
                     await asyncio.sleep(_PAUSE_SECONDS)
-                news = self._gate.news()
+                updates = self._gate.news()
                 continue
-            for message in said:
+            for message in messages:
                 self._take(worker, message)
 
-    def _take(self, worker: _Worker, said: LimitRequest | LimitUpdate) -> None:
-        if isinstance(said, LimitUpdate):
-            self._gate.learn(said)
+    def _take(self, worker: _Worker, message: LimitRequest | LimitUpdate) -> None:
+        if isinstance(message, LimitUpdate):
+            self._gate.learn(message)
             for other in self._workers:
                 if other is not worker:
-                    other.actor.hear.remote([said])
+                    other.actor.hear.remote([message])
             return
 
         async def answer() -> None:
-            answered: Answer = await self._gate.answered(said)
+            answered: Answer = await self._gate.answered(message)
             worker.actor.hear.remote([answered])
 
         task = asyncio.create_task(answer())

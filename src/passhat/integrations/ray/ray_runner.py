@@ -66,25 +66,25 @@ def knock(address: str) -> None:
     except OSError as error:
         raise ConnectionError(f"no server listens there: {error.strerror or error}") from None
     with line:
-        said = _answer(line)
-    enough = len(said) > _TYPE and not said.startswith(_TLS_ALERT)
-    if enough and said[_TYPE] != _SETTINGS:
-        raise ConnectionError(f"who listens there is not Ray, but says {_shown(said)}")
+        reply = _answer(line)
+    enough = len(reply) > _TYPE and not reply.startswith(_TLS_ALERT)
+    if enough and reply[_TYPE] != _SETTINGS:
+        raise ConnectionError(f"who listens there is not Ray, but says {_shown(reply)}")
 
 
 def _answer(line: socket.socket) -> bytes:
     """The first bytes of the reply to a greeting, enough to recognize the protocol."""
-    said = b""
+    reply = b""
     with suppress(OSError):
         line.sendall(_HELLO)
-        while len(said) <= _TYPE and (more := line.recv(4096)):
-            said += more
-    return said
+        while len(reply) <= _TYPE and (more := line.recv(4096)):
+            reply += more
+    return reply
 
 
-def _shown(said: bytes) -> str:
+def _shown(reply: bytes) -> str:
     """The first line, for a person: a server of another kind often names itself there."""
-    text = said.decode("ascii", "replace").splitlines()[0].strip()
+    text = reply.decode("ascii", "replace").splitlines()[0].strip()
     shown = "".join(sign if sign.isprintable() else "?" for sign in text)
     return repr(shown[:_SAID_AT_MOST])
 
@@ -236,7 +236,7 @@ class OnRay:
         )
         self._actors = self._hired(count, job)
         try:
-            said = self._ray.get(
+            reports = self._ray.get(
                 [actor.about.remote() for actor in self._actors], timeout=_START_SECONDS
             )
         except self._ray.exceptions.GetTimeoutError:
@@ -249,7 +249,7 @@ class OnRay:
             raise self._cannot_load(_cause(error)) from None
         except ConnectionError as error:
             raise connection_lost(error) from None
-        self._refuse_differing(said)
+        self._refuse_differing(reports)
 
     def _hired(self, count: int, job: Job) -> list[Any]:
         """Workers, in processes of their own."""
@@ -262,9 +262,9 @@ class OnRay:
         for actor in self._actors:
             self._ray.kill(actor)
 
-    def _refuse_differing(self, said: Sequence[About]) -> None:
+    def _refuse_differing(self, reports: Sequence[About]) -> None:
         here = About.of(self._plan.suite)
-        for about in said:
+        for about in reports:
             if about.wrong:
                 raise self._cannot_load(about.wrong)
             names = [

@@ -187,9 +187,9 @@ class RayWorker:
         """This worker's requests and updates about limits, as soon as there are any."""
         return await self._remote.fetched()
 
-    async def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
+    async def hear(self, messages: Sequence[Answer | LimitUpdate]) -> None:
         """Take answers to this worker's requests, and updates of other workers."""
-        self._remote.hear(said)
+        self._remote.hear(messages)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
@@ -201,16 +201,16 @@ class RayWorker:
         """
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch.keep())
-        for ticket, wanted in batches:
+        for ticket, attempts in batches:
             # A time limit cancels the task that it is about, which must be our own and not Ray's.
-            self._tray.expect(ticket, asyncio.create_task(self._make(wanted)))
+            self._tray.expect(ticket, asyncio.create_task(self._make(attempts)))
         return await self._tray.collected()
 
-    async def _make(self, wanted: Sequence[tuple[str, int]]) -> BatchResult:
+    async def _make(self, attempts: Sequence[tuple[str, int]]) -> BatchResult:
         clock, spec = self._watch.clock(), self._job.spec
         made = BatchResult()
         try:
-            for task, number in wanted:
+            for task, number in attempts:
                 seed = seed_of(spec.seed, task, number)
                 account = self._account(task, number)
                 info = AttemptInfo(task, number, seed, spec.temperature, spec.top_p, account)

@@ -123,9 +123,9 @@ class Server:
                 f"tau2 in {self._checkout} did not start: {last_words(errors)}",
                 hint=self._hint("broken"),
             )
-        said = json.loads(line)
-        if "trouble" in said:
-            raise self._trouble(said)
+        reply = json.loads(line)
+        if "trouble" in reply:
+            raise self._trouble(reply)
 
     def ask(self, question: Mapping[str, object]) -> dict[str, Any]:
         """Send a request and return its answer, before any attempt is made."""
@@ -141,10 +141,10 @@ class Server:
             raise InvalidValue(
                 f"tau2 in {self._checkout} gave no answer.", hint=self._hint("broken")
             )
-        said: dict[str, Any] = json.loads(text)
-        if "trouble" in said:
-            raise self._trouble(said)
-        return said
+        reply: dict[str, Any] = json.loads(text)
+        if "trouble" in reply:
+            raise self._trouble(reply)
+        return reply
 
     async def connect(self) -> Connection:
         """A fresh process for one attempt."""
@@ -154,13 +154,13 @@ class Server:
     def close(self) -> None:
         self._end()
 
-    def _trouble(self, said: Mapping[str, str]) -> InvalidValue:
+    def _trouble(self, reply: Mapping[str, str]) -> InvalidValue:
         # tau2 names every row of a database that does not fit: 100 KB for airline's users.
-        detail = said["detail"]
+        detail = reply["detail"]
         detail = detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]} ..."
         return InvalidValue(
             f"{self._checkout} cannot be used as a tau2-bench checkout: {detail}.",
-            hint=self._hint(said["trouble"]),
+            hint=self._hint(reply["trouble"]),
         )
 
     def _hint(self, kind: str) -> str:

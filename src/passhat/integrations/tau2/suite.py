@@ -51,8 +51,8 @@ class Tau2Episode(Episode):
     async def begin(self, job: Mapping[str, object]) -> None:
         """Send the attempt's job and wait for the user's first message."""
         await self._connection.send(job)
-        said = await self._received()
-        turn = said.get("turn")
+        message = await self._received()
+        turn = message.get("turn")
         if turn is not None:
             self._first = _introduction(turn)
 
@@ -87,11 +87,11 @@ class Tau2Episode(Episode):
         await self._connection.close()
 
     async def _received(self) -> dict[str, Any]:
-        said = await self._connection.receive()
-        if "trouble" in said:
-            raise WorkerGone(said["detail"])
-        self._end = said.get("end")
-        return said
+        message = await self._connection.receive()
+        if "trouble" in message:
+            raise WorkerGone(message["detail"])
+        self._end = message.get("end")
+        return message
 
     def _ask_again(self, problem: str) -> Turn | None:
         self._unreadable.append(problem)

@@ -134,10 +134,10 @@ def judge_of(task: Any) -> str:
 
 def wish_of(task: Any) -> str:
     """First message of the scripted user: the text of the scenario."""
-    told = task.user_scenario.instructions
-    if isinstance(told, str):
-        return told
-    parts = (told.reason_for_call, told.known_info, told.task_instructions)
+    instructions = task.user_scenario.instructions
+    if isinstance(instructions, str):
+        return instructions
+    parts = (instructions.reason_for_call, instructions.known_info, instructions.task_instructions)
     return "\n".join(str(part) for part in parts if part)
 
 
@@ -162,7 +162,7 @@ def bridge_class() -> type:
             if self._calls == 0:
                 turn["policy"] = self.domain_policy
                 turn["tools"] = [tool.openai_schema["function"] for tool in self.tools]
-                turn["history"] = [told for message in state if (told := remembered(message))]
+                turn["history"] = [line for message in state if (line := remembered(message))]
             self._channel.send({"turn": turn})
             answer = self._channel.receive()
             self._calls += 1

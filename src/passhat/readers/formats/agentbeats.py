@@ -177,9 +177,9 @@ def _inside(inner: object, where: str) -> Iterator[_Found]:
 def _take(
     log: LogBuilder, where: str, task: object, verdict: object, row: Mapping[str, Any]
 ) -> None:
-    said = _first(row, _WHY)
+    reason = _first(row, _WHY)
     measures = {word: _first(row, names) for word, names in _MEASURES.items()}
-    why = "" if verdict in (1, True) or said is None else str(said)
+    why = "" if verdict in (1, True) or reason is None else str(reason)
     log.add(where, task, verdict, why=why, **measures)
 
 

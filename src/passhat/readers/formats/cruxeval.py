@@ -53,14 +53,14 @@ class CruxEvalReader(Reader):
         for task, verdicts in document.items:
             if not verdicts:
                 log.lose(f"task {task}", "has no verdicts")
-            said = _answers(answers.get(task))
+            texts = _answers(answers.get(task))
             for index, verdict in enumerate(verdicts):
                 log.add(
                     f"task {task}, answer {index + 1}",
                     task,
                     verdict,
                     why="" if verdict else "wrong_answer: ",
-                    answer=said[index] if index < len(said) else None,
+                    answer=texts[index] if index < len(texts) else None,
                 )
         agent, decoding, named = from_name(source)
         kind = next((kind for kind in ("input", "output") if f"_{kind}" in source.path.name), "")

@@ -75,8 +75,8 @@ class EvalPlusReader(Reader):
             suite = suite or task.partition("/")[0]
             for number, (base, plus, answer) in enumerate(_verdicts(found), 1):
                 _take(log, f"task {task}, solution {number}", task, base, plus, answer)
-        agent, decoding, said = from_name(source)
-        told = document.head
+        agent, decoding, notes = from_name(source)
+        head = document.head
 
         def facts(key: str) -> RunFacts:
             name = f"{suite or 'EvalPlus'}{'+' if key == _PLUS else ''}"
@@ -84,12 +84,12 @@ class EvalPlusReader(Reader):
                 agent,
                 Protocol(
                     suite=name,
-                    tests_fingerprint=str(told.hash) if told.hash else None,
+                    tests_fingerprint=str(head.hash) if head.hash else None,
                     decoding=decoding,
                 ),
                 variant=f"on {name}",
-                says=_printed(told.pass_at_k, key),
-                reading=(*said, "each solution counts once on the base tests and once on plus"),
+                says=_printed(head.pass_at_k, key),
+                reading=(*notes, "each solution counts once on the base tests and once on plus"),
                 guessed=True,
             )
 

@@ -197,8 +197,8 @@ def _reward(trial: _Trial, scorer: str | None, source: Source) -> float | None:
 def _agent(trial: _Trial) -> str:
     about = trial.agent_info or _Agent()
     model = about.model_info or _Model()
-    asked = (trial.config.agent if trial.config else None) or _AgentConfig()
-    named = (about.name or asked.name, model.name or asked.model_name)
+    config = (trial.config.agent if trial.config else None) or _AgentConfig()
+    named = (about.name or config.name, model.name or config.model_name)
     parts = [str(part) for part in named if part]
     return " ".join(parts)
 

@@ -98,13 +98,13 @@ def _named(stat: _Stat) -> str:
     return str(stat.name.name) if stat.name is not None and plain else ""
 
 
-def _metric(rows: list[_Instance], asked: str | None, source: Source) -> str:
+def _metric(rows: list[_Instance], scorer: str | None, source: Source) -> str:
     names = dict.fromkeys(name for row in rows for s in row.stats or () if (name := _named(s)))
-    wanted = (asked,) if asked else _PREFERRED
-    chosen = next((name for name in wanted if name in names), None)
+    metrics = (scorer,) if scorer else _PREFERRED
+    chosen = next((name for name in metrics if name in names), None)
     if chosen is None:
         raise ReadError(
-            f"has no metric called {asked!r}." if asked else "no metric decides what passed.",
+            f"has no metric called {scorer!r}." if scorer else "no metric decides what passed.",
             source=source.name,
             hint=f"Choose with --scorer: {', '.join(list(names)[:30])}.",
         )

@@ -52,9 +52,9 @@ class HumanEvalReader(Reader):
                 why="" if row.passed is True else _why(row),
                 answer=row.completion,
             )
-        agent, decoding, said = from_name(source)
+        agent, decoding, notes = from_name(source)
         facts = RunFacts(
-            agent, Protocol(suite="HumanEval", decoding=decoding), reading=said, guessed=True
+            agent, Protocol(suite="HumanEval", decoding=decoding), reading=notes, guessed=True
         )
         return log.runs(lambda _: facts)
 

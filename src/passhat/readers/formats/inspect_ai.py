@@ -381,7 +381,7 @@ def score_of(scores: Mapping[str, Any], scorer: str) -> object:
     return None if found is None else found.value
 
 
-def chosen_scorer(samples: Iterable[Mapping[str, Any]], asked: str | None, source: str) -> str:
+def chosen_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, source: str) -> str:
     """The scorer whose verdicts count; refuses when there are several and none was chosen.
 
     Returns "" when nothing was scored at all.
@@ -391,12 +391,12 @@ def chosen_scorer(samples: Iterable[Mapping[str, Any]], asked: str | None, sourc
         for name, score in scores.items():
             keys = score.value if isinstance(score.value, dict) else {}
             names |= dict.fromkeys([f"{name}/{key}" for key in keys] or [name])
-    if asked is not None and names:
-        found = [name for name in names if asked in (name, name.rpartition("/")[2])]
+    if scorer is not None and names:
+        found = [name for name in names if scorer in (name, name.rpartition("/")[2])]
         if len(found) == 1:
             return found[0]
         raise ReadError(
-            f"has no scorer called {asked!r}.",
+            f"has no scorer called {scorer!r}.",
             source=source,
             hint=f"Choose with --scorer: {', '.join(names)}.",
         )

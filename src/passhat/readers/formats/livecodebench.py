@@ -66,12 +66,12 @@ class LiveCodeBenchReader(Reader):
                 _take(log, number, question)
                 printed.append(number_or_none(question.pass_1))
         known = [value for value in printed if value is not None]
-        agent, decoding, said = from_name(source)
+        agent, decoding, notes = from_name(source)
         facts = RunFacts(
             agent,
             Protocol(suite="LiveCodeBench", decoding=decoding),
             says={"pass@1": sum(known) / len(known)} if known else {},
-            reading=said,
+            reading=notes,
             guessed=True,
         )
         return log.runs(lambda _: facts)

@@ -59,14 +59,14 @@ class LmEvalReader(Reader):
             if asked_filter and filtered != asked_filter:
                 log.skip(f"filter {filtered!r}, which was not asked for")
                 continue
-            there = _metrics_of(row)
-            metric = asked_metric or metrics.get(filtered) or next(iter(there), "")
-            if metric not in there:
-                _refuse(metric, there, asked_metric, source)
+            present = _metrics_of(row)
+            metric = asked_metric or metrics.get(filtered) or next(iter(present), "")
+            if metric not in present:
+                _refuse(metric, present, asked_metric, source)
                 log.lose(f"line {line}", f"has no metric {metric or 'at all'}")
                 continue
             metrics[filtered] = metric
-            others |= set(there) - {metric}
+            others |= set(present) - {metric}
             sampled = max(sampled, _answers(row))
             score = _value(row, metric)
             log.add(
@@ -140,13 +140,13 @@ def _answers(row: _Line) -> int:
     return len(first) if plain and isinstance(first, list) else 1
 
 
-def _refuse(metric: str, there: list[str], asked: str, source: Source) -> None:
+def _refuse(metric: str, metrics: list[str], scorer: str, source: Source) -> None:
     """Raise an error: the requested metric is not in the file."""
-    if asked and there:
+    if scorer and metrics:
         raise ReadError(
             f"has no metric {metric!r}.",
             source=source.name,
-            hint=f"Choose with --scorer: {', '.join(there)}.",
+            hint=f"Choose with --scorer: {', '.join(metrics)}.",
         )
 
 

@@ -58,9 +58,9 @@ class TauBenchReader(Reader):
         for number, (_, row) in enumerate(document.items, 1):
             with log.row(f"row {number}"):
                 _take(log, number, row)
-        agent, decoding, said = from_name(source)
+        agent, decoding, notes = from_name(source)
         facts = RunFacts(
-            agent, Protocol(suite=_suite(source), decoding=decoding), reading=said, guessed=True
+            agent, Protocol(suite=_suite(source), decoding=decoding), reading=notes, guessed=True
         )
         return log.runs(lambda _: facts)
 

@@ -142,7 +142,7 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
     parts = [str(part) for part in (about.agent_name, about.model_name) if part]
     suite = " ".join(str(p) for p in (about.dataset_name, about.dataset_version) if p)
     planned = number_or_none(about.n_attempts)
-    said = () if parts else ("the log does not name the agent: the run is named after the folder",)
+    notes = () if parts else ("the log does not name the agent: the run is named after the folder",)
     folder = source.path.resolve().parent.name
     return RunFacts(
         agent=" ".join(parts) or (folder if source.stem == "results" else source.stem),
@@ -152,7 +152,7 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
         ),
         says=_printed(head),
         counts=("source counts trials without a verdict as failures",),
-        reading=said,
+        reading=notes,
         guessed=not parts,
         origin=f"Terminal-Bench run {about.run_id}" if about.run_id else "",
     )

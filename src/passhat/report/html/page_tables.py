@@ -106,27 +106,27 @@ def slice_tables(report: Report) -> Iterator[Table]:
 
 
 def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator[Table]:
-    asked = {found.metric: found for found in estimates if found.about == about}
-    ks = [int(name[5:]) for name in asked if name.startswith("pass^")]
-    ks = [k for k in ks if f"pass@{k}" in asked]
+    estimate_of = {found.metric: found for found in estimates if found.about == about}
+    ks = [int(name[5:]) for name in estimate_of if name.startswith("pass^")]
+    ks = [k for k in ks if f"pass@{k}" in estimate_of]
     shown: set[str] = set()
     if ks:
         rows = []
         for k in ks:
-            delta = asked.get(f"delta^{k}")
+            delta = estimate_of.get(f"delta^{k}")
             shown |= {f"pass^{k}", f"pass@{k}", f"delta^{k}"}
             rows.append(
                 (
                     str(k),
-                    value_text(asked[f"pass^{k}"]),
-                    value_text(asked[f"pass@{k}"]),
+                    value_text(estimate_of[f"pass^{k}"]),
+                    value_text(estimate_of[f"pass@{k}"]),
                     value_text(delta) if delta else "–",
                     percent(delta.bounds[1], 1) if delta and delta.bounds else "–",
                 )
             )
         header = ("k", "pass^k", "pass@k", "delta^k", "at most")
         yield Table(caption, header, tuple(rows), ())
-    others = [found for name, found in asked.items() if name not in shown]
+    others = [found for name, found in estimate_of.items() if name not in shown]
     if others:
         rows_of = tuple(
             (estimate.metric, value_text(estimate), f"{estimate.tasks:,}", f"{estimate.attempts:,}")

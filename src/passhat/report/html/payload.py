@@ -50,13 +50,13 @@ class Transcripts:
     @property
     def size(self) -> int:
         """Characters of all conversations; repeated texts count once."""
-        said = {
+        texts = {
             text
             for attempts in self.bodies.values()
             for body in attempts.values()
             for _, text in body
         }
-        return sum(map(len, said))
+        return sum(map(len, texts))
 
 
 def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
@@ -167,8 +167,8 @@ def _labels(tasks: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
-    wanted = set(tasks)
-    place = {task: i for i, task in enumerate(run.outcomes.tasks) if task in wanted}
+    task_set = set(tasks)
+    place = {task: i for i, task in enumerate(run.outcomes.tasks) if task in task_set}
     data: dict[str, object] = {
         "name": run.name,
         "label": label,

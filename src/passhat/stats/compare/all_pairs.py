@@ -200,27 +200,27 @@ def _results(
     agreements: Mapping[Pair, Agreement],
 ) -> dict[Pair, tuple[Result, ...]]:
     """Every metric of every pair, each interval and p-value corrected for all of them."""
-    asked = [(key, word) for key in pairings for word in metrics]
+    keys = [(key, word) for key in pairings for word in metrics]
     population = terms.about()
     what = "pairs" if len(metrics) == 1 else "results over pairs and metrics"
-    differences = [pairings[key].differences(word, terms.missing) for key, word in asked]
+    differences = [pairings[key].differences(word, terms.missing) for key, word in keys]
     columns = np.stack([entry.values for entry in differences], axis=1)
     if population is Population.NEW_TASKS:
         rows = cluster_rows(columns, next(iter(pairings.values())).clusters)
         tail = simultaneous_tail(rows, terms.level, terms.alternative)
-        adjusted = f"simultaneous over {len(asked)} {what} by {TOGETHER}"
+        adjusted = f"simultaneous over {len(keys)} {what} by {TOGETHER}"
     else:
-        tail = MEAN_SHARE * tail_of(terms.level, terms.alternative) / len(asked)
-        adjusted = f"Bonferroni over {len(asked)} {what}, half of the error"
+        tail = MEAN_SHARE * tail_of(terms.level, terms.alternative) / len(keys)
+        adjusted = f"Bonferroni over {len(keys)} {what}, half of the error"
     judged = [
         judge(
             word,
             pairings[key],
             terms,
-            Setting(pairings[key].names, agreements[key], Looked(len(asked), what), tail, adjusted),
+            Setting(pairings[key].names, agreements[key], Looked(len(keys), what), tail, adjusted),
             population,
         )
-        for key, word in asked
+        for key, word in keys
     ]
     p_values = [result.p_value for result in judged]
     if any(p is None for p in p_values):
@@ -230,7 +230,7 @@ def _results(
         by_max_t = np.maximum(alone, _max_t(differences, columns))
         corrected = list(zip(holm(alone).tolist(), by_max_t.tolist(), strict=True))
     results: dict[Pair, tuple[Result, ...]] = {}
-    for (key, _), result, (p, q) in zip(asked, judged, corrected, strict=True):
+    for (key, _), result, (p, q) in zip(keys, judged, corrected, strict=True):
         results[key] = (*results.get(key, ()), replace(result, p_holm=p, p_max_t=q))
     return results
 

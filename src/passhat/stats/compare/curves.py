@@ -151,7 +151,7 @@ def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> 
             earlier = {decide(Interval(p.low, p.high)) for p in drawn if p.k <= before.k}
             later = {decide(Interval(p.low, p.high)) for p in drawn if p.k >= after.k}
             up, down = Claim.IMPROVEMENT, Claim.REGRESSION
-            wanted = (up, down) if before.lift > 0 else (down, up)
+            signs = (up, down) if before.lift > 0 else (down, up)
             flips.append(
                 Flip(
                     name,
@@ -159,7 +159,7 @@ def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> 
                     after.k,
                     names[before.lift > 0],
                     names[after.lift > 0],
-                    wanted[0] in earlier and wanted[1] in later,
+                    signs[0] in earlier and signs[1] in later,
                 )
             )
     return tuple(flips)

@@ -106,8 +106,8 @@ def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
         # Sums are over all tasks of a run: they are what both used only if it shares all of them.
         return _summed(run) if len(tasks) == len(run.outcomes) else {}
     shared = set(tasks)
-    wanted = np.array([task in shared for task in attempts.tasks])
-    rows = np.repeat(wanted, np.diff(attempts.starts))
+    selected = np.array([task in shared for task in attempts.tasks])
+    rows = np.repeat(selected, np.diff(attempts.starts))
     found = {}
     for measure, column in attempts.measures.items():
         here = rows & ~np.isnan(column)
@@ -418,8 +418,8 @@ def _names(a: Run, b: Run) -> tuple[str, str]:
 def agreed(a: Run, b: Run, pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> Agreement:
     """Hold both protocols against each other, under the policy of this comparison."""
     # One policy is used on both sides here, whatever each run was to be reported with.
-    mine, theirs = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
-    return agree(mine, theirs, pairing, metrics, allow=terms.allow)
+    protocol_a, protocol_b = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
+    return agree(protocol_a, protocol_b, pairing, metrics, allow=terms.allow)
 
 
 def _results(

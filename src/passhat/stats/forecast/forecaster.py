@@ -178,13 +178,13 @@ def forecast_all(
     """
     terms = Terms.from_options(options, terms, takes=TAKES)
     outcomes = asked_of(source)
-    asked = [countable(word) for word in metrics]
-    if not asked:
+    count_metrics = [countable(word) for word in metrics]
+    if not count_metrics:
         return ()
     histograms = cells_for(outcomes, terms.missing)
-    views = Views.of(outcomes, histograms, asked, terms)
+    views = Views.of(outcomes, histograms, count_metrics, terms)
     clusters = task_clusters(outcomes, terms.cluster)
-    lines = lines_of(histograms[0], asked)
+    lines = lines_of(histograms[0], count_metrics)
     filled = (
         ("where attempts are missing, the lines count them as failed",)
         if len(histograms) > 1
@@ -210,7 +210,7 @@ def forecast_all(
             histograms,
             drawn,
         )
-        for metric, drawn in zip(asked, lines, strict=True)
+        for metric, drawn in zip(count_metrics, lines, strict=True)
     )
 
 
@@ -226,8 +226,8 @@ def forecast_curve(
     """
     last = countable(metric)
     ks = [1 << i for i in range(last.k.bit_length()) if 1 << i < last.k]
-    asked = [replace(last, k=k) for k in ks] if last.name != "rate" else []
-    return forecast_all(source, [*asked, last], terms, **options)
+    count_metrics = [replace(last, k=k) for k in ks] if last.name != "rate" else []
+    return forecast_all(source, [*count_metrics, last], terms, **options)
 
 
 def _checked(

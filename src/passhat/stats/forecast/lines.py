@@ -72,8 +72,10 @@ def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
     for mirrored in (False, True):
         chosen = [i for i, metric in enumerate(metrics) if isinstance(metric, PassHat) is mirrored]
         if chosen:
-            asked = [PassAt(metrics[i].k) if mirrored else metrics[i] for i in chosen]
-            fitted = _fitted(_mirrored(cells) if mirrored else cells, asked, mirrored=mirrored)
+            fitted_metrics = [PassAt(metrics[i].k) if mirrored else metrics[i] for i in chosen]
+            fitted = _fitted(
+                _mirrored(cells) if mirrored else cells, fitted_metrics, mirrored=mirrored
+            )
             for name, values in fitted:
                 for i, value in zip(chosen, values, strict=True):
                     if value is not None:

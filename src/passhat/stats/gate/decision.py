@@ -285,14 +285,16 @@ def judge(
     options: GateOptions,
 ) -> GateResult:
     """As :func:`gate`, with the options in one object."""
-    asked = [parse_rule(rule) for rule in ([rules] if isinstance(rules, str | Rule) else rules)]
+    parsed_rules = [
+        parse_rule(rule) for rule in ([rules] if isinstance(rules, str | Rule) else rules)
+    ]
     judged = _as_run(run, "outcomes")
     base = None if against is None else _as_run(against, "base")
-    _refuse_useless(asked, base, options)
+    _refuse_useless(parsed_rules, base, options)
     absent, notes = _with_absent(judged, options)
     results: tuple[RuleResult, ...]
-    if asked:
-        results = tuple(_result(rule, judged, absent, base, options) for rule in asked)
+    if parsed_rules:
+        results = tuple(_result(rule, judged, absent, base, options) for rule in parsed_rules)
     else:
         assert base is not None
         rule = NoRegression(parse_metric(options.metric), options.margin)
@@ -305,7 +307,7 @@ def judge(
         missing_policy=options.terms.missing,
         absent=absent.attempts,
         notes=notes,
-        unsettled=options.unsettled or (None if asked else "warn"),
+        unsettled=options.unsettled or (None if parsed_rules else "warn"),
     )
 
 
@@ -358,13 +360,13 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...
     """
     outcomes = run.outcomes
     planned = options.attempts or run.protocol.attempts
-    there, _ = outcomes.counts(Completion.AS_FAILED)
+    made, _ = outcomes.counts(Completion.AS_FAILED)
     lacking = np.zeros(len(outcomes), np.int64)
     notes: tuple[str, ...] = ()
     if planned is not None:
-        lacking = np.maximum(planned - there, 0)
+        lacking = np.maximum(planned - made, 0)
     elif run.planned is not None:
-        lacking = np.maximum(run.planned - there, 0)
+        lacking = np.maximum(run.planned - made, 0)
     absent = int(lacking.sum())
     if absent:
         short = np.flatnonzero(lacking)
@@ -379,11 +381,11 @@ def _with_absent(run: Run, options: GateOptions) -> tuple[Absent, tuple[str, ...
             m=outcomes.missing + lacking,
             order=None
             if outcomes.order is None
-            else outcomes.order.filled(planned or there + lacking),
+            else outcomes.order.filled(planned or made + lacking),
         )
     lost = max((options.tasks or 0) - len(outcomes), 0)
     if lost:
-        absent += lost * (planned or int(there.max()))
+        absent += lost * (planned or int(made.max()))
         verb = "is" if lost == 1 else "are"
         notes += (f"{counted(lost, 'task')} of the {options.tasks:,} planned {verb} absent",)
     return Absent(outcomes, absent, lost), notes

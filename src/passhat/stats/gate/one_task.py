@@ -57,13 +57,13 @@ def judge_one_task(
     if not 0.5 < level < 1:
         raise InvalidValue(f"level is one-sided and lies between 0.5 and 1, not {level:g}.")
     made = n + missing
-    asked, metric = check_one_task_rule(rule, made)
+    parsed_rule, metric = check_one_task_rule(rule, made)
     low = _at(metric, _lower(c, made, level))
     high = _at(metric, _upper(c + missing, made, level))
-    verdict = verdict_of(asked, low, high)
+    verdict = verdict_of(parsed_rule, low, high)
     lost = f", {missing} missing" if missing else ""
     found = RuleResult(
-        rule=asked,
+        rule=parsed_rule,
         verdict=verdict,
         value=_value(metric, made, c),
         low=low,
@@ -72,7 +72,7 @@ def judge_one_task(
         about="this one task",
         tasks=1,
         attempts=made,
-        advice=_advice(asked, metric, level) if verdict is GateVerdict.NOT_SETTLED else None,
+        advice=_advice(parsed_rule, metric, level) if verdict is GateVerdict.NOT_SETTLED else None,
         notes=(f"{c} of {counted(made, 'attempt')} passed{lost}; Clopper-Pearson bounds",),
     )
     return GateResult(name, None, (found,), "bound")

@@ -334,7 +334,7 @@ def advise(
     )
 
 
-def _attempts_text(rule: Rule, outcomes: Outcomes, wanted: float) -> str:
+def _attempts_text(rule: Rule, outcomes: Outcomes, needed: float) -> str:
     """Whether more attempts at the same tasks would do as well.
 
     ``wanted`` is the share of today's variance that may be left.
@@ -352,6 +352,6 @@ def _attempts_text(rule: Rule, outcomes: Outcomes, wanted: float) -> str:
         return none
     today = difficulty.components(metric, n)
     for attempts in (n + 1, *(math.ceil(n * step) for step in (1.5, 2, 3, 4, 8))):
-        if difficulty.components(metric, attempts).total <= wanted * today.total:
+        if difficulty.components(metric, attempts).total <= needed * today.total:
             return f"so should {attempts} attempts at each of the same tasks"
     return none

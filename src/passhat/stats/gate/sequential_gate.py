@@ -155,8 +155,8 @@ class Watcher:
         for task in (self._order or ())[self._used :]:
             index = where.get(task)
             if index is None or made[index] < self._attempts:
-                there = 0 if index is None else int(made[index])
-                waiting = f"{task}, which has {there} of {self._attempts} attempts"
+                finished = 0 if index is None else int(made[index])
+                waiting = f"{task}, which has {finished} of {self._attempts} attempts"
                 break
             ready.append(index)
         if self._order is None:
@@ -283,9 +283,9 @@ class _Track:
         high = values_by_task(chosen, self._metric, optimist)
         if self.rule.relative:
             assert base is not None
-            theirs = _same_tasks(base, chosen.tasks)
-            low = (low - values_by_task(theirs, self._metric, optimist) + 1) / 2
-            high = (high - values_by_task(theirs, self._metric, pessimist) + 1) / 2
+            base_outcomes = _same_tasks(base, chosen.tasks)
+            low = (low - values_by_task(base_outcomes, self._metric, optimist) + 1) / 2
+            high = (high - values_by_task(base_outcomes, self._metric, pessimist) + 1) / 2
         return _clipped(low), _clipped(high)
 
     def take(self, low: float, high: float) -> None:

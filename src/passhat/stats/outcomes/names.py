@@ -77,9 +77,9 @@ class PackedNames(Sequence[str]):
         signs = np.frombuffer(self._bytes, np.uint8)
         ends = np.frombuffer(self._ends, np.int64)
         for start in range(0, len(places), _BLOCK):
-            wanted = places[start : start + _BLOCK]
-            begin = np.where(wanted > 0, ends[wanted - 1], 0)
-            lengths = ends[wanted] - begin
+            block = places[start : start + _BLOCK]
+            begin = np.where(block > 0, ends[block - 1], 0)
+            lengths = ends[block] - begin
             closing = np.cumsum(lengths)
             # Where each sign lies here: as far from the start of its name as it will lie there.
             here = np.arange(closing[-1]) + np.repeat(begin - closing + lengths, lengths)

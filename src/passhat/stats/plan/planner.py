@@ -529,8 +529,8 @@ def _even_total(allocator: Allocator, half_width: float, guess: int) -> int:
         low, high = (low, n) if width <= half_width else (n, high)
         if high - low <= 1:
             break
-        wanted = math.ceil(n * (width / half_width) ** 2)
-        n = wanted if low < wanted < high else (low + high + 1) // 2
+        attempts_needed = math.ceil(n * (width / half_width) ** 2)
+        n = attempts_needed if low < attempts_needed < high else (low + high + 1) // 2
     return high * tasks
 
 
@@ -647,17 +647,17 @@ def _pilot_values(
     labels = None if clusters is None else clusters.labels
     if int(pilot.counts(Completion.AS_FAILED)[0].min()) < metric.k:
         return None, labels
-    mine = values_by_task(pilot, metric, Completion.AS_FAILED)
+    values = values_by_task(pilot, metric, Completion.AS_FAILED)
     if goal.kind != "detect" or against is None:
-        return mine, labels
+        return values, labels
     other = _outcomes(against)
     if int(other.counts(Completion.AS_FAILED)[0].min()) < metric.k:
         return None, labels
-    theirs = dict(
+    other_values = dict(
         zip(other.tasks, values_by_task(other, metric, Completion.AS_FAILED), strict=True)
     )
-    kept = [i for i, task in enumerate(pilot.tasks) if task in theirs]
-    differences = np.array([theirs[pilot.tasks[i]] - mine[i] for i in kept], np.float64)
+    kept = [i for i, task in enumerate(pilot.tasks) if task in other_values]
+    differences = np.array([other_values[pilot.tasks[i]] - values[i] for i in kept], np.float64)
     return differences, None if labels is None else tuple(labels[i] for i in kept)
 
 
@@ -781,9 +781,9 @@ def _measured_between(
         raise InvalidValue(
             f"the two pilots share {counted(len(pairs), 'task')}; at least 3 are needed."
         )
-    mine, theirs = (np.array(side) for side in zip(*pairs, strict=True))
-    x = values_by_task(a.take(mine), metric, Completion.AS_FAILED)
-    y = values_by_task(b.take(theirs), metric, Completion.AS_FAILED)
+    places_a, places_b = (np.array(side) for side in zip(*pairs, strict=True))
+    x = values_by_task(a.take(places_a), metric, Completion.AS_FAILED)
+    y = values_by_task(b.take(places_b), metric, Completion.AS_FAILED)
     covariance = float(np.cov(x, y)[0, 1])
     spread = of_a.components(metric, metric.k).between + of_b.components(metric, metric.k).between
     return max(spread - 2 * covariance, 0.0)

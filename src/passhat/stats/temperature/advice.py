@@ -124,12 +124,12 @@ def advise(ladder: Ladder, best: Sequence[int], policy: MissingPolicy, level: fl
     """
     base = best[0]
     others = [rung for rung in range(len(ladder.rungs)) if rung != base]
-    wanted = {(k, rung) for k, rung in zip(ladder.ks, best, strict=True) if rung != base}
-    gains = _gains(ladder, base, others, policy, level) if wanted else {}
+    cells = {(k, rung) for k, rung in zip(ladder.ks, best, strict=True) if rung != base}
+    gains = _gains(ladder, base, others, policy, level) if cells else {}
     return Advice(
         ladder.temperatures[base],
         ladder.ks,
-        tuple(gains[entry] for entry in sorted(wanted)),
+        tuple(gains[entry] for entry in sorted(cells)),
         len(ladder.rungs),
     )
 

@@ -134,8 +134,8 @@ class AgentFit(Plain):
 
     def find(self, k: int, temperature: float) -> Cell | None:
         """The cell of a k and a temperature, if both were fitted."""
-        wanted = (k, temperature)
-        return next((cell for cell in self.cells if (cell.k, cell.temperature) == wanted), None)
+        key = (k, temperature)
+        return next((cell for cell in self.cells if (cell.k, cell.temperature) == key), None)
 
     def best_rows(self) -> list[tuple[str, str, str, str, str]]:
         """Rows for tables: k, the best tried, T*, its interval, and a note at an edge."""

@@ -158,8 +158,8 @@ def invoke(tools: Mapping[str, Tool], desk: Desk, call: Call) -> str:
 
 
 def _arguments(found: Tool, given: Mapping[str, object]) -> dict[str, object]:
-    wanted = set(found.parameters)
-    if set(given) != wanted:
+    expected = set(found.parameters)
+    if set(given) != expected:
         raise ToolError(
             f"{found.name} takes {', '.join(found.parameters) or 'nothing'}; "
             f"it was given {', '.join(given) or 'nothing'}."

@@ -80,11 +80,11 @@ def get_flight(desk: Desk, flight: str) -> object:
     day="as in 2031-06-14",
 )
 def search_flights(desk: Desk, origin: str, destination: str, day: str) -> object:
-    wanted = (origin.casefold(), destination.casefold(), day)
+    route = (origin.casefold(), destination.casefold(), day)
     return [
         flight
         for flight in desk.data["flights"].values()
-        if (flight["origin"].casefold(), flight["destination"].casefold(), flight["day"]) == wanted
+        if (flight["origin"].casefold(), flight["destination"].casefold(), flight["day"]) == route
     ]
 
 
