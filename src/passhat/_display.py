@@ -44,7 +44,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def csv_cell(value: object) -> object:

@@ -192,10 +192,10 @@ def _as_float(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     try:
-        found = float(value) + 0.0  # -0 is 0
+        number = float(value) + 0.0  # -0 is 0
     except OverflowError:
         return value
-    return value if isinstance(value, int) and int(found) != value else found
+    return value if isinstance(value, int) and int(number) != value else number
 
 
 def _alike(a: Scalar | None, b: Scalar | None) -> bool:

@@ -189,20 +189,20 @@ class A2AAgent(Agent):
 
         place = f"{self.url.rstrip('/')}/.well-known/agent-card.json"
         try:
-            found = await patiently(lambda: http.get(place))
-            if found.status_code == 404:
-                found = await http.get(f"{self.url.rstrip('/')}/.well-known/agent.json")
+            response = await patiently(lambda: http.get(place))
+            if response.status_code == 404:
+                response = await http.get(f"{self.url.rstrip('/')}/.well-known/agent.json")
         except httpx.HTTPError as error:
             raise unreachable(error) from None
-        if found.status_code != 200:
+        if response.status_code != 200:
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR
-                if found.status_code in BUSY
+                if response.status_code in BUSY
                 else FailureCategory.AGENT_ERROR,
-                f"{place} answered HTTP {found.status_code}, not an agent card",
+                f"{place} answered HTTP {response.status_code}, not an agent card",
             )
         try:
-            card = parse_agent_card(found.json())
+            card = parse_agent_card(response.json())
         except Exception as error:  # whatever a stranger's text does to two parsers
             what = shorten(str(error), 120)
             raise AgentFault(

@@ -145,14 +145,14 @@ def _text(parts: Iterable[Part], between: str = "\n") -> str:
     """The text of some parts; a data part is shown as JSON, since it may hold a tool call."""
     from a2a.helpers import get_data_parts
 
-    found = []
+    texts = []
     for part in parts:
         kind = part.WhichOneof("content")
         if kind == "text":
-            found.append(part.text)
+            texts.append(part.text)
         elif kind == "data":
-            found.append(json.dumps(whole_numbers(get_data_parts([part])[0]), ensure_ascii=False))
-    return between.join(found)
+            texts.append(json.dumps(whole_numbers(get_data_parts([part])[0]), ensure_ascii=False))
+    return between.join(texts)
 
 
 def whole_numbers(value: Any) -> Any:
@@ -288,13 +288,13 @@ async def patiently(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Respo
 
     for left in reversed(range(TRIES)):
         try:
-            found = await get()
+            response = await get()
         except httpx.ConnectError:
             if not left:
                 raise
         else:
-            if found.status_code not in BUSY or not left:
-                return found
+            if response.status_code not in BUSY or not left:
+                return response
         await asyncio.sleep(PAUSE)
     raise AssertionError("unreachable")
 

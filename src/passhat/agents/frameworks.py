@@ -256,9 +256,9 @@ def returned(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
         text = _field(value, name)
         if isinstance(text, str):
             for used in ("usage", "usage_metadata", "token_usage", "usage_metrics"):
-                found = _field(value, used)
-                if found is not None:
-                    _note_usage(found, meter, prices, str(_field(value, "model") or ""))
+                usage = _field(value, used)
+                if usage is not None:
+                    _note_usage(usage, meter, prices, str(_field(value, "model") or ""))
                     break
             return text
     raise AgentFault(
@@ -272,12 +272,12 @@ def _note_usage(used: Any, meter: Meter, prices: PriceTable | None, model: str =
     if isinstance(used, Usage):
         meter.settle(used)
         return
-    found = used() if callable(used) else used
-    tokens = count_tokens(found)
-    cost = _field(found, "cost")
+    usage = used() if callable(used) else used
+    tokens = count_tokens(usage)
+    cost = _field(usage, "cost")
     if tokens is None:
         money = float(cost) if isinstance(cost, int | float) else None
-        meter.settle(Usage(_first(found, "total_tokens", "tokens"), money))
+        meter.settle(Usage(_first(usage, "total_tokens", "tokens"), money))
         return
     _note(meter, prices, model, tokens, StopReason.STOP, None, cost)
 

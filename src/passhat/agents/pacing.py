@@ -55,13 +55,13 @@ def read_rates(words: Iterable[str]) -> dict[str, float]:
     """
     rates: dict[str, float] = {}
     for word in words:
-        found = _RATE.fullmatch(word.strip())
-        if found is None or found["unit"] not in _SECONDS or float(found["count"]) == 0:
+        match = _RATE.fullmatch(word.strip())
+        if match is None or match["unit"] not in _SECONDS or float(match["count"]) == 0:
             raise InvalidValue(
                 f"--rate takes COUNT/s, COUNT/min or COUNT/h, not {word!r}.",
                 hint="As in --rate 60/min, or --rate openai=60/min for one provider.",
             )
-        rates[found["provider"] or ""] = float(found["count"]) / _SECONDS[found["unit"]]
+        rates[match["provider"] or ""] = float(match["count"]) / _SECONDS[match["unit"]]
     return rates
 
 

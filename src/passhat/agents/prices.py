@@ -125,19 +125,19 @@ def _published_price(provider: str, model: str) -> Price | None:
         prices = calc_price(Usage(input_tokens=1), model_ref=model, provider_id=publisher)
     except (LookupError, ValueError):
         return None
-    found = prices.model_price
+    published = prices.model_price
 
     def dollars(price: Any) -> float | None:
         return None if price is None else float(getattr(price, "base", price))
 
-    inputs, outputs = dollars(found.input_mtok), dollars(found.output_mtok)
+    inputs, outputs = dollars(published.input_mtok), dollars(published.output_mtok)
     if inputs is None or outputs is None:
         return None
     return Price(
         inputs,
         outputs,
-        dollars(found.cache_read_mtok),
-        dollars(found.cache_write_mtok),
+        dollars(published.cache_read_mtok),
+        dollars(published.cache_write_mtok),
         f"genai-prices {version('genai-prices')}",
     )
 

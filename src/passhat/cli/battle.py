@@ -86,22 +86,22 @@ def _play(
             return await play(scenario, _say, wait_seconds=wait, token=token)
 
     try:
-        found = asyncio.run(whole())
+        reply = asyncio.run(whole())
     except TimeoutError:
         raise InvalidValue(
             f"the battle was not finished after {timeout:g} s.",
             hint="Wait longer with --timeout.",
         ) from None
-    for text in found.texts:
+    for text in reply.texts:
         click.echo(text)
-    if not found.completed:
-        raise InvalidValue(f"the green agent ended as {found.state or 'nothing'}: {found.said}")
-    _keep(_result(scenario, found), path, output)
+    if not reply.completed:
+        raise InvalidValue(f"the green agent ended as {reply.state or 'nothing'}: {reply.said}")
+    _keep(_result(scenario, reply), path, output)
     return ExitCode.OK
 
 
-def _result(scenario: Scenario, found: Answered) -> dict[str, object]:
-    return {**scenario.request(), "results": found.data, "texts": found.texts}
+def _result(scenario: Scenario, reply: Answered) -> dict[str, object]:
+    return {**scenario.request(), "results": reply.data, "texts": reply.texts}
 
 
 def _fight(
@@ -136,13 +136,13 @@ def _fight(
 def _named(opponents: Sequence[str]) -> dict[str, str]:
     from passhat.errors import InvalidValue
 
-    found = {}
+    urls = {}
     for word in opponents:
         name, sign, url = word.partition("=")
         if not sign or not name or not url:
             raise InvalidValue(f"--opponent takes NAME=ID, not {word!r}.")
-        found[name] = url
-    return found
+        urls[name] = url
+    return urls
 
 
 def _keep(data: dict[str, object], source: str, output: str | None) -> None:

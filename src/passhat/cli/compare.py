@@ -95,9 +95,9 @@ def command(
     if html is not None:
         needs = needs_of_page(words, page=True, transcripts=transcripts)
     runs = _chosen(how.read(sources, labels=(by, terms.cluster), needs=needs), names)
-    found: Comparison | Comparisons
+    comparison: Comparison | Comparisons
     if len(runs) == 2:
-        found = compare(
+        comparison = compare(
             runs[0],
             runs[1],
             words,
@@ -108,9 +108,9 @@ def command(
         )
     else:
         _refuse_for_many(len(runs), alternative, by, metric_b)
-        found = compare_all(runs, words, terms)
+        comparison = compare_all(runs, words, terms)
     if md is not None:
-        write_text(md, comparison_markdown(found))
+        write_text(md, comparison_markdown(comparison))
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2:
         from passhat.report.comparison_view import task_changes
@@ -122,13 +122,13 @@ def command(
 
         options = ReportOptions(terms=terms, with_details=True)
         page = HtmlOptions(this_command(), transcripts, terms)
-        write_text(html, html_report(build_report(runs, options), page, found, changes))
+        write_text(html, html_report(build_report(runs, options), page, comparison, changes))
     if as_json_text:
-        click.echo(as_json(to_data(found) | {"changes": to_data(changes)}), nl=False)
+        click.echo(as_json(to_data(comparison) | {"changes": to_data(changes)}), nl=False)
     elif "-" not in (md, html) and (full or by is not None):
-        click.echo(render_comparison(found, Console()), nl=False)
+        click.echo(render_comparison(comparison, Console()), nl=False)
     elif "-" not in (md, html):
-        click.echo(brief_comparison(found, runs, changes, Console()), nl=False)
+        click.echo(brief_comparison(comparison, runs, changes, Console()), nl=False)
     return exit_code(runs)
 
 

@@ -34,7 +34,7 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
     from passhat.runner.redaction import Redactor
 
     redact = Redactor(os.environ)
-    found = list(origins(ctx))
+    settings = list(origins(ctx))
     configuration: Configuration = ctx.meta["config"]
     unknown = strangers(ctx, os.environ)
     if as_json_text:
@@ -42,13 +42,13 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
             "file": configuration.path or None,
             "ignored": list(configuration.ignored),
             "unknown_variables": unknown,
-            "settings": found,
+            "settings": settings,
         }
         click.echo(redact(as_json(data)), nl=False)
         return ExitCode.OK
     rows = [
         [origin.key, redact(_word(origin.value)), f"{origin.source} {origin.where}".rstrip()]
-        for origin in found
+        for origin in settings
     ]
     parts: list[RenderableType] = [plain_table(_HEADER, rows, left=(0, 1, 2))]
     if configuration.ignored:

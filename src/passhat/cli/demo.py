@@ -57,11 +57,11 @@ def command(attempts: int, store_path: str) -> ExitCode:
             plan = RunSpec(agent=word, suite=_SUITE, attempts=attempts).plan()
             asyncio.run(_made(plan, store))
             runs.append(run_from_store(store, store.find(plan.record.id)))
-    found = compare(runs[0], runs[1], _METRICS)
+    comparison = compare(runs[0], runs[1], _METRICS)
     changes = task_changes(runs[0], runs[1], _METRICS[0])
-    click.echo(brief_comparison(found, runs, changes, Console()), nl=False)
+    click.echo(brief_comparison(comparison, runs, changes, Console()), nl=False)
     click.echo()
-    _report(runs, found, store_path)
+    _report(runs, comparison, store_path)
     return ExitCode.OK
 
 
@@ -76,7 +76,7 @@ async def _made(plan: RunPlan, store: Store) -> None:
     click.echo(f"{plan.agent.name}: {what}; {made}", err=True)
 
 
-def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
+def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> None:
     """The sentence about each run, why its attempts failed, and where to read the rest."""
     from rich.console import Console
 
@@ -91,7 +91,7 @@ def _report(runs: Sequence[Run], found: Comparison, store_path: str) -> None:
     write_text(str(Path(store_path).with_suffix(".md")), as_markdown(report))
     page = Path(store_path).with_suffix(".html")
     changes = task_changes(runs[0], runs[1], _METRICS[0])
-    write_text(str(page), html_report(report, HtmlOptions(this_command()), found, changes))
+    write_text(str(page), html_report(report, HtmlOptions(this_command()), comparison, changes))
     entries = []
     for run in report.runs:
         failures = run.run.failures_by_category.items()

@@ -32,10 +32,10 @@ def command(
     from passhat.report.tables import captured, plain_table
     from passhat.runner.doctor import Level, examine
 
-    found = list(examine(store_path, agents, suites, os.environ))
-    usable = all(finding.level is not Level.PROBLEM for finding in found)
+    findings = list(examine(store_path, agents, suites, os.environ))
+    usable = all(finding.level is not Level.PROBLEM for finding in findings)
     if as_json_text:
-        click.echo(as_json({"usable": usable, "checks": found}), nl=False)
+        click.echo(as_json({"usable": usable, "checks": findings}), nl=False)
     else:
         rows = [
             (
@@ -44,7 +44,7 @@ def command(
                 finding.found,
                 finding.advice,
             )
-            for finding in found
+            for finding in findings
         ]
         table = plain_table(("", "check", "found", "what to do"), rows, left=(0, 1, 2, 3))
         click.echo(captured(Console(), lambda: [table]), nl=False)

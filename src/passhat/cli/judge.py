@@ -162,7 +162,7 @@ def audited_in_store(store: Store, run: str) -> list[Audited]:
     from passhat.judging.audit import Audited
     from passhat.stats.outcomes import Verdict
 
-    found = []
+    attempts = []
     for block in store.rows(run):
         for task, number, *_ in block:
             ended = store.attempt(run, str(task), int(str(number)))
@@ -171,7 +171,7 @@ def audited_in_store(store: Store, run: str) -> list[Audited]:
             if judge.verdict is Verdict.MISSING:
                 continue
             texts = [turn["text"] for turn in ended.transcript if turn["role"] == "agent"]
-            found.append(
+            attempts.append(
                 Audited(
                     ended.task,
                     ended.number,
@@ -182,9 +182,9 @@ def audited_in_store(store: Store, run: str) -> list[Audited]:
                     human,
                 )
             )
-    if not found:
+    if not attempts:
         raise InvalidValue(f"run {run} has no attempt with a verdict to audit.")
-    return found
+    return attempts
 
 
 def _words(ended: Ended) -> tuple[StoredJudgement, bool | None]:
@@ -202,7 +202,7 @@ def audited_in_results(path: str) -> list[Audited]:
     from passhat.judging.audit import Audited
     from passhat.judging.code_suites import json_lines
 
-    found = []
+    attempts = []
     for line, row in json_lines(path):
         if row.get("success") is None:
             continue
@@ -213,7 +213,7 @@ def audited_in_results(path: str) -> list[Audited]:
                 line=line,
                 hint="Results of passhat judge --out hold it; judge the samples again.",
             )
-        found.append(
+        attempts.append(
             Audited(
                 str(row.get("task")),
                 int(str(row["trial"])) + 1,
@@ -223,9 +223,9 @@ def audited_in_results(path: str) -> list[Audited]:
                 str(row["program"]),
             )
         )
-    if not found:
+    if not attempts:
         raise ReadError("holds no judged attempt.", source=Path(path).name)
-    return found
+    return attempts
 
 
 _DEFAULT_STORE = ".passhat/passhat.db"
@@ -352,9 +352,9 @@ def _judged(
         run, resumed = judge_into_store(bench, samples, source, store, name)
         if resumed:
             click.echo(f"run {run}: {resumed:,} of {len(samples):,} were there", err=True)
-        found = run_from_store(store, store.find(run))
+        judged_run = run_from_store(store, store.find(run))
     click.echo(f"run {run} in {store.path}", err=True)
-    return found
+    return judged_run
 
 
 def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -> None:
@@ -384,20 +384,20 @@ def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:
         strengths_folder,
     )
 
-    found = sorted(
+    strengths = sorted(
         strength_of_tests(bench), key=lambda strength: (strength.share is not None, strength.share)
     )
     folder = strengths_folder(store_path)
     try:
-        kept = keep_strengths(folder, bench.suite.tests_fingerprint, found)
+        kept = keep_strengths(folder, bench.suite.tests_fingerprint, strengths)
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error.strerror}.") from None
     if as_json_text:
-        click.echo(as_json(found), nl=False)
+        click.echo(as_json(strengths), nl=False)
         return ExitCode.OK
-    for strength in found:
+    for strength in strengths:
         click.echo(str(strength))
-    weak = sum(strength.weak for strength in found)
-    click.echo(f"{weak} of {len(found)} tasks have tests that kill under {WEAK_BELOW:.0%}")
+    weak = sum(strength.weak for strength in strengths)
+    click.echo(f"{weak} of {len(strengths)} tasks have tests that kill under {WEAK_BELOW:.0%}")
     click.echo(f"kept in {kept}; reports of this suite mark tasks with weak tests", err=True)
     return ExitCode.OK

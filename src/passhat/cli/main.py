@@ -240,8 +240,8 @@ class _SafeStream(io.TextIOBase):
         return self._stream.buffer
 
 
-def _written_out(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _written_out(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 @contextmanager

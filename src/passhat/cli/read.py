@@ -42,13 +42,13 @@ def command(
 
     if guess:
         return _print_guess(sources, how)
-    found = read_all(sources, **how.options())
+    reading = read_all(sources, **how.options())
     if as_json_text:
-        click.echo(_as_json(found), nl=False)
+        click.echo(_as_json(reading), nl=False)
     else:
-        click.echo("\n".join(map(visible, _lines(found))))
-    how.note_refused(found)
-    return exit_code(run for file in found.files for run in file.runs)
+        click.echo("\n".join(map(visible, _lines(reading))))
+    how.note_refused(reading)
+    return exit_code(run for file in reading.files for run in file.runs)
 
 
 def _print_guess(sources: tuple[str, ...], how: HowToRead) -> ExitCode:
@@ -73,36 +73,36 @@ def _print_guess(sources: tuple[str, ...], how: HowToRead) -> ExitCode:
     return ExitCode.OK
 
 
-def _lines(found: Reading) -> Iterator[str]:
+def _lines(reading: Reading) -> Iterator[str]:
     """The reading as text, file by file, then the remaining runs."""
-    for file in found.files:
+    for file in reading.files:
         yield f"{file.source}"
         yield f"  recognized as {file.reader}: {counted(len(file.runs), 'run')}"
         yield from (f"  {line}" for line in _tally_lines(file))
         for run in file.runs:
             yield f"  {run}"
             yield from (f"    {line}" for line in _run_lines(run))
-    for name, why in found.passed_over:
+    for name, why in reading.passed_over:
         yield f"{name}"
         yield f"  passed over: {why}"
-    for run in found.runs:
+    for run in reading.runs:
         # What was left out or put together while the files were combined.
-        known = {line for file in found.files for read in file.runs for line in read.reading}
+        known = {line for file in reading.files for read in file.runs for line in read.reading}
         yield from (f"{run.name}: {line}" for line in run.reading if line not in known)
     yield ""
-    yield _total(found)
+    yield _total(reading)
 
 
-def _as_json(found: Reading) -> str:
+def _as_json(reading: Reading) -> str:
     """The reading under its schema."""
     from passhat._serialize import as_json
 
     data = {
         "schema": _SCHEMA,
-        "files": [_file(file) for file in found.files],
-        "passed_over": [{"file": name, "why": why} for name, why in found.passed_over],
-        "refused": [{"file": name, "why": why} for name, why in found.refused],
-        "runs": [_run(run) for run in found.runs],
+        "files": [_file(file) for file in reading.files],
+        "passed_over": [{"file": name, "why": why} for name, why in reading.passed_over],
+        "refused": [{"file": name, "why": why} for name, why in reading.refused],
+        "runs": [_run(run) for run in reading.runs],
     }
     return as_json(data)
 
@@ -138,14 +138,14 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{word} {count:,}" for word, count in counts.items())
 
 
-def _total(found: Reading) -> str:
-    attempts = sum(run.outcomes.attempts for run in found.runs)
+def _total(reading: Reading) -> str:
+    attempts = sum(run.outcomes.attempts for run in reading.runs)
     parts = [
-        counted(len(found.files), "file"),
-        counted(len(found.runs), "run"),
+        counted(len(reading.files), "file"),
+        counted(len(reading.runs), "run"),
         counted(attempts, "attempt"),
     ]
-    missing = sum(run.outcomes.total_missing for run in found.runs)
+    missing = sum(run.outcomes.total_missing for run in reading.runs)
     if missing:
         parts.append(f"{missing:,} missing")
     return ", ".join(parts)

@@ -50,33 +50,33 @@ def command(
         redact = Redactor(os.environ)
 
         async def everything() -> list[Regraded]:
-            found = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
-            return [attempt async for attempt in found]
+            attempts = regrade(store, stored.id, chosen, redact, keep=not dry_run, jobs=jobs)
+            return [attempt async for attempt in attempts]
 
-        found = asyncio.run(everything())
+        attempts = asyncio.run(everything())
     if as_json_text:
         data = {
             "run": stored.id,
             "judge_before": was,
             "judge_now": chosen.judge_fingerprint,
-            "attempts": found,
+            "attempts": attempts,
         }
         click.echo(as_json(data), nl=False)
     else:
         known = "the one" if was == chosen.judge_fingerprint else "not the one"
         click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")
-        _say(found, dry_run=dry_run)
-    return _exit_code(found)
+        _say(attempts, dry_run=dry_run)
+    return _exit_code(attempts)
 
 
-def _exit_code(found: Sequence[Regraded]) -> ExitCode:
+def _exit_code(attempts: Sequence[Regraded]) -> ExitCode:
     from passhat.runner.regrade import Outcome
 
-    lost = any(attempt.outcome is Outcome.NOT_REGRADABLE for attempt in found)
+    lost = any(attempt.outcome is Outcome.NOT_REGRADABLE for attempt in attempts)
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
-def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
+def _say(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     """How many changed and which; how many could not be judged, and why."""
     from collections import Counter
 
@@ -86,8 +86,8 @@ def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
     from passhat.report.tables import captured, facts, plain
     from passhat.runner.regrade import Outcome
 
-    counts = Counter(attempt.outcome for attempt in found)
-    changed = [attempt for attempt in found if attempt.outcome is Outcome.CHANGED]
+    counts = Counter(attempt.outcome for attempt in attempts)
+    changed = [attempt for attempt in attempts if attempt.outcome is Outcome.CHANGED]
     flips = sum(
         attempt.now is not None and attempt.now.verdict != attempt.before.verdict
         for attempt in changed
@@ -101,9 +101,9 @@ def _say(found: Sequence[Regraded], *, dry_run: bool) -> None:
         for outcome in (Outcome.NOT_JUDGED, Outcome.HUMAN, Outcome.NOT_REGRADABLE)
         if counts[outcome]
     ]
-    click.echo(f"{counted(len(found), 'attempt')}: {', '.join(parts)}")
+    click.echo(f"{counted(len(attempts), 'attempt')}: {', '.join(parts)}")
     for group in (Outcome.CHANGED, Outcome.NOT_REGRADABLE):
-        some = [attempt for attempt in found if attempt.outcome is group]
+        some = [attempt for attempt in attempts if attempt.outcome is group]
         rows = [
             (attempt.id, attempt.why or f"{attempt.before} → {attempt.now}")
             for attempt in some[:_MOST_SHOWN]

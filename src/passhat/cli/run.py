@@ -476,6 +476,6 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
         # One screen needs counts alone: those of a million attempts take a second.
         needs = Needs(attempts=False, measures=False, answers=False)
         run = run_from_store(store, stored, needs)
-        (found,) = build_report([run], ReportOptions(short=True)).runs
-        click.echo(brief_run(found, _failure(store, stored.id, run), Console()), nl=False)
+        (run_report,) = build_report([run], ReportOptions(short=True)).runs
+        click.echo(brief_run(run_report, _failure(store, stored.id, run), Console()), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)

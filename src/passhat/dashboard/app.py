@@ -142,7 +142,7 @@ def make_app(
 
 def _routes(state: AppState, store: str, ending: Ending) -> list[BaseRoute]:
     static = StaticFiles(directory=str(files("passhat.dashboard").joinpath("static")))
-    found: list[BaseRoute] = [
+    routes: list[BaseRoute] = [
         _of_the_report("/static/report.css", "style.css", "text/css"),
         _of_the_report("/static/scheme.js", "scheme.js", "text/javascript"),
         Mount("/static", static),
@@ -157,11 +157,11 @@ def _routes(state: AppState, store: str, ending: Ending) -> list[BaseRoute]:
         Route("/runs/{run}/live", partial(_live, state, ending)),
     ]
     for path, view in _PAGES:
-        found += [
+        routes += [
             Route(f"{path}.{{form:form}}", _page(state, view)),
             Route(path, _page(state, view)),
         ]
-    return found
+    return routes
 
 
 def _of_the_report(path: str, name: str, kind: str) -> Route:

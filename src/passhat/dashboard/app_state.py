@@ -196,7 +196,7 @@ class AppState:
     def templates(self) -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
-        found = Environment(
+        environment = Environment(
             loader=PackageLoader("passhat.dashboard", "templates"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -204,13 +204,13 @@ class AppState:
             lstrip_blocks=True,
             finalize=_harmless,
         )
-        found.globals |= {
+        environment.globals |= {
             "state": self,
             "passhat_version": __version__,
             "address": address,
             "Verdict": Verdict,
         }
-        found.filters |= {
+        environment.filters |= {
             "number": number,
             "percent": percent,
             "interval_percent": interval_percent,
@@ -220,7 +220,7 @@ class AppState:
             "day": day,
             "dots": dots,
         }
-        return found
+        return environment
 
 
 def _harmless(value: Any) -> Any:
@@ -228,14 +228,14 @@ def _harmless(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def answer(state: AppState, found: Answer) -> Response:
+def answer(state: AppState, result: Answer) -> Response:
     """The answer as it is sent."""
-    if isinstance(found, Json):
-        return _Json(found.data)
-    if isinstance(found, Csv):
-        return Response(found.text or _csv_text(found), media_type="text/csv; charset=utf-8")
-    text = state.templates.get_template(found.template).render(found.context)
-    return HTMLResponse(text, status_code=found.status)
+    if isinstance(result, Json):
+        return _Json(result.data)
+    if isinstance(result, Csv):
+        return Response(result.text or _csv_text(result), media_type="text/csv; charset=utf-8")
+    text = state.templates.get_template(result.template).render(result.context)
+    return HTMLResponse(text, status_code=result.status)
 
 
 class _Json(JSONResponse):
@@ -245,9 +245,9 @@ class _Json(JSONResponse):
         return as_json(content).encode()
 
 
-def _csv_text(found: Csv) -> str:
+def _csv_text(table: Csv) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(found.header)
-    writer.writerows([csv_cell(cell) for cell in row] for row in found.rows)
+    writer.writerow(table.header)
+    writer.writerows([csv_cell(cell) for cell in row] for row in table.rows)
     return out.getvalue()

@@ -90,14 +90,14 @@ class RunSnapshots:
     def estimate(self, summary: Summary, word: str) -> Estimate:
         """The estimate of a metric of a run, for new tasks."""
         key = summary.id, summary.version, word
-        found = self._single.get(key)
-        if found is None:
-            (found,) = estimate_all(self.run(summary).outcomes, [word])
+        estimate = self._single.get(key)
+        if estimate is None:
+            (estimate,) = estimate_all(self.run(summary).outcomes, [word])
             with self._lock:
-                self._single[key] = found
+                self._single[key] = estimate
                 while len(self._single) > _MOST_SINGLE:
                     self._single.popitem(last=False)
-        return found
+        return estimate
 
     def headline(self, summary: Summary) -> tuple[Estimate, Estimate] | None:
         """pass^1 and pass^k for a list of runs; ``None`` until they are computed, without waiting.
@@ -161,11 +161,11 @@ class RunSnapshots:
 
     def _future(self, kept: Kept[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
         with self._lock:
-            found = kept.find(summary.id, summary.version)
-            if found is None:
-                found = self._work.submit(work)
-                kept.keep(summary.id, summary.version, found, summary.counts.tasks)
-            return found
+            future = kept.find(summary.id, summary.version)
+            if future is None:
+                future = self._work.submit(work)
+                kept.keep(summary.id, summary.version, future, summary.counts.tasks)
+            return future
 
     def _refuse_empty(self, summary: Summary) -> None:
         if summary.counts.attempts == 0:
@@ -216,11 +216,11 @@ class Kept(Generic[T]):
 
     def find(self, run: str, version: str) -> Future[T] | None:
         with self._lock:
-            found = self._found.get(run)
-            if found is None or found[0] != version or _worth_another_try(found[1]):
+            entry = self._found.get(run)
+            if entry is None or entry[0] != version or _worth_another_try(entry[1]):
                 return None
             self._found.move_to_end(run)
-            return found[1]
+            return entry[1]
 
     def keep(self, run: str, version: str, future: Future[T], tasks: int) -> None:
         with self._lock:
@@ -240,26 +240,26 @@ class Kept(Generic[T]):
     def _forget_before(self, run: str, done: Future[T]) -> None:
         """Drop the previous result once a newer one is there and was not itself replaced."""
         with self._lock:
-            found = self._found.get(run)
-            if found is not None and found[1] is done and _succeeded(done):
+            entry = self._found.get(run)
+            if entry is not None and entry[1] is done and _succeeded(done):
                 self._before.pop(run, None)
 
     def is_busy(self, run: str, version: str) -> bool:
         """Whether another version is being computed: then a newer one has to wait its turn."""
-        found = self._found.get(run)
-        return found is not None and found[0] != version and not found[1].done()
+        entry = self._found.get(run)
+        return entry is not None and entry[0] != version and not entry[1].done()
 
     def is_done(self, run: str, version: str) -> bool:
-        found = self._found.get(run)
-        if found is None or found[0] != version:
+        entry = self._found.get(run)
+        if entry is None or entry[0] != version:
             return False
-        return found[1].done() and not _worth_another_try(found[1])
+        return entry[1].done() and not _worth_another_try(entry[1])
 
     def newest(self, run: str) -> T | None:
         """The newest finished result of a run."""
         with self._lock:
-            found, before = self._found.get(run), self._before.get(run)
-            return found[1].result() if found is not None and _succeeded(found[1]) else before
+            entry, before = self._found.get(run), self._before.get(run)
+            return entry[1].result() if entry is not None and _succeeded(entry[1]) else before
 
 
 def _worth_another_try(future: Future[T]) -> bool:

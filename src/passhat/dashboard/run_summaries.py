@@ -99,10 +99,10 @@ class Summaries:
         listed = self._look()
         if word in listed:
             return listed[word]
-        found = [summary for run, summary in listed.items() if run.startswith(word)]
-        if len(found) == 1 and word:
-            return found[0]
-        what = f"{len(found)} runs start with" if found and word else "there is no run"
+        matches = [summary for run, summary in listed.items() if run.startswith(word)]
+        if len(matches) == 1 and word:
+            return matches[0]
+        what = f"{len(matches)} runs start with" if matches and word else "there is no run"
         raise NotFound(f"{what} {word!r} in {self._reading.path}.")
 
     def _look(self) -> Mapping[str, Summary]:

@@ -48,9 +48,9 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
     if role == "tool_call":
         return Turn(number, "call", "tool call", _pretty(text))
     if role == "user":
-        if found := _RESULT.fullmatch(text):
-            kind = "result" if found[1] == "result" else "error"
-            return Turn(number, kind, f"tool {found[1]}", _pretty(found[2]))
+        if result := _RESULT.fullmatch(text):
+            kind = "result" if result[1] == "result" else "error"
+            return Turn(number, kind, f"tool {result[1]}", _pretty(result[2]))
         match = _USER.fullmatch(text)
         return Turn(number, "user", "user", match[1] if match else text, len(text) > _LONG)
     return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
@@ -58,8 +58,8 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
 
 def _said_by_agent(number: int, text: str) -> Turn:
     """A turn of the agent: text, or a call; a call that only speaks is shown as text."""
-    found = _CALL.fullmatch(text)
-    call = _decoded(found[1]) if found else None
+    match = _CALL.fullmatch(text)
+    call = _decoded(match[1]) if match else None
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return Turn(number, "agent", "agent", text)
     arguments = call.get("arguments")
@@ -72,9 +72,9 @@ def _said_by_agent(number: int, text: str) -> Turn:
 
 
 def _pretty(text: str) -> str:
-    found = _decoded(text)
-    if isinstance(found, dict | list):
-        return json.dumps(found, indent=2, ensure_ascii=False)
+    decoded = _decoded(text)
+    if isinstance(decoded, dict | list):
+        return json.dumps(decoded, indent=2, ensure_ascii=False)
     return text
 
 
@@ -87,7 +87,7 @@ def _decoded(text: str) -> object:
 
 def visible(text: str) -> str:
     """The text with characters that steer shown as pictures or by number."""
-    return _STEERING.sub(lambda found: _name(ord(found[0])), text)
+    return _STEERING.sub(lambda match: _name(ord(match[0])), text)
 
 
 def _name(code: int) -> str:

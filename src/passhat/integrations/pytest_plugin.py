@@ -79,8 +79,8 @@ class _Suites:
         self.tasks: dict[str, dict[str, dict[str, Any]]] = {}
         self.lines: list[str] = []
 
-    def add(self, found: dict[str, Any]) -> None:
-        self.tasks.setdefault(found["suite"], {})[found["task"]] = found
+    def add(self, record: dict[str, Any]) -> None:
+        self.tasks.setdefault(record["suite"], {})[record["task"]] = record
 
 
 _ASKED = pytest.StashKey[_Asked]()
@@ -160,20 +160,20 @@ def _make_attempts(
 ) -> list[_Attempt]:
     """Run the protocol once per attempt; a test that skips itself at once is skipped."""
     parameters = _function_parameters(item)
-    found: list[_Attempt] = []
+    attempts: list[_Attempt] = []
     for number in range(1, options.attempts + 1):
         _refresh(item, parameters)
         # To the parent as the "next item" pytest tears down this test and nothing above it, so
         # that fixtures of wider scope live on until the last attempt.
         after: Any = nextitem if number == options.attempts else item.parent
         reports = runtestprotocol(item, log=False, nextitem=after)
-        found.append(_Attempt(number, _ended(reports), reports))
-        if number == 1 and found[0].ended == "skipped":
+        attempts.append(_Attempt(number, _ended(reports), reports))
+        if number == 1 and attempts[0].ended == "skipped":
             _tear_down_rest(item, nextitem)
             break
         if item.session.shouldstop or item.session.shouldfail:
             break
-    return found
+    return attempts
 
 
 def _tear_down_rest(item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -324,11 +324,11 @@ def pytest_report_teststatus(
     """A test of a suite is neither passed nor failed by itself: it is attempted."""
     if not isinstance(report, pytest.TestReport) or not report.passed:
         return None
-    found = _found(report)
-    if found is None or found["suite"] is None:
+    record = _found(report)
+    if record is None or record["suite"] is None:
         return None
-    made = found["n"] + found["missing"]
-    return "attempted", "a", f"ATTEMPTED ({found['c']} of {made} passed)"
+    made = record["n"] + record["missing"]
+    return "attempted", "a", f"ATTEMPTED ({record['c']} of {made} passed)"
 
 
 class _Gatherer:
@@ -338,9 +338,9 @@ class _Gatherer:
         self._suites = suites
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        found = _found(report)
-        if found is not None and found["suite"] is not None:
-            self._suites.add(found)
+        record = _found(report)
+        if record is not None and record["suite"] is not None:
+            self._suites.add(record)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -169,8 +169,8 @@ def engine_problem(container: Container) -> str:
         error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
         return f"the engine does not answer ({error}); start it or look into it with: {start}"
-    found = _asked(engine, "image", "inspect", image)
-    if found is None or found.returncode:
+    inspected = _asked(engine, "image", "inspect", image)
+    if inspected is None or inspected.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"
     return ""
 

@@ -122,21 +122,21 @@ class Examiner:
 
     def _agreed(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
         """The joint verdict on a program that plain passes."""
-        found = (("plain", plain.words), ("split", split.words))
+        verdicts = (("plain", plain.words), ("split", split.words))
         if split.verdict is Verdict.PASSED:
-            return replace(split, judges=found)
+            return replace(split, judges=verdicts)
         if split.verdict is Verdict.MISSING and split.why != MissingReason.UNSUPPORTED:
-            return replace(split, judges=found)
+            return replace(split, judges=verdicts)
         why = f"plain: passed; split: {split.words}"
         if split.verdict is Verdict.FAILED:
-            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=found)
+            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=verdicts)
         reference = self._references.of(task, self)
         if reference.verdict is Verdict.PASSED:
             why = f"{why}; split confirms the reference solution"
-            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=found)
+            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=verdicts)
         if self._rules.strict:
-            return replace(split, judges=found)
-        return replace(CodeVerdict.passed(), why=UNCONFIRMED, detail=split.detail, judges=found)
+            return replace(split, judges=verdicts)
+        return replace(CodeVerdict.passed(), why=UNCONFIRMED, detail=split.detail, judges=verdicts)
 
     def _surely(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         """The verdict of a judge, with retries if the sandbox breaks."""

@@ -173,8 +173,10 @@ def _whole(code: str, task: CodeTask, *, fenced: bool) -> str:
 
 def _defines(name: str, code: str) -> bool:
     """Whether the code defines this name at its top level."""
-    found = rf"^(?:async\s+def|def|class)\s+{re.escape(name)}\b|^{re.escape(name)}\s*(?::[^=\n]*)?="
-    return bool(name) and re.search(found, code, re.MULTILINE) is not None
+    pattern = (
+        rf"^(?:async\s+def|def|class)\s+{re.escape(name)}\b|^{re.escape(name)}\s*(?::[^=\n]*)?="
+    )
+    return bool(name) and re.search(pattern, code, re.MULTILINE) is not None
 
 
 def compiles(code: str) -> bool:

@@ -148,11 +148,11 @@ class Interpreter:
         """Folders and files to show, outermost first."""
         own = [str(Path(self.base) / "lib"), self.stdlib, self.executable]
         own += [self.prefix, str(Path(self.base) / "bin")] if self.packages else []
-        found: list[str] = []
+        folders: list[str] = []
         for path in sorted(dict.fromkeys((*_SYSTEM_LIBRARIES, *own)), key=len):
-            if Path(path).exists() and not any(path.startswith(f"{folder}/") for folder in found):
-                found.append(path)
-        return tuple(found)
+            if Path(path).exists() and not any(path.startswith(f"{folder}/") for folder in folders):
+                folders.append(path)
+        return tuple(folders)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ class Interpreter:
             return ()
         roots = {path.resolve() for path in (Path(self.stdlib), Path("/usr/lib/python3"))}
         roots |= {path.resolve() for path in Path(self.base, "lib").glob("python3*")}
-        found = (root / name for root in sorted(roots) for name in _PACKAGES)
-        return tuple(str(path) for path in found if path.is_dir())
+        folders = (root / name for root in sorted(roots) for name in _PACKAGES)
+        return tuple(str(path) for path in folders if path.is_dir())
 
     def readable(self) -> tuple[list[str], list[str]]:
         """The same as folders to list and paths to read, for rules that cannot take away."""

@@ -83,13 +83,13 @@ def mutants_of(program: str, most: int = 20) -> list[str]:
     ['def f(x):\\n    return None', 'def f(x):\\n    return x <= 3', 'def f(x):\\n    return x < 4']
     """
     tree = ast.parse(program)
-    found = dict.fromkeys(
+    mutants = dict.fromkeys(
         ast.unparse(mutant)
         for index, node in enumerate(ast.walk(tree))
         if (mutant := _mutated(tree, index, node)) is not None
     )
-    found.pop(ast.unparse(tree), None)
-    every = list(found)
+    mutants.pop(ast.unparse(tree), None)
+    every = list(mutants)
     step = max(1, len(every) / most)
     return [every[int(number * step)] for number in range(min(most, len(every)))]
 
@@ -168,9 +168,9 @@ def strengths_folder(store_path: str) -> Path:
     return Path(store_path).parent / "tests"
 
 
-def keep_strengths(folder: Path, tests_fingerprint: str, found: Iterable[TestStrength]) -> Path:
+def keep_strengths(folder: Path, tests_fingerprint: str, strengths: Iterable[TestStrength]) -> Path:
     """Write them down; other tests have another fingerprint, so these never go out of date."""
-    rows = [{name: getattr(strength, name) for name in _FIELDS} for strength in found]
+    rows = [{name: getattr(strength, name) for name in _FIELDS} for strength in strengths]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{tests_fingerprint}.json"
     beside = path.with_suffix(".part")

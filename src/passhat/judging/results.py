@@ -136,8 +136,8 @@ def judge_samples(
 def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> Run:
     gatherer = AttemptGatherer(ColumnMap.resolve(rows[0]))
     gatherer.add({name: [row[name] for row in rows] for name in rows[0]})
-    (found,) = gatherer.runs()
-    outcomes = Outcomes.from_columns(found.columns)
+    (gathered,) = gatherer.runs()
+    outcomes = Outcomes.from_columns(gathered.columns)
     per_task = outcomes.n + outcomes.missing
     planned = int(per_task[0]) if per_task.min() == per_task.max() else None
     stem = Path(source).name.split(".")[0]
@@ -147,7 +147,7 @@ def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> R
         agent=stem,
         outcomes=outcomes,
         protocol=bench.protocol(planned),
-        attempts=found.attempts,
+        attempts=gathered.attempts,
         source=source,
         reading=(
             f"{counted(len(samples), 'sample')} judged: {bench.judge}",

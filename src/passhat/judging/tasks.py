@@ -257,15 +257,15 @@ def free_names(tests: str) -> set[str]:
 
 def defined_names(source: str) -> set[str]:
     """Names that a source defines at its top level, imports included."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in _parsed(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
         else:
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found
+            names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names
 
 
 def _modules_used(tests: str) -> set[str]:

@@ -199,12 +199,12 @@ class LogBuilder:
         except PasshatError as error:
             raise ReadError(error.message, source=self.source.name, hint=error.hint) from None
         keys = list(self._keys)
-        known = [(found, facts(keys[int(found.model or 0)])) for found in gathered]
+        known = [(part, facts(keys[int(part.model or 0)])) for part in gathered]
         several = len({fact.variant for _, fact in known}) > 1
         reading = (self.kind, *tally.sentences())
         return [
-            _run(found, fact, self.source, self.options, reading, tally, several)
-            for found, fact in known
+            _run(part, fact, self.source, self.options, reading, tally, several)
+            for part, fact in known
         ]
 
     def _empty(self, tally: Tally) -> ReadError:
@@ -259,7 +259,7 @@ class _Row:
 
 
 def _run(
-    found: Gathered,
+    gathered: Gathered,
     fact: RunFacts,
     source: Source,
     options: ReadOptions,
@@ -267,7 +267,7 @@ def _run(
     tally: Tally,
     several: bool,
 ) -> Run:
-    outcomes = Outcomes.from_columns(found.columns)
+    outcomes = Outcomes.from_columns(gathered.columns)
     per_task = outcomes.n + outcomes.missing
     even = int(per_task[0]) if per_task.min() == per_task.max() else None
     pass_at = 1.0 if options.pass_at is None else options.pass_at
@@ -279,11 +279,11 @@ def _run(
         agent=agent,
         outcomes=outcomes,
         protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
-        attempts=found.attempts,
+        attempts=gathered.attempts,
         source=source.name,
         source_says=MappingProxyType(dict(fact.says)),
         source_counts=fact.counts,
-        reading=(*reading, *fact.reading, *unordered, *found.notes),
+        reading=(*reading, *fact.reading, *unordered, *gathered.notes),
         tally=tally,
         origin=fact.origin,
         agent_guessed=fact.guessed,

@@ -277,11 +277,11 @@ def _labels(runs: list[Run], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]
     for name in runs[0].outcomes.labels:
         if not all(name in run.outcomes.labels for run in runs):
             continue
-        found: dict[str, str] = {}
+        label_of: dict[str, str] = {}
         for run in runs:
             values = zip(run.outcomes.tasks, run.outcomes.labels[name], strict=True)
-            found = {**dict(values), **found}
-        labels[name] = tuple(found[task] for task in tasks)
+            label_of = {**dict(values), **label_of}
+        labels[name] = tuple(label_of[task] for task in tasks)
     return labels
 
 
@@ -370,10 +370,10 @@ def from_name(source: Source) -> tuple[str, dict[str, Scalar], tuple[str, ...]]:
     if source.name == STANDARD_INPUT:
         return source.stem, {}, ("the log does not name the model",)
     name = _ENDINGS.sub("", Path(source.name).name)
-    found = _TEMPERATURE.search(name)
-    agent = _COUNTER.sub("", name[: found.start()] if found else name).strip("_-.") or source.stem
+    match = _TEMPERATURE.search(name)
+    agent = _COUNTER.sub("", name[: match.start()] if match else name).strip("_-.") or source.stem
     note = "the log does not name the model: the run is named after the file"
-    if found is None:
+    if match is None:
         return agent, {}, (note,)
-    temperature = float(found[1] if found[1] is not None else found[2])
+    temperature = float(match[1] if match[1] is not None else match[2])
     return agent, {"temperature": temperature}, (f"{note}, and so is the temperature",)

@@ -103,11 +103,11 @@ def _part(text: Bytes, keyed: bool, *, complete: bool) -> Part:
     content = bytes(text.strip(_SPACE))
     if not keyed:
         return Part("", content, complete)
-    found = _TOKEN.match(content)
-    colon = _COLON.match(content, found.end()) if found else None
-    if found is None or colon is None:
+    match = _TOKEN.match(content)
+    colon = _COLON.match(content, match.end()) if match else None
+    if match is None or colon is None:
         return Part("", content, False)
-    return Part(_text(found[0]), content[colon.end() :], complete)
+    return Part(_text(match[0]), content[colon.end() :], complete)
 
 
 def _keys(data: Bytes, opening: int) -> Iterator[tuple[str, int]]:

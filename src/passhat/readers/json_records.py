@@ -225,10 +225,10 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _pairs(found: object) -> Iterable[tuple[str, Any]]:
-    if isinstance(found, dict):
-        return found.items()
-    return (("", record) for record in found) if isinstance(found, list) else ()
+def _pairs(container: object) -> Iterable[tuple[str, Any]]:
+    if isinstance(container, dict):
+        return container.items()
+    return (("", record) for record in container) if isinstance(container, list) else ()
 
 
 def _piecewise(

@@ -260,19 +260,19 @@ def _value(record: Record, root: object, path: _Path) -> object:
 
 
 def _rule(text: str, scorer: str) -> Rule:
-    found = _RULE.fullmatch(text.replace(_SCORER, scorer))
-    if found is None:
+    match = _RULE.fullmatch(text.replace(_SCORER, scorer))
+    if match is None:
         raise InvalidValue(
             f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
         )
-    value: object = found[3].strip("'\"")
-    number = number_or_none(found[3])
+    value: object = match[3].strip("'\"")
+    number = number_or_none(match[3])
     if number is not None:
         value = number
-    elif found[3].lower() in ("true", "false"):
-        value = float(found[3].lower() == "true")
+    elif match[3].lower() in ("true", "false"):
+        value = float(match[3].lower() == "true")
     try:
-        return Rule(_compiled(found[1]), found[2], value)
+        return Rule(_compiled(match[1]), match[2], value)
     except ValueError as error:
         raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
 
@@ -313,8 +313,10 @@ class MappedReader(Reader):
 @lru_cache(maxsize=1)
 def _shipped() -> tuple[RecordMap, ...]:
     folder = files("passhat.readers") / "mappings"
-    found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
-    return tuple(RecordMap.from_toml(f.read_text(encoding="utf-8"), f.name) for f in found)
+    mapping_files = sorted(
+        (f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name
+    )
+    return tuple(RecordMap.from_toml(f.read_text(encoding="utf-8"), f.name) for f in mapping_files)
 
 
 def mapped_readers() -> list[Reader]:
@@ -727,16 +729,16 @@ def _containers(source: Source, options: ReadOptions) -> list[str]:
     log = plain_log(source)
     whole = next(iter(RecordFile(source, log).records()), None)
     data = whole.data if whole is not None else {}
-    found: list[tuple[int, str]] = []
+    candidates: list[tuple[int, str]] = []
     for path, value in _inside(data, ""):
         rows = list(value.values()) if isinstance(value, dict) else value
         objects = sum(isinstance(row, dict) for row in rows)
         if rows and objects * 2 > len(rows):
             sign = "[*]" if isinstance(value, list) else ".*"
-            found.append((objects, path + sign))
+            candidates.append((objects, path + sign))
     # The shallow ones first, then the long ones.
-    found.sort(key=lambda item: (item[1].count("."), -item[0]))
-    return [path for _, path in found] or [""]
+    candidates.sort(key=lambda item: (item[1].count("."), -item[0]))
+    return [path for _, path in candidates] or [""]
 
 
 def _inside(data: object, path: str, depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -72,14 +72,14 @@ class CountedParquet:
             words = [*self._columns.used(*RUN_COLUMNS)]
             keys = [f"{self._text(word)} AS run_{word}" for word in words]
             listed = ", ".join(keys) or "'' AS run_"
-            found = self._all(
+            groups = self._all(
                 database,
                 f"SELECT DISTINCT {listed}, min(file_row_number) AS first "
                 f"FROM {self._table} GROUP BY ALL ORDER BY first",
             )
             return [
                 self._run(database, dict(zip(words, row, strict=False)), verdict, notes)
-                for row in found
+                for row in groups
             ]
 
     def _run(
@@ -122,7 +122,7 @@ class CountedParquet:
         same: dict[str, str] = {}
         for part in range(parts):
             own_rows = f"{where} AND hash({self._text('task')}) % {parts} = {part}"
-            found = database.execute(
+            result = database.execute(
                 f"SELECT {self._text('task')} AS the_task, "
                 f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
                 f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
@@ -130,7 +130,7 @@ class CountedParquet:
                 f"{own_rows if parts > 1 else where} GROUP BY the_task",
                 values,
             )
-            while block := found.fetchmany(_BLOCK):
+            while block := result.fetchmany(_BLOCK):
                 for row in block:
                     self._refuse_broken(row, labels, trials)
                 names.extend(row[0] for row in block)
@@ -151,11 +151,11 @@ class CountedParquet:
         return OutcomeColumns(names, n, c, m, labels=slices)
 
     def _parts(self, database: DuckDBPyConnection, where: str, values: list[str]) -> int:
-        found = database.execute(
+        result = database.execute(
             f"SELECT approx_count_distinct({self._text('task')}) FROM {self._table} WHERE {where}",
             values,
         ).fetchone()
-        return 1 if found is None else -(-int(found[0]) // _TASKS_AT_ONCE) or 1
+        return 1 if result is None else -(-int(result[0]) // _TASKS_AT_ONCE) or 1
 
     # -- what a row says ------------------------------------------------------------------------
 
@@ -235,15 +235,15 @@ class CountedParquet:
     ) -> dict[Verdict, dict[str, int]]:
         column = self._columns.meaning.get("failure")
         word = "''" if column is None else as_text(column)
-        found: dict[Verdict, dict[str, int]] = {}
+        reasons: dict[Verdict, dict[str, int]] = {}
         for ended, why, count, _ in database.execute(
             f"SELECT {verdict} AS v, {word} AS why, count(*), min(file_row_number) AS first "
             f"FROM {self._table} WHERE {where} AND v <= 0 GROUP BY ALL ORDER BY first",
             values,
         ).fetchall():
             if ended == Verdict.MISSING or column is not None:
-                found.setdefault(Verdict(ended), {})[why] = count
-        return found
+                reasons.setdefault(Verdict(ended), {})[why] = count
+        return reasons
 
     def _measures(
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
@@ -267,7 +267,7 @@ class CountedParquet:
             values,
         ).fetchone()
         assert row is not None
-        found = {}
+        sums = {}
         for place, (word, column) in enumerate(columns.items()):
             recorded, total, passed, broken = row[4 * place : 4 * place + 4]
             if broken is not None:
@@ -277,8 +277,8 @@ class CountedParquet:
                     line=broken + 1,
                 )
             if recorded:
-                found[_MEASURES[word]] = MeasureSum(recorded, total, passed)
-        return found
+                sums[_MEASURES[word]] = MeasureSum(recorded, total, passed)
+        return sums
 
     def _alike(
         self, database: DuckDBPyConnection, where: str, values: list[str]

@@ -58,10 +58,10 @@ def steps_of(path: str) -> tuple[Step, ...]:
     steps: list[Step] = []
     at = 0
     while at < len(path):
-        found = _STEP.match(path, at)
-        if found is None or found.end() == at:
+        match = _STEP.match(path, at)
+        if match is None or match.end() == at:
             raise ValueError(f"{path!r} is not a path: see {path[at:]!r}")
-        quoted, inside, star, name = found.groups()
+        quoted, inside, star, name = match.groups()
         if quoted is not None or name is not None:
             steps.append(Step(quoted if quoted is not None else name.strip()))
         elif star or inside == "*":
@@ -71,7 +71,7 @@ def steps_of(path: str) -> tuple[Step, ...]:
             steps.append(Step(where=(field_name.strip(), value.strip().strip("'\""))))
         else:
             steps.append(Step(index=int(inside)))
-        at = found.end()
+        at = match.end()
     return tuple(steps)
 
 

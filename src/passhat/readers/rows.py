@@ -303,20 +303,20 @@ class ParquetRows:
 
     def columns(self) -> list[str]:
         """The names of the columns, without reading any row."""
-        with self._found(0) as found:
-            return [column[0] for column in found.description or ()]
+        with self._found(0) as cursor:
+            return [column[0] for column in cursor.description or ()]
 
     def count(self) -> int:
         """Number of rows, according to the file's metadata."""
-        with self._found(what="count(*)") as found:
-            row = found.fetchone()
+        with self._found(what="count(*)") as cursor:
+            row = cursor.fetchone()
             return 0 if row is None else int(row[0])
 
     def chunks(self) -> Iterator[Chunk]:
-        with self._found() as found:
-            names = [column[0] for column in found.description or ()]
+        with self._found() as cursor:
+            names = [column[0] for column in cursor.description or ()]
             done = 0
-            while block := found.fetchmany(CHUNK_ROWS):
+            while block := cursor.fetchmany(CHUNK_ROWS):
                 self.lines = range(done + 1, done + 1 + len(block))
                 done += len(block)
                 columns = zip(*block, strict=True)

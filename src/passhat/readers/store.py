@@ -57,10 +57,10 @@ class StoreReader(Reader):
             open_store(place, must_exist=True, read_only=True) as store,
         ):
             chosen = [store.find(source.part)] if source.part else store.runs()
-            found = [run_from_store(store, run, options.needs) for run in chosen if run.attempts]
-        if not found:
+            runs = [run_from_store(store, run, options.needs) for run in chosen if run.attempts]
+        if not runs:
             raise ReadError("holds no finished attempt.", source=source.name)
-        return found
+        return runs
 
 
 def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) -> Run:
@@ -84,9 +84,9 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
             SLICE_PREFIX + name: [parsed[text].get(name) for text in label] for name in labels
         }
         gatherer.add(block)
-    (found,) = gatherer.runs()
+    (gathered,) = gatherer.runs()
     return replace(
-        _as_run(store, stored, Outcomes.from_columns(found.columns)), attempts=found.attempts
+        _as_run(store, stored, Outcomes.from_columns(gathered.columns)), attempts=gathered.attempts
     )
 
 
@@ -231,13 +231,13 @@ def outcomes_from(
     store: Store, run: str, attempts: int, needs: Needs
 ) -> tuple[Outcomes, Aggregates]:
     """Outcomes and aggregates for the statistics, from a store's own counts."""
-    found = store.counts(run)
+    counts = store.counts(run)
     outcomes = Outcomes.from_counts(
-        found.n, found.c, found.tasks, missing=found.m, labels=_labels(found.labels)
+        counts.n, counts.c, counts.tasks, missing=counts.m, labels=_labels(counts.labels)
     )
     few_enough = attempts <= base.MOST_ATTEMPTS
     return outcomes, Aggregates(
-        found.reasons,
+        counts.reasons,
         store.measure_sums(run) if needs.measures else {},
         store.alike(run) if needs.answers and few_enough else None,
         store.taken(run) if needs.spread and few_enough else None,

@@ -81,8 +81,8 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
     tally = Tally(gatherer.count + lost, gatherer.count, losses=losses.all)
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     return [
-        replace(_as_run(found, source, options, reading, columns, gathered), tally=tally)
-        for found in gathered
+        replace(_as_run(part, source, options, reading, columns, gathered), tally=tally)
+        for part in gathered
     ]
 
 
@@ -142,12 +142,12 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     needs = replace(options.needs, answers=answers)
     table = CountedParquet(source, columns, replace(options, needs=needs))
     try:
-        found = table.runs()
+        runs = table.runs()
     except ReadError:
         raise
     except PasshatError as error:
         raise ReadError(error.message, source=source.name, hint=error.hint) from None
-    if found is None:
+    if runs is None:
         return None
     reading = (
         f"{rows.kind} table, {counted(count, 'row')}",
@@ -157,11 +157,11 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     tally = Tally(count, count)
     return [
         replace(
-            _as_run(gathered, source, options, reading, columns, found),
+            _as_run(gathered, source, options, reading, columns, runs),
             tally=tally,
             aggregates=gathered.aggregates,
         )
-        for gathered in found
+        for gathered in runs
     ]
 
 
@@ -214,44 +214,44 @@ def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
 
 
 def _as_run(
-    found: Gathered,
+    gathered: Gathered,
     source: Source,
     options: ReadOptions,
     reading: tuple[str, ...],
     columns: ColumnMap,
     all_found: list[Gathered],
 ) -> Run:
-    agent = found.model or source.stem
+    agent = gathered.model or source.stem
     decoding: dict[str, Scalar] = (
-        {} if found.temperature is None else {"temperature": found.temperature}
+        {} if gathered.temperature is None else {"temperature": gathered.temperature}
     )
-    outcomes = Outcomes.from_columns(found.columns)
+    outcomes = Outcomes.from_columns(gathered.columns)
     per_task = outcomes.n + outcomes.missing
     planned = int(per_task[0]) if per_task.min() == per_task.max() else None
     return Run(
-        name=_name(agent, found, all_found),
+        name=_name(agent, gathered, all_found),
         agent=agent,
         outcomes=outcomes,
         protocol=Protocol(
-            suite=found.suite,
+            suite=gathered.suite,
             attempts=planned,
             decoding=decoding,
             pass_at=1.0 if options.pass_at is None else options.pass_at,
         ),
-        attempts=found.attempts,
+        attempts=gathered.attempts,
         source=source.name,
-        agent_guessed=not found.model,
-        reading=(*reading, *_gaps(columns), *found.notes),
+        agent_guessed=not gathered.model,
+        reading=(*reading, *_gaps(columns), *gathered.notes),
     )
 
 
-def _name(agent: str, found: Gathered, all_found: list[Gathered]) -> str:
+def _name(agent: str, gathered: Gathered, all_found: list[Gathered]) -> str:
     """The agent, with the suite and temperature where they differ within this table."""
     name = agent
-    if found.suite and len({other.suite for other in all_found}) > 1:
-        name += f" on {found.suite}"
-    if found.temperature is not None and len({other.temperature for other in all_found}) > 1:
-        name += f" T={found.temperature:g}"
+    if gathered.suite and len({other.suite for other in all_found}) > 1:
+        name += f" on {gathered.suite}"
+    if gathered.temperature is not None and len({other.temperature for other in all_found}) > 1:
+        name += f" T={gathered.temperature:g}"
     return name
 
 

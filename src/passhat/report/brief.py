@@ -192,7 +192,8 @@ def _runs(runs: Sequence[RunReport], left_out: int) -> Iterator[RenderableType]:
     for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
         cells = [
-            "–" if (found := run.find(name)) is None else estimate_text(found) for name in chosen
+            "–" if (estimate := run.find(name)) is None else estimate_text(estimate)
+            for name in chosen
         ]
         rows.append([label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
     yield Text(counted(len(runs) + left_out, "run"), style="bold")

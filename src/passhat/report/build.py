@@ -52,12 +52,12 @@ def weak_tests(run: Run) -> dict[str, float]:
 
     for store in (run.source, _USUAL_STORE):
         folder = strengths_folder(store)
-        found = known_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
-        if found:
+        strengths = known_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
+        if strengths:
             tasks = set(run.outcomes.tasks)
             return {
                 task: strength.share
-                for task, strength in found.items()
+                for task, strength in strengths.items()
                 if strength.weak and strength.share is not None and task in tasks
             }
     return {}
@@ -151,15 +151,15 @@ def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
 
 
 def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
-    n = [len(found) for found in programs.values()]
-    c = [sum(found.values()) for found in programs.values()]
+    n = [len(distinct) for distinct in programs.values()]
+    c = [sum(distinct.values()) for distinct in programs.values()]
     k = min(n)
-    found = estimate(Outcomes.from_counts(n, c, list(programs)), f"pass@{k}", level=None)
-    return f"over distinct programs pass@{k} is {number(found.value)}"
+    result = estimate(Outcomes.from_counts(n, c, list(programs)), f"pass@{k}", level=None)
+    return f"over distinct programs pass@{k} is {number(result.value)}"
 
 
 def _nothing_bought(programs: Mapping[str, Mapping[str, bool]], attempts: int) -> tuple[str, ...]:
-    alone = sum(len(found) == 1 for found in programs.values())
+    alone = sum(len(distinct) == 1 for distinct in programs.values())
     if alone == 0 or attempts < 2 * len(programs):
         return ()
     return (
@@ -246,9 +246,9 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         ),
         slices={
             value: tuple(
-                found
+                estimate
                 for about in _ABOUT
-                for found in _estimates(part, _metrics(part, options), options, about)
+                for estimate in _estimates(part, _metrics(part, options), options, about)
             )
             for value, part in slices.items()
         },
@@ -280,8 +280,8 @@ def _about_new_tasks(
 
         drawn = curve_words(ks)
     metrics = list(dict.fromkeys([*words, *drawn]))
-    found = _estimates(outcomes, metrics, options, Population.NEW_TASKS)
-    return dict(zip(metrics, found, strict=True))
+    estimates = _estimates(outcomes, metrics, options, Population.NEW_TASKS)
+    return dict(zip(metrics, estimates, strict=True))
 
 
 def _about_these_tasks(
@@ -346,14 +346,15 @@ def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tupl
     if top < 2:
         return ()
     ks = sorted(set(np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int))))
-    found = estimate_all(
+    estimates = estimate_all(
         outcomes,
         [f"pass{sign}{k}" for k in ks for sign in "^@"],
         missing=options.terms.missing,
         level=None,
     )
     return tuple(
-        CurvePoint(int(k), found[2 * i].value, found[2 * i + 1].value) for i, k in enumerate(ks)
+        CurvePoint(int(k), estimates[2 * i].value, estimates[2 * i + 1].value)
+        for i, k in enumerate(ks)
     )
 
 

@@ -57,8 +57,8 @@ Rows = list[tuple[str, ...]]
 def result_rows(results: Sequence[Result]) -> Rows:
     """A row per metric."""
     return [
-        (found.metric, percent(found.value_a, 1), percent(found.value_b, 1), *_cells(found))
-        for found in results
+        (result.metric, percent(result.value_a, 1), percent(result.value_b, 1), *_cells(result))
+        for result in results
     ]
 
 
@@ -84,14 +84,14 @@ def pair_rows(comparisons: Comparisons) -> Rows:
     return [
         (
             f"{number_of[pair.b]} over {number_of[pair.a]}",
-            found.metric,
-            points(found.lift),
-            found.interval_text(),
-            *found.corrected(),
-            str(found.claim),
+            result.metric,
+            points(result.lift),
+            result.interval_text(),
+            *result.corrected(),
+            str(result.claim),
         )
         for pair in comparisons.pairs
-        for found in pair.results
+        for result in pair.results
     ]
 
 
@@ -156,13 +156,13 @@ def ranking_note(comparisons: Comparisons) -> str:
     )
 
 
-def _cells(found: Result) -> tuple[str, ...]:
+def _cells(result: Result) -> tuple[str, ...]:
     return (
-        points(found.lift),
-        found.interval_text(),
-        found.p_text(),
-        f"{found.wins}/{found.losses}/{found.ties}",
-        str(found.claim),
+        points(result.lift),
+        result.interval_text(),
+        result.p_text(),
+        f"{result.wins}/{result.losses}/{result.ties}",
+        str(result.claim),
     )
 
 

@@ -83,18 +83,18 @@ def gate_as_junit(result: GateResult) -> str:
     A rule that is not settled is no success, so it must not be shown as one; and it is no refuted
     rule either. Where the gate only warns, it is skipped: JUnit has no warning.
     """
-    found = result.results
-    unsettled = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in found)
+    results = result.results
+    unsettled = sum(rule.verdict is GateVerdict.NOT_SETTLED for rule in results)
     warns = result.unsettled in ("pass", "warn")
     suite = ElementTree.Element(
         "testsuite",
         name=f"passhat gate: {_printable(result.name)}",
-        tests=str(len(found) + (result.absent > 0)),
-        failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in found)),
+        tests=str(len(results) + (result.absent > 0)),
+        failures=str(sum(rule.verdict is GateVerdict.REFUTED for rule in results)),
         errors=str((0 if warns else unsettled) + (result.absent > 0)),
         skipped=str(unsettled if warns else 0),
     )
-    for rule in found:
+    for rule in results:
         _add_case(suite, rule, result.name, warns=warns)
     if result.absent:
         case = ElementTree.SubElement(
@@ -108,21 +108,21 @@ def gate_as_junit(result: GateResult) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 
 
-def _add_case(suite: ElementTree.Element, found: RuleResult, name: str, *, warns: bool) -> None:
+def _add_case(suite: ElementTree.Element, result: RuleResult, name: str, *, warns: bool) -> None:
     case = ElementTree.SubElement(
-        suite, "testcase", classname=_printable(name), name=str(found.rule)
+        suite, "testcase", classname=_printable(name), name=str(result.rule)
     )
     kinds = {
         GateVerdict.REFUTED: "failure",
         GateVerdict.NOT_SETTLED: "skipped" if warns else "error",
     }
-    kind = kinds.get(found.verdict)
-    details = _printable("\n".join((found.sentence, *found.notes)))
+    kind = kinds.get(result.verdict)
+    details = _printable("\n".join((result.sentence, *result.notes)))
     if kind is None:
         ElementTree.SubElement(case, "system-out").text = details
     else:
         entry = ElementTree.SubElement(
-            case, kind, type=found.outcome, message=_printable(found.evidence)
+            case, kind, type=result.outcome, message=_printable(result.evidence)
         )
         entry.text = details
 

@@ -171,7 +171,7 @@ class Details(Plain):
     widths: tuple[Width, ...]
 
     def measure(self, name: str) -> Measure | None:
-        return next((found for found in self.measures if found.name == name), None)
+        return next((measure for measure in self.measures if measure.name == name), None)
 
     def _written(self) -> dict[str, object]:
         return {

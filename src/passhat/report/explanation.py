@@ -59,10 +59,17 @@ class Explanation:
             yield from (f"    {line}" for line in self.interval_python.splitlines())
 
     def _interval(self) -> str:
-        found = self.estimate
-        if found is None or found.low is None or found.high is None or found.level is None:
+        estimate = self.estimate
+        if (
+            estimate is None
+            or estimate.low is None
+            or estimate.high is None
+            or estimate.level is None
+        ):
             return "none"
-        return f"{found.low!r} to {found.high!r}, {100 * found.level:g}% for {found.about}"
+        return (
+            f"{estimate.low!r} to {estimate.high!r}, {100 * estimate.level:g}% for {estimate.about}"
+        )
 
 
 def explain(
@@ -82,15 +89,15 @@ def explain(
             _python(chosen, _made_up(chosen)),
         )
     completion = terms.missing.completion
-    found = estimate(run.outcomes, chosen, terms)
+    result = estimate(run.outcomes, chosen, terms)
     kept = run.outcomes
-    if found.tasks < len(kept):
+    if result.tasks < len(kept):
         n, _ = kept.counts(completion)
         kept = kept.take(n >= chosen.k)
     inputs = f"{run.name}: {kept}; {_ways(terms.missing)}"
     python = _python(chosen, kept, completion)
     return Explanation(
-        chosen, found, inputs, python, _interval_python(chosen, kept.histogram(completion), terms)
+        chosen, result, inputs, python, _interval_python(chosen, kept.histogram(completion), terms)
     )
 
 

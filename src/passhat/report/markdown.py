@@ -74,7 +74,7 @@ def _section(run: RunReport) -> Iterator[str]:
 
 def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     """A row per metric, with both intervals side by side."""
-    found = {(estimate.metric, estimate.about): estimate for estimate in estimates}
+    estimate_of = {(estimate.metric, estimate.about): estimate for estimate in estimates}
     level = next(
         (f"{100 * estimate.level:g}% " for estimate in estimates if estimate.level is not None), ""
     )
@@ -84,7 +84,7 @@ def _estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
     header = ["metric", "value", f"{level}new tasks", f"{level}these tasks", "tasks", "attempts"]
     rows = []
     for name in dict.fromkeys(estimate.metric for estimate in estimates):
-        new, again = found[name, "new tasks"], found[name, "these tasks"]
+        new, again = estimate_of[name, "new tasks"], estimate_of[name, "these tasks"]
         bound = "" if new.bounds is None else f" (at most {percent(new.bounds[1], 1)})"
         row = [name, f"{percent(new.value, 1)}{bound}", _interval(new), _interval(again)]
         rows.append([*row, f"{new.tasks:,}", f"{new.attempts:,}"])
@@ -99,9 +99,9 @@ def _interval(estimate: Estimate) -> str:
     return percent_interval(estimate.low, estimate.high)
 
 
-def comparison_markdown(found: Comparison | Comparisons) -> str:
+def comparison_markdown(comparison: Comparison | Comparisons) -> str:
     """Two runs, or three and more."""
-    lines = _comparison(found) if isinstance(found, Comparison) else _ranking(found)
+    lines = _comparison(comparison) if isinstance(comparison, Comparison) else _ranking(comparison)
     return "\n".join(lines) + "\n"
 
 
@@ -110,8 +110,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield escape(comparison.pairing_text)
     yield ""
-    for found in (*comparison.results, *comparison.differing):
-        yield f"**{escape(found.sentence)}**"
+    for result in (*comparison.results, *comparison.differing):
+        yield f"**{escape(result.sentence)}**"
         yield ""
     yield from table(view.RESULT_HEADER, view.result_rows(comparison.results))
     yield "Lifts are B minus A, in points."
@@ -123,7 +123,9 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield ""
         yield from table(view.CURVE_HEADER, view.curve_rows(curve))
     yield from (f"- **flips**: {escape(str(flip))}" for flip in comparison.flips)
-    yield from (f"- **evidence**: {escape(str(found.method))}" for found in comparison.results[:1])
+    yield from (
+        f"- **evidence**: {escape(str(result.method))}" for result in comparison.results[:1]
+    )
     yield f"- **deployment value**: {escape(comparison.deployment_text)}"
     yield from (f"- **protocol**: {escape(line)}" for line in view.protocol_lines(comparison))
     yield from (f"- {escape(note)}" for note in comparison.notes)
@@ -163,7 +165,7 @@ def _gate(result: GateResult) -> Iterator[str]:
     ]
     yield from table(("verdict", "rule", "evidence", "what next"), rows)
     notes = dict.fromkeys(
-        [*(note for found in result.results for note in found.notes), *result.notes]
+        [*(note for rule in result.results for note in rule.notes), *result.notes]
     )
     yield from (f"- {escape(note)}" for note in notes)
     if notes:

@@ -85,12 +85,12 @@ def measures_of(attempts: Attempts | MeasureColumns | None, level: float) -> tup
     """Every measure that was recorded, cost first."""
     if attempts is None:
         return ()
-    found = []
+    quantiles = []
     for name in _ORDER:
         column = attempts.measures.get(name)
         if column is not None and not np.isnan(column).all():
-            found.append(_measure(name, column, attempts, level))
-    return tuple(found)
+            quantiles.append(_measure(name, column, attempts, level))
+    return tuple(quantiles)
 
 
 def _measure(

@@ -50,7 +50,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 
 
 def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
-    listed = dict.fromkeys(found.metric for found in runs[0].estimates)
+    listed = dict.fromkeys(estimate.metric for estimate in runs[0].estimates)
     shared = [word for word in listed if all(run.find(word) for run in runs)]
     ends = [word for word in shared if not word.startswith("delta")]
     chosen = [*ends[:1], *_last(ends, "pass^"), *_last(ends, "pass@")] or shared[:3]
@@ -58,8 +58,8 @@ def _overview(runs: Sequence[RunReport]) -> Iterator[RenderableType]:
     rows = []
     for run in runs:
         outcomes = run.run.outcomes
-        found = [estimate for word in chosen if (estimate := run.find(word))]
-        cells = [f"{_value(estimate)}\n{_interval(estimate)}" for estimate in found]
+        estimates = [estimate for word in chosen if (estimate := run.find(word))]
+        cells = [f"{_value(estimate)}\n{_interval(estimate)}" for estimate in estimates]
         rows.append([run.name, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells])
     yield Text(f"{len(runs)} runs", style="bold")
     yield plain_table(("run", "tasks", "missing", *chosen), rows)
@@ -105,13 +105,13 @@ def _estimate_tables(
     estimates: Sequence[Estimate], about: str = "new tasks"
 ) -> Iterator[RenderableType]:
     """pass^k, pass@k and delta^k side by side over k; other metrics below."""
-    estimate_of = {found.metric: found for found in estimates if found.about == about}
+    estimate_of = {estimate.metric: estimate for estimate in estimates if estimate.about == about}
     ks = [int(name[5:]) for name in estimate_of if name.startswith("pass^")]
     rows = [k for k in ks if f"pass@{k}" in estimate_of]
     if rows:
         yield _over_k(rows, estimate_of)
     side_by_side = {f"{word}{k}" for k in rows for word in ("pass^", "pass@", "delta^")}
-    others = [found for name, found in estimate_of.items() if name not in side_by_side]
+    others = [estimate for name, estimate in estimate_of.items() if name not in side_by_side]
     if others:
         yield _one_by_one(others)
 
@@ -142,21 +142,21 @@ def _one_by_one(estimates: Sequence[Estimate]) -> RenderableType:
     return plain_table(("metric", "value", "interval", "tasks", "attempts"), rows)
 
 
-def _value(found: Estimate) -> str:
+def _value(estimate: Estimate) -> str:
     """The value, with a star where it would be another one had the missing attempts passed."""
-    return percent(found.value, 1) + ("*" if _moves(found) else "")
+    return percent(estimate.value, 1) + ("*" if _moves(estimate) else "")
 
 
-def _moves(found: Estimate) -> bool:
-    return found.value_if_passed not in (None, found.value)
+def _moves(estimate: Estimate) -> bool:
+    return estimate.value_if_passed not in (None, estimate.value)
 
 
-def _with_interval(found: Estimate) -> str:
-    return _value(found) if found.low is None else f"{_value(found)} {_interval(found)}"
+def _with_interval(estimate: Estimate) -> str:
+    return _value(estimate) if estimate.low is None else f"{_value(estimate)} {_interval(estimate)}"
 
 
-def _interval(found: Estimate) -> str:
-    return "" if found.low is None else f"({percent_interval(found.low, found.high)})"
+def _interval(estimate: Estimate) -> str:
+    return "" if estimate.low is None else f"({percent_interval(estimate.low, estimate.high)})"
 
 
 def _curve(run: RunReport) -> Iterator[RenderableType]:
@@ -245,12 +245,14 @@ def _thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
 _MOST_CURVE_ROWS = 8
 
 
-def render_comparison(found: Comparison | Comparisons, console: Console) -> str:
+def render_comparison(comparison: Comparison | Comparisons, console: Console) -> str:
     """Two runs: the sentence, then the numbers, then resources used. More: the ranks."""
     return captured(
         console,
         lambda: (
-            _comparison_parts(found) if isinstance(found, Comparison) else _ranking_parts(found)
+            _comparison_parts(comparison)
+            if isinstance(comparison, Comparison)
+            else _ranking_parts(comparison)
         ),
     )
 
@@ -270,8 +272,8 @@ def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield Text.assemble("A ", plain(comparison.a, "bold"), "   B ", plain(comparison.b, "bold"))
     yield plain(comparison.pairing_text)
     yield Text("")
-    for found in (*comparison.results, *comparison.differing):
-        yield plain(found.sentence, "italic")
+    for result in (*comparison.results, *comparison.differing):
+        yield plain(result.sentence, "italic")
     yield Text("")
     yield plain_table(view.RESULT_HEADER, view.result_rows(comparison.results))
     yield Text("Lifts are B minus A, in points.", style="grey50")
@@ -282,7 +284,7 @@ def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
             yield Text(f"{curve.family}: lift over k, all k at once", style="bold")
             yield plain_table(view.CURVE_HEADER, view.curve_rows(curve))
     entries = [("Flips", str(flip)) for flip in comparison.flips]
-    entries += [("Evidence", str(found.method)) for found in comparison.results[:1]]
+    entries += [("Evidence", str(result.method)) for result in comparison.results[:1]]
     entries += [("Deployment", comparison.deployment_text)]
     entries += [("Protocol", line) for line in view.protocol_lines(comparison)]
     entries += [("Note", note) for note in comparison.notes]
@@ -305,16 +307,16 @@ def render_gate(result: GateResult, console: Console) -> str:
 def _gate_parts(result: GateResult) -> Iterator[RenderableType]:
     name = result.name if result.base is None else f"{result.name} against {result.base}"
     yield Text.assemble(plain(name, "bold"), "  ", plain(result.headline, "italic"))
-    for found in result.results:
-        yield from _rule_parts(found)
+    for rule in result.results:
+        yield from _rule_parts(rule)
     for note in result.notes:
         yield _indented(plain(f"· {note}", GREY), 2)
 
 
-def _rule_parts(found: RuleResult) -> Iterator[RenderableType]:
-    verdict = (f"{found.verdict.sign} {found.outcome}", f"bold {_VERDICT_COLORS[found.verdict]}")
-    yield _indented(Text.assemble(verdict, "  ", plain(str(found.rule), "bold")), 2)
-    for line in (found.evidence, *([str(found.advice)] if found.advice else []), *found.notes):
+def _rule_parts(result: RuleResult) -> Iterator[RenderableType]:
+    verdict = (f"{result.verdict.sign} {result.outcome}", f"bold {_VERDICT_COLORS[result.verdict]}")
+    yield _indented(Text.assemble(verdict, "  ", plain(str(result.rule), "bold")), 2)
+    for line in (result.evidence, *([str(result.advice)] if result.advice else []), *result.notes):
         yield _indented(plain(line), 6)
 
 
@@ -415,9 +417,9 @@ def _summary_facts(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
     """The same over all tasks, as observed; estimates are in the report."""
     of = f"of {counted(len(summary.tasks), 'task')}"
     for name, which in ((f"first^{summary.k}", "first"), (f"window^{half}", "in_a_row")):
-        found = summary.answers(which)
-        still = f", open on {found[None]:,}" if found[None] else ""
-        yield name, f"on {found[True]:,} {of}{still}"
+        answers = summary.answers(which)
+        still = f", open on {answers[None]:,}" if answers[None] else ""
+        yield name, f"on {answers[True]:,} {of}{still}"
     rate = f"{summary.passed / summary.scored:.0%}" if summary.scored else "–"
     yield "success rate", f"{rate} ({summary.passed:,} of {summary.scored:,} judged attempts)"
     steps, total = _measure(summary.steps_on_success, ".1f"), _measure(summary.total_steps, ",.0f")

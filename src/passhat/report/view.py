@@ -77,13 +77,13 @@ def check_source(run: Run) -> tuple[SourceCheck, ...]:
 
 def _check(run: Run, name: str, says: float) -> SourceCheck:
     metric = "pass^1" if name == "accuracy" else name
-    found = _METRIC.fullmatch(metric)
+    match = _METRIC.fullmatch(metric)
     if metric == "stderr":
         return _compared(run, name, says, _stderr_ways(run))
-    if found is None:
+    if match is None:
         return SourceCheck(name, says, None, False, _known_ways(run))
-    at = found[1] == "@"
-    return _compared(run, name, says, _ways(run, int(found[2]), pass_at_k if at else pass_hat_k))
+    at = match[1] == "@"
+    return _compared(run, name, says, _ways(run, int(match[2]), pass_at_k if at else pass_hat_k))
 
 
 def _compared(run: Run, name: str, says: float, ways: _Ways) -> SourceCheck:

@@ -80,11 +80,11 @@ class Canary:
         """The id of another attempt whose reference is in the answer; empty when there is none."""
         if "ref-" not in answer:
             return ""
-        found = set(_TOKEN.findall(answer)) - {self.token(task, number)}
-        if not found:
+        tokens = set(_TOKEN.findall(answer)) - {self.token(task, number)}
+        if not tokens:
             return ""
         # Rare, so all references are made again rather than kept.
-        return next((name for token, name in self._all() if token in found), "")
+        return next((name for token, name in self._all() if token in tokens), "")
 
     def _all(self) -> Iterator[tuple[str, str]]:
         for task in self._tasks:

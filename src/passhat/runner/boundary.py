@@ -171,21 +171,21 @@ class ProcessGuard:
 
     def changed(self) -> str:
         """Names of changed state, now restored; empty if nothing was changed."""
-        found = []
+        changes = []
         if self._is_due() and _folder() != self._folder:
-            found.append("the working directory")
+            changes.append("the working directory")
             with suppress(OSError):
                 os.chdir(self._folder)
         for name, stream in self._streams.items():
             if getattr(stream, "closed", False) or getattr(getattr(sys, name), "closed", False):
-                found.append(f"sys.{name} (closed)")
+                changes.append(f"sys.{name} (closed)")
                 self._put_back(name)
         for number, handler in self._handlers.items():
             if _signal.getsignal(number) is not handler:
-                found.append(f"the handler of {signal.Signals(number).name}")
+                changes.append(f"the handler of {signal.Signals(number).name}")
                 if self._main and handler is not None:
                     signal.signal(number, handler)
-        return " and ".join(found)
+        return " and ".join(changes)
 
     def _is_due(self) -> bool:
         """Asking for the working directory is a system call, too slow for thousands a second."""

@@ -132,8 +132,8 @@ def _room_for_tables(connection: PostgresConnection) -> Finding:
     ).fetchone() or ("", None, False)
     if not may:
         advice = f"As the owner of the database: GRANT CREATE ON SCHEMA {schema or 'public'} TO "
-        found = f"there are no tables yet, and {user} may not make any"
-        return Finding(_WHAT, Level.PROBLEM, found, f'{advice}"{user}"')
+        problem = f"there are no tables yet, and {user} may not make any"
+        return Finding(_WHAT, Level.PROBLEM, problem, f'{advice}"{user}"')
     return Finding(_WHAT, Level.OK, "there are no tables yet; the first run makes them")
 
 
@@ -152,8 +152,8 @@ def _writing(connection: PostgresConnection) -> Finding:
         return Finding(_WHAT, Level.PROBLEM, "takes nothing: sessions are read-only", advice)
     if lacking:
         grant = f'GRANT {", ".join(_RIGHTS)} ON {lacking} TO "{user}"'
-        found = f"{user} may not write to {lacking}; reports and passhat view work"
-        return Finding(_WHAT, Level.PROBLEM, found, f"As the owner of the tables: {grant}")
+        problem = f"{user} may not write to {lacking}; reports and passhat view work"
+        return Finding(_WHAT, Level.PROBLEM, problem, f"As the owner of the tables: {grant}")
     connection.execute("BEGIN")
     connection.execute(
         "INSERT INTO runs (id, agent, suite, name, protocol, planned, started) "
@@ -244,9 +244,9 @@ def _version(name: str) -> str | None:
 
 
 def _extras() -> Iterator[Finding]:
-    found = {extra: _version(package) for extra, package in _EXTRAS.items()}
-    installed = ", ".join(f"{extra} {number}" for extra, number in found.items() if number)
-    absent = [extra for extra, number in found.items() if number is None]
+    versions = {extra: _version(package) for extra, package in _EXTRAS.items()}
+    installed = ", ".join(f"{extra} {number}" for extra, number in versions.items() if number)
+    absent = [extra for extra, number in versions.items() if number is None]
     yield Finding(
         "extras",
         Level.OK,
@@ -312,8 +312,8 @@ def _disk(place: Path) -> Iterator[Finding]:
                 pass
     except OSError as error:
         advice = "Name a place you may write to with --store PATH."
-        found = f"{folder} cannot be written to ({error.strerror})"
-        yield Finding("store", Level.PROBLEM, found, advice)
+        problem = f"{folder} cannot be written to ({error.strerror})"
+        yield Finding("store", Level.PROBLEM, problem, advice)
         return
     free = shutil.disk_usage(folder).free
     low = free < _LITTLE_SPACE
@@ -357,9 +357,9 @@ def _loaded(what: str, words: Sequence[str], load: Callable[[str], str]) -> Iter
         except PasshatError as error:
             yield Finding(what, Level.PROBLEM, f"{word}: {error.message}", error.hint or "")
         except Exception as error:  # another person's module may raise anything
-            found = f"{word}: {type(error).__name__}: {error}"
+            problem = f"{word}: {type(error).__name__}: {error}"
             yield Finding(
-                what, Level.PROBLEM, found, "Import it in Python and fix what it reports."
+                what, Level.PROBLEM, problem, "Import it in Python and fix what it reports."
             )
 
 
@@ -375,7 +375,7 @@ def _reached(word: str) -> Iterator[Finding]:
         port = address.port or (443 if address.scheme == "https" else 80)
         socket.create_connection((address.hostname, port), _REACH_SECONDS).close()
     except (OSError, ValueError) as error:
-        found = f"{address.hostname} does not answer ({error})"
-        yield Finding("agent", Level.PROBLEM, found, "Start the agent, or fix its URL.")
+        problem = f"{address.hostname} does not answer ({error})"
+        yield Finding("agent", Level.PROBLEM, problem, "Start the agent, or fix its URL.")
     else:
         yield Finding("agent", Level.OK, f"{address.hostname}:{port} answers")

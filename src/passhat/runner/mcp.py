@@ -85,10 +85,10 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
         return worlds.get(secret) if rest == "mcp" else None
 
     def meant(context: Any) -> World:
-        found = world_of(context.request.scope["path"])
-        if found is None:
+        world = world_of(context.request.scope["path"])
+        if world is None:
             raise ValueError("this attempt is over")
-        return found
+        return world
 
     async def list_tools(context: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(

@@ -47,10 +47,10 @@ def judge_into_store(
     left = [place for place in by_place if place not in made]
     claimed = store.claim(record.id, left)
     try:
-        for position, found in bench.verdicts(
+        for position, verdict in bench.verdicts(
             (by_place[place].task, by_place[place].program) for place in claimed
         ):
-            store.finish(record.id, [_attempt(by_place[claimed[position]], found)])
+            store.finish(record.id, [_attempt(by_place[claimed[position]], verdict)])
     finally:
         store.release(record.id)
     return record.id, resumed
@@ -86,19 +86,19 @@ def _resumed(store: Store, run: str, samples: dict[tuple[str, int], Sample], sou
     return count
 
 
-def _attempt(sample: Sample, found: CodeVerdict) -> AttemptRecord:
+def _attempt(sample: Sample, verdict: CodeVerdict) -> AttemptRecord:
     turns = [
         {"role": "user", "text": sample.task.prompt or sample.task.text},
         {"role": "agent", "text": printable(sample.raw or sample.program)},
     ]
     if sample.raw:
         turns.append({"role": "program", "text": printable(sample.program)})
-    turns += [{"role": f"{name} judge", "text": words} for name, words in found.judges]
+    turns += [{"role": f"{name} judge", "text": words} for name, words in verdict.judges]
     return AttemptRecord(
         task=sample.task.id,
         number=sample.trial + 1,
-        judgement=Judgement(found.verdict, found.category, found.detail),
-        seconds=found.seconds,
+        judgement=Judgement(verdict.verdict, verdict.category, verdict.detail),
+        seconds=verdict.seconds,
         answer_hash=sample.fingerprint,
         transcript=turns,
     )
@@ -165,10 +165,10 @@ async def regrade(
         for start in range(0, len(places), jobs):
             block = [store.attempt(run, *place) for place in places[start : start + jobs]]
             work = (_again(ended, tasks, suite, redact) for ended in block if ended is not None)
-            for found in await asyncio.gather(*work):
-                if found.outcome is Outcome.CHANGED and keep and found.now is not None:
-                    store.add_judgement(run, found.task, found.number, found.now)
-                yield found
+            for regraded in await asyncio.gather(*work):
+                if regraded.outcome is Outcome.CHANGED and keep and regraded.now is not None:
+                    store.add_judgement(run, regraded.task, regraded.number, regraded.now)
+                yield regraded
     finally:
         await settled(suite.close())
 

@@ -264,5 +264,5 @@ def settle(account: Account, settled: Settled) -> None:
 
 def _providers(models: Sequence[Agent]) -> dict[str, Provider]:
     """Every provider by a name that is the same in all processes."""
-    found = [model for model in models if isinstance(model, ChatAgent)]
-    return {f"{model.kind} {model.base_url or ''}": model.provider for model in found}
+    chat_models = [model for model in models if isinstance(model, ChatAgent)]
+    return {f"{model.kind} {model.base_url or ''}": model.provider for model in chat_models}

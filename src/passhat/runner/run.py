@@ -556,10 +556,10 @@ def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
     try:
         workers.result()
     except BaseExceptionGroup as group:
-        found = group.subgroup(PasshatError)
-        if found is None:
+        errors = group.subgroup(PasshatError)
+        if errors is None:
             raise
-        first: BaseException = found
+        first: BaseException = errors
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         if isinstance(first, RunStopped):  # it quotes what a server said

@@ -21,17 +21,17 @@ _GRACE_SECONDS = 1
 def open_socket(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
-        found.listen(128)
+        listening.bind((host, port))
+        listening.listen(128)
     except (OSError, OverflowError) as error:
-        found.close()
+        listening.close()
         raise InvalidValue(
             f"cannot listen on {host}:{port} ({error}).", hint="Choose another --host or --port."
         ) from None
-    return found
+    return listening
 
 
 class Listening:

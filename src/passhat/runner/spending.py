@@ -169,12 +169,12 @@ def _used(store: Store, run: str, spending: Spending) -> Used:
 
 def _used_in(store: Store, run: str, *, priced: bool) -> Used:
     """Usage of the finished attempts of a run, by a single query."""
-    found = store.used(run, priced=priced)
+    usage = store.used(run, priced=priced)
     return Used(
-        Sum(found.tokens, found.cost),
-        Sum(found.most_tokens, found.most_cost),
-        found.made,
-        found.unknown,
+        Sum(usage.tokens, usage.cost),
+        Sum(usage.most_tokens, usage.most_cost),
+        usage.made,
+        usage.unknown,
     )
 
 

@@ -95,13 +95,13 @@ class Block:
             "AND a.number = x.number AND a.verdict IS NOT NULL)"
         )
         upto, last = ("", ()) if self.upto is None else (" AND x.number <= ?", (self.upto,))
-        found = store._stream(
+        rows = store._stream(
             f"SELECT x.task, {', '.join('x.' + name for name in columns)} FROM {table} x "
             f"WHERE x.run = ? AND {chosen} AND x.number > ?{upto} AND {finished}",
             (store._key(self.run), *values, self.after, *last),
             _AT_A_TIME.get(table, _ATTEMPTS),
         )
-        for task, *cells in chain.from_iterable(found):
+        for task, *cells in chain.from_iterable(rows):
             # PostgreSQL's text cannot hold a zero byte. Few rows have one: looked for in all cells
             # at once, which takes a fifth of the time.
             if table not in ("transcripts", "calls") and "\\x00" in repr(cells):
@@ -148,13 +148,13 @@ def tasks(store: Store, run: str) -> Iterator[list[Task]]:
     ).fetchone()
     while first is not None and first <= last:
         # Through the keys, not through the names of the run: those would be sorted for every page.
-        found: list[Task] = store._db.execute(
+        tasks: list[Task] = store._db.execute(
             "SELECT key, task, labels, position FROM tasks "
             "WHERE run + 0 = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?",
             (key, first, last, _ATTEMPTS),
         ).fetchall()
-        yield found
-        first = found[-1][0] + 1
+        yield tasks
+        first = tasks[-1][0] + 1
 
 
 def _names(store: Store, run: int, first: int, last: int) -> dict[int, str]:
@@ -168,8 +168,8 @@ def _names(store: Store, run: int, first: int, last: int) -> dict[int, str]:
 
 def columns_of(store: Store, table: str) -> list[str]:
     """The columns of a table to copy; both stores have the same columns."""
-    found = store._db.execute(f"SELECT * FROM {table} WHERE 1 = 0").description
-    return [str(column[0]) for column in found if column[0] not in _OURS]
+    description = store._db.execute(f"SELECT * FROM {table} WHERE 1 = 0").description
+    return [str(column[0]) for column in description if column[0] not in _OURS]
 
 
 def mark(row: Row) -> bytes:
@@ -184,16 +184,16 @@ def digest_of(
 
     ``tell`` hears how many attempts were looked at.
     """
-    found = dict.fromkeys(PER_ATTEMPT, (0, 0))
+    digests = dict.fromkeys(PER_ATTEMPT, (0, 0))
     columns = {table: columns_of(store, table) for table in PER_ATTEMPT}
     for block in blocks(store, run):
         for table in PER_ATTEMPT:
-            count, total = found[table]
+            count, total = digests[table]
             for row in block.rows(store, table, columns[table]):
                 count, total = count + 1, total + int.from_bytes(mark(row), "big")
-            found[table] = (count, total)
-        tell(found["attempts"][0])
-    return {table: Digest(n, f"{total % 2**64:016x}") for table, (n, total) in found.items()}
+            digests[table] = (count, total)
+        tell(digests["attempts"][0])
+    return {table: Digest(n, f"{total % 2**64:016x}") for table, (n, total) in digests.items()}
 
 
 def _plain(cell: object) -> object:

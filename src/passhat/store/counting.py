@@ -175,13 +175,13 @@ class _Tally:
 
     def reasons(self) -> dict[Verdict, dict[str, int]]:
         """How often each category or reason occurs, the most frequent first."""
-        found: dict[Verdict, dict[str, int]] = {}
+        reasons: dict[Verdict, dict[str, int]] = {}
         for (verdict, why), count in sorted(
             self._reasons.items(), key=lambda item: (-item[1], item[0][1])
         ):
             if count:
-                found.setdefault(Verdict(verdict), {})[why] = count
-        return found
+                reasons.setdefault(Verdict(verdict), {})[why] = count
+        return reasons
 
 
 def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
@@ -249,7 +249,7 @@ def made(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
     Where a task's attempts have no gap, which is nearly always so, they are not looked at one by
     one.
     """
-    found: dict[str, int] = {}
+    bits: dict[str, int] = {}
     source = "judged" if finished else "attempts"
     where = " AND verdict >= 0" if finished else ""
     gaps: list[tuple[str, int]] = []
@@ -260,7 +260,7 @@ def made(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
         (run, run),
     ):
         if high - low + 1 == count:
-            found[task] = (1 << high + 1) - (1 << low)
+            bits[task] = (1 << high + 1) - (1 << low)
         else:
             gaps.append((task, key))
     if len(gaps) <= _FEW:
@@ -268,8 +268,8 @@ def made(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
             rows = database.execute(
                 f"SELECT number FROM {source} WHERE run = ? AND task = ?{where}", (run, key)
             )
-            found[task] = sum(1 << number for (number,) in rows)
-        return AttemptSet.of_bits(found)
+            bits[task] = sum(1 << number for (number,) in rows)
+        return AttemptSet.of_bits(bits)
     rows = database.execute(
         f"SELECT t.task, a.number FROM {source} a JOIN tasks t ON t.key = a.task "
         f"WHERE a.run = ?{where.replace('verdict', 'a.verdict')}",

@@ -114,9 +114,9 @@ class Queries(ABC):
             f"WHERE verdict IS NOT NULL {where.format('run')} GROUP BY run",
             *values,
         )
-        found = {key: [count, 0, 0, 0] for key, count in tasks}
+        counts = {key: [count, 0, 0, 0] for key, count in tasks}
         for key, *counted in made:
-            found[key] = [found.get(key, [0])[0], *counted]
+            counts[key] = [counts.get(key, [0])[0], *counted]
         # Judgements that came later are few: what they changed is added, rather than looked up for
         # every attempt there is.
         changed = self._all(
@@ -125,13 +125,13 @@ class Queries(ABC):
             *values,
         )
         for key, first, newest, count in changed:
-            own = found.setdefault(key, [0, 0, 0, 0])
+            own = counts.setdefault(key, [0, 0, 0, 0])
             for verdict, more in ((first, -count), (newest, count)):
                 if verdict is not None:
                     own[1] += more
                     own[2] += more * (verdict == Verdict.PASSED)
                     own[3] += more * (verdict == Verdict.MISSING)
-        return {key: RunCounts(*own) for key, own in found.items()}
+        return {key: RunCounts(*own) for key, own in counts.items()}
 
     def groups(self, run: int) -> list[Group]:
         """Finished attempts by verdict and category, the most frequent first."""
@@ -142,8 +142,8 @@ class Queries(ABC):
             run,
         )
         # Sorted here: databases do not agree on the order of words.
-        found = [Group(Verdict(row[0]), *row[1:]) for row in rows]
-        return sorted(found, key=lambda group: (-group.attempts, group.why, group.verdict))
+        groups = [Group(Verdict(row[0]), *row[1:]) for row in rows]
+        return sorted(groups, key=lambda group: (-group.attempts, group.why, group.verdict))
 
     def protocol(self, run: int) -> Protocol:
         """The protocol of a run."""
@@ -197,8 +197,8 @@ class Queries(ABC):
 
     def task_labels(self, run: int, task: str) -> Mapping[str, str]:
         rows = self._all("SELECT labels FROM tasks WHERE run = ? AND task = ?", run, task)
-        found: Mapping[str, str] = json.loads(rows[0][0]) if rows else {}
-        return found
+        labels: Mapping[str, str] = json.loads(rows[0][0]) if rows else {}
+        return labels
 
     # -- attempts ----------------------------------------------------------------------------
 
@@ -226,16 +226,16 @@ class Queries(ABC):
         where, values = self._where(run, wanted)
         sign, way = ("<", "DESC") if before else (">", "ASC")
         order = f"ORDER BY a.task {way}, a.number {way} LIMIT 1"
-        found = self._lines(
+        lines = self._lines(
             run, f"{where} AND (a.task, a.number) {sign} (?, ?) {order}", (*values, *place)
         )
-        return found[0] if found else None
+        return lines[0] if lines else None
 
     def line(self, run: int, place: Place) -> AttemptLine | None:
         """A finished attempt."""
         where, values = self._where(run, Wanted(task=place[0]))
-        found = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
-        return found[0] if found else None
+        lines = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
+        return lines[0] if lines else None
 
     def words(self, run: int, place: Place) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
@@ -276,11 +276,11 @@ class Queries(ABC):
             run,
             *tasks,
         )
-        found: dict[int, list[tuple[int, Verdict]]] = {}
+        marks: dict[int, list[tuple[int, Verdict]]] = {}
         for task, number, verdict in rows:
-            place = found.setdefault(int(task), [])
+            place = marks.setdefault(int(task), [])
             place.append((int(number), Verdict(int(verdict))))
-        return found
+        return marks
 
     def calls(self, run: int, place: Place) -> list[dict[str, Any]]:
         """The calls to models in an attempt, as plain data; empty where none are recorded."""
@@ -322,8 +322,8 @@ class Queries(ABC):
     def _attempts(self, run: int | None) -> str:
         """The table of attempts, or a slower view if there are later judgements."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        found = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
-        return self._JUDGED if found[0][0] else "attempts"
+        rows = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
+        return self._JUDGED if rows[0][0] else "attempts"
 
     def _where(self, run: int, wanted: Wanted) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]

@@ -248,8 +248,8 @@ class SqliteStore(Store):
     def _stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
-        found = self._db.execute(sql, parameters)
-        while block := found.fetchmany(size):
+        cursor = self._db.execute(sql, parameters)
+        while block := cursor.fetchmany(size):
             yield block
 
 
@@ -371,10 +371,10 @@ def refuse_absent(path: str) -> None:
 
 def _file_id(path: str) -> tuple[int, int] | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _write_ahead(database: SqliteConnection) -> None:

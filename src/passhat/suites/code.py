@@ -95,9 +95,9 @@ class _Program(Episode):
         return None
 
     async def judge(self) -> Judgement:
-        found = await asyncio.wrap_future(self._suite.pool().submit(self._task, self._program))
-        remarks = [(f"{name} judge", words) for name, words in found.judges]
+        verdict = await asyncio.wrap_future(self._suite.pool().submit(self._task, self._program))
+        remarks = [(f"{name} judge", words) for name, words in verdict.judges]
         if self._program.strip() != self._answer.strip():
             remarks.insert(0, ("program", printable(self._program)))
         self.remarks = tuple(remarks)
-        return Judgement(found.verdict, found.category, found.detail)
+        return Judgement(verdict.verdict, verdict.category, verdict.detail)

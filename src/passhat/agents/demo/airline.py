@@ -45,16 +45,16 @@ class AirlineClerk(Clerk):
 
     def identify(self) -> Steps[None]:
         if email := (yield from self.ask_for_email()):
-            found = yield from use("find_traveller_by_email", email=email)
+            traveler = yield from use("find_traveller_by_email", email=email)
         else:
             words = yield from say("Then please tell me a booking code and your family name.")
             code, name = _CODE.search(words), re.search(r"family name is (\w+)", words)
-            found = yield from use(
+            traveler = yield from use(
                 "find_traveller_by_booking",
                 code=code[0] if code else "",
                 family_name=name[1] if name else "",
             )
-        self._traveller = found or {}
+        self._traveller = traveler or {}
 
     def handle(self, request: Request) -> Steps[str]:
         booking = yield from self._booking(request)
@@ -128,9 +128,9 @@ class AirlineClerk(Clerk):
         words = yield from say("On which day would you like to fly?")
         day = _DAY.search(words)
         route = {"origin": flight["origin"], "destination": flight["destination"]}
-        found = yield from use("search_flights", **route, day=day[0] if day else "")
+        flights = yield from use("search_flights", **route, day=day[0] if day else "")
         people = len(booking["passengers"])
-        free = [flight for flight in found or [] if flight["seats"] >= people]
+        free = [flight for flight in flights or [] if flight["seats"] >= people]
         if not free:
             self.mind.gets_harder()
             return "I am sorry, that is not possible: no flight has seats on that day."
@@ -188,8 +188,8 @@ class AirlineClerk(Clerk):
 
     def _bag(self, booking: Booking, flight: Flight) -> Steps[str]:
         words = yield from say("What number is on the tag?")
-        found = re.search(r"BG-\d{4}", words)
-        tag = found[0] if found else ""
+        match = re.search(r"BG-\d{4}", words)
+        tag = match[0] if match else ""
         bag = yield from use("bag_scans", tag=tag)
         if not bag:
             return "I am sorry, I cannot find that bag."

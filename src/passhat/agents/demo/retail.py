@@ -44,17 +44,17 @@ class RetailClerk(Clerk):
 
     def identify(self) -> Steps[None]:
         if email := (yield from self.ask_for_email()):
-            found = yield from use("find_customer_by_email", email=email)
+            customer = yield from use("find_customer_by_email", email=email)
         else:
             words = yield from say("Then please tell me your name and your postcode.")
             name = re.search(r"name is ([^.]+)", words)
             postcode = re.search(r"\b\d{4}\b", words)
-            found = yield from use(
+            customer = yield from use(
                 "find_customer_by_name",
                 name=name[1] if name else "",
                 postcode=postcode[0] if postcode else "",
             )
-        self._customer = found["customer"] if found else ""
+        self._customer = customer["customer"] if customer else ""
 
     def handle(self, request: Request) -> Steps[str]:
         order = yield from self._order(request)

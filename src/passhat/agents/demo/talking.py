@@ -160,13 +160,13 @@ class Clerk:
 
     def requests(self, words: str) -> list[Request]:
         """The requests in a message, at most one per sentence."""
-        found = []
+        requests = []
         for sentence in _BETWEEN_SENTENCES.split(words):
             for kind, pattern in self.kinds.items():
                 if re.search(pattern, sentence, re.IGNORECASE):
-                    found.append(Request(kind, sentence))
+                    requests.append(Request(kind, sentence))
                     break
-        return found
+        return requests
 
     def _handled(self, todo: list[Request]) -> Steps[str]:
         if not todo:
@@ -213,8 +213,8 @@ class Clerk:
                 "Please tell me your e-mail address.",
             )
         )
-        found = re.search(r"[\w.+-]+@[\w.-]+\w", words)
-        return found[0] if found else ""
+        match = re.search(r"[\w.+-]+@[\w.-]+\w", words)
+        return match[0] if match else ""
 
     def identify(self) -> Steps[None]:
         """Identify the user, as the policy requires before any change."""

@@ -143,10 +143,10 @@ def _converted(
         return value
     words = [str(item) for item in value] if isinstance(value, list) else [str(value)]
     try:
-        found = [option.type.convert(word, option, ctx) for word in words]
+        converted = [option.type.convert(word, option, ctx) for word in words]
     except click.BadParameter as error:
         raise wrong(error.message) from None
-    return found if option.multiple else found[0]
+    return converted if option.multiple else converted[0]
 
 
 def _keep_one_choice_of_tasks(ctx: click.Context, by_key: dict[str, click.Option]) -> None:
@@ -182,12 +182,12 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
         if key in _NOT_SETTINGS:
             continue
         name = str(option.name)
-        found = ctx.get_parameter_source(name)
-        if found is ParameterSource.COMMANDLINE:
+        origin = ctx.get_parameter_source(name)
+        if origin is ParameterSource.COMMANDLINE:
             source, where = "flag", max(option.opts, key=len)
-        elif found is ParameterSource.ENVIRONMENT:
+        elif origin is ParameterSource.ENVIRONMENT:
             source, where = "environment", str(option.envvar)
-        elif found is ParameterSource.DEFAULT_MAP:
+        elif origin is ParameterSource.DEFAULT_MAP:
             table = configuration.settings[key].table
             source, where = "file", f"{configuration.path} [{table}]"
         else:
@@ -206,9 +206,9 @@ def strangers(ctx: click.Context, environment: Iterable[str]) -> list[str]:
 
 def same_options(command: click.Command) -> list[click.Parameter]:
     """The options of another command, none of them required."""
-    found = []
+    values = []
     for option in command.params:
         own = copy.copy(option)
         own.required = False
-        found.append(own)
-    return found
+        values.append(own)
+    return values

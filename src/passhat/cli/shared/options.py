@@ -81,7 +81,7 @@ class KList(click.ParamType[tuple[int, ...]]):
     ) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
-        found: list[int] = []
+        ks: list[int] = []
         for part in str(value).split(","):
             match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
             if match is None:
@@ -89,23 +89,23 @@ class KList(click.ParamType[tuple[int, ...]]):
             low, high = int(match[1]), int(match[2] or match[1])
             if not 1 <= low <= high <= low + 10_000:
                 self.fail(f"{part.strip()!r}: k starts at 1 and ranges go upwards.", param, ctx)
-            found.extend(range(low, high + 1))
-        return tuple(sorted(set(found)))
+            ks.extend(range(low, high + 1))
+        return tuple(sorted(set(ks)))
 
 
 def column_map(
     _ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, str]:
     """Read ``model=llm,task=question``; the option may be repeated."""
-    found = {}
+    columns = {}
     for pair in (pair for value in values for pair in value.split(",")):
         word, sign, column = pair.partition("=")
         if not sign or not word.strip() or not column.strip():
             raise click.BadParameter(
                 f"{pair!r} should read NAME=COLUMN, as in model=llm.", param=param
             )
-        found[word.strip()] = column.strip()
-    return found
+        columns[word.strip()] = column.strip()
+    return columns
 
 
 def sources_argument(function: F) -> F:
@@ -162,12 +162,12 @@ class HowToRead:
         from passhat.readers import Needs
 
         kept = [name for name in labels if name is not None]
-        found = {name: getattr(self, name) for name in _READING if name != "one_by_one"}
-        found |= {
+        options = {name: getattr(self, name) for name in _READING if name != "one_by_one"}
+        options |= {
             "labels": kept,
             "needs": replace(needs or Needs(), one_by_one=self.one_by_one),
         }
-        return found | {"store": _store_place()}
+        return options | {"store": _store_place()}
 
     def one(
         self,
@@ -183,13 +183,13 @@ class HowToRead:
         from passhat.store import without_password
 
         runs = self.read(source, labels, needs=needs)
-        chosen = [found for found in runs if name in (None, found.name)]
+        chosen = [run for run in runs if name in (None, run.name)]
         if len(chosen) == 1:
             return chosen[0]
         problem = f"no run is called {name!r}" if name else f"there are {len(runs)} runs"
         raise InvalidValue(
             f"{without_password(source)}: {problem}.",
-            hint=f"Choose one with {option}: {some([found.name for found in runs], 20)}",
+            hint=f"Choose one with {option}: {some([run.name for run in runs], 20)}",
         )
 
 
@@ -479,11 +479,11 @@ def this_command() -> str:
 def exit_code(runs: Iterable[Run]) -> ExitCode:
     """OK, or INCOMPLETE with a message when part of a source could not be read."""
     losses = {id(run.tally): (run.source, run.losses) for run in runs if run.losses}
-    for source, found in losses.values():
-        for loss in found[:_MOST_LOSSES]:
+    for source, lost in losses.values():
+        for loss in lost[:_MOST_LOSSES]:
             click.echo(visible(f"passhat: {source}, {loss}"), err=True)
-        if len(found) > _MOST_LOSSES:
-            click.echo(f"  and {len(found) - _MOST_LOSSES:,} more", err=True)
+        if len(lost) > _MOST_LOSSES:
+            click.echo(f"  and {len(lost) - _MOST_LOSSES:,} more", err=True)
     context = click.get_current_context(silent=True)
     refused = context is not None and context.meta.get(_REFUSED)
     return ExitCode.INCOMPLETE if losses or refused else ExitCode.OK

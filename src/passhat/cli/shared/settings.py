@@ -85,10 +85,10 @@ def _parsed(path: str) -> dict[str, object]:
 
 
 def _table(data: Mapping[str, object], name: str, path: str) -> dict[str, object] | None:
-    found = data.get(name)
-    if found is None or isinstance(found, dict):
-        return found
-    raise ReadError(f"{name} must be a table, [{name}], not {shorten(found)}.", source=path)
+    table = data.get(name)
+    if table is None or isinstance(table, dict):
+        return table
+    raise ReadError(f"{name} must be a table, [{name}], not {shorten(table)}.", source=path)
 
 
 def _plain(value: object, where: str, path: str) -> Value:

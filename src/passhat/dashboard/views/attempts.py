@@ -30,8 +30,8 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
     choice = Wanted(VERDICTS[verdict], request.text("why"))
     size = min(request.whole("size", _PAGE), _MOST_ROWS)
-    found = _found(state.reading, summary, choice, order, size + 1, request.text("after"))
-    lines, more = found[:size], len(found) > size
+    page = _found(state.reading, summary, choice, order, size + 1, request.text("after"))
+    lines, more = page[:size], len(page) > size
     after = _after(lines[-1], order) if more else ""
     if request.form == "json":
         return Json(

@@ -90,7 +90,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
     if len(chosen) < 2 and request.form == "html":
         return Html("compare.html.j2", context)
     try:
-        runs, found = _compared(state, chosen, words, allow=allow)
+        runs, result = _compared(state, chosen, words, allow=allow)
     except PasshatError as error:
         if request.form != "html":
             raise
@@ -102,8 +102,8 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         return Html("compare.html.j2", context | trouble)
     if request.form == "json":
         changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
-        return Json(to_data(found) | {"changes": to_data(changes)})
-    header, rows = _table(found)
+        return Json(to_data(result) | {"changes": to_data(changes)})
+    header, rows = _table(result)
     if request.form == "csv":
         return Csv(header, rows)
     beside = _beside(state, chosen, runs, words[0])
@@ -113,15 +113,15 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         "compare.html.j2",
         context
         | {
-            "found": found,
+            "found": result,
             "header": header,
             "rows": rows,
-            "ranks": rank_rows(found) if isinstance(found, Comparisons) else [],
+            "ranks": rank_rows(result) if isinstance(result, Comparisons) else [],
             "rank_header": RANK_HEADER,
-            "sentences": _sentences(found, runs),
-            "agreement": protocol_lines(found)
-            if isinstance(found, Comparison)
-            else ranking_lines(found),
+            "sentences": _sentences(result, runs),
+            "agreement": protocol_lines(result)
+            if isinstance(result, Comparison)
+            else ranking_lines(result),
             "beside": listed[:_MOST_TASKS],
             "left_out": max(0, len(listed) - _MOST_TASKS),
             "won": sum(row.kind == "won" for row in beside),
@@ -146,22 +146,22 @@ def _compared(
     return runs, compare_all(runs, list(words), allow=allow)
 
 
-def _table(found: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    if isinstance(found, Comparison):
-        return RESULT_HEADER, result_rows(found.results)
-    return PAIR_HEADER, pair_rows(found)
+def _table(result: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    if isinstance(result, Comparison):
+        return RESULT_HEADER, result_rows(result.results)
+    return PAIR_HEADER, pair_rows(result)
 
 
-def _sentences(found: Comparison | Comparisons, runs: Sequence[Run]) -> list[str]:
+def _sentences(compared: Comparison | Comparisons, runs: Sequence[Run]) -> list[str]:
     """The headline first, then the sentences that support it."""
-    if isinstance(found, Comparison):
-        lead = headline(found, *run_labels(runs))
-        return [lead, *(result.sentence for result in found.results)]
-    first = found.ranks[0]
+    if isinstance(compared, Comparison):
+        lead = headline(compared, *run_labels(runs))
+        return [lead, *(result.sentence for result in compared.results)]
+    first = compared.ranks[0]
     return [
         f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
-        f"{len(found.names)} may be {first}.",
-        ranking_note(found),
+        f"{len(compared.names)} may be {first}.",
+        ranking_note(compared),
     ]
 
 
@@ -200,8 +200,8 @@ def _beside(
     sides = [_sides(state, summary, run) for summary, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
     if len(runs) == 2:
-        found = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
-        changes = {change.task: change for change in found}
+        listed = task_changes(runs[0], runs[1], word, Terms(drop_short=True))
+        changes = {change.task: change for change in listed}
     tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
     return [
         Beside(task, tuple(side.get(task) for side in sides), changes.get(task)) for task in tasks
@@ -214,8 +214,8 @@ def _sides(state: AppState, summary: Summary, run: Run) -> dict[str, Side]:
     marks: dict[str, list[tuple[int, Verdict]]] = {}
     if summary.head.planned <= DOTS_UP_TO and len(outcomes) <= _MOST_TASKS:
         keys = state.reading.task_keys(key, list(outcomes.tasks))
-        found = state.reading.marks(key, list(keys.values()))
-        marks = {task: found.get(own, []) for task, own in keys.items()}
+        marks_by_key = state.reading.marks(key, list(keys.values()))
+        marks = {task: marks_by_key.get(own, []) for task, own in keys.items()}
     return {
         task: Side(int(c), int(n), tuple(marks.get(task, ())))
         for task, c, n in zip(outcomes.tasks, outcomes.c, outcomes.n, strict=True)

@@ -52,17 +52,17 @@ def planned(state: AppState, request: PageRequest) -> Answer:
     if not has_input and request.form == "html":
         return Html("plan.html.j2", context)
     try:
-        found = _plan(state, request)
+        result = _plan(state, request)
     except PasshatError as error:
         if request.form != "html":
             raise
         return Html("plan.html.j2", context | {"trouble": error.message, "hint": error.hint or ""})
     if request.form == "json":
-        return Json(found)
+        return Json(result)
     if request.form == "csv":
-        rows = to_data(found.rows)
+        rows = to_data(result.rows)
         return Csv([*rows[0]], [[*row.values()] for row in rows])
-    return Html("plan.html.j2", context | {"plan": found})
+    return Html("plan.html.j2", context | {"plan": result})
 
 
 def _plan(state: AppState, request: PageRequest) -> Plan:
@@ -123,7 +123,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         # A page shows where the band lies in any case; data answer what was asked.
         bare = request.form != "html" and (reach is not None or keep is not None)
         words = words or ([] if bare else list(default_words(run)))
-        found = forecast_all(run, words)
+        forecasts = forecast_all(run, words)
         inverse = [] if reach is None else [reaches(run, reach)]
         inverse += [] if keep is None else [keeps(run, keep)]
         users = request.whole("users", _USERS)
@@ -135,10 +135,11 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
             "forecast.html.j2", context | {"trouble": error.message, "hint": error.hint or ""}
         )
     if request.form == "json":
-        return Json(forecast_data(run, found, inverse, users))
+        return Json(forecast_data(run, forecasts, inverse, users))
     if request.form == "csv":
         rows = [
-            (band.metric, band.low, band.high, band.observed, band.users(users)) for band in found
+            (band.metric, band.low, band.high, band.observed, band.users(users))
+            for band in forecasts
         ]
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
     return Html(
@@ -146,7 +147,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         context
         | {
             "words": words,
-            "results": [(band, band.users(users)) for band in found],
+            "results": [(band, band.users(users)) for band in forecasts],
             "inverse": inverse,
             "plot": plot,
             "run": run,
@@ -182,12 +183,12 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
     )
 
 
-def _point(found: Forecast) -> Point:
-    seen = "" if found.observed is None else f" = {number(found.observed)} observed,"
+def _point(band: Forecast) -> Point:
+    seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
     return Point(
-        metric(found.metric).k,
-        found.observed,
-        found.low,
-        found.high,
-        f"{found.metric}{seen} band {found.band_text()}",
+        metric(band.metric).k,
+        band.observed,
+        band.low,
+        band.high,
+        f"{band.metric}{seen} band {band.band_text()}",
     )

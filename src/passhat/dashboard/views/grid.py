@@ -115,15 +115,15 @@ def _disagreeing(
     state: AppState, summary: Summary, lines: Sequence[AttemptLine]
 ) -> dict[object, bool]:
     """Attempts that were judged more than once, with different verdicts."""
-    found: dict[object, bool] = {
+    disagreeing: dict[object, bool] = {
         line.place: True for line in lines if line.why == "judges_disagree"
     }
     if summary.head.judged:  # only then was anything judged a second time
         for line in lines:
             words = state.reading.words(summary.head.key, line.place)
             if len({word.verdict for word in words}) > 1:
-                found[line.place] = True
-    return found
+                disagreeing[line.place] = True
+    return disagreeing
 
 
 def _row(

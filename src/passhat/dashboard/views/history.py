@@ -182,8 +182,10 @@ def _csv(steps: Sequence[Step], word: str) -> Csv:
     header = ("run", "agent", "name", "started", "metric", "value", "low", "high", "level")
     rows = []
     for step in steps:
-        found = step.estimate
-        numbers = (found.value, found.low, found.high, found.level) if found else ("",) * 4
+        estimate = step.estimate
+        numbers = (
+            (estimate.value, estimate.low, estimate.high, estimate.level) if estimate else ("",) * 4
+        )
         head = step.run.head
         changes = "; ".join(map(str, step.changes))
         rows.append((head.id, head.agent, head.name, head.started, word, *numbers, changes))

@@ -97,8 +97,8 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
 
 def total(groups: Sequence[Group], name: str) -> float | None:
     """Sum of a measure over all attempts; ``None`` when it was not recorded."""
-    found = [value for group in groups if (value := getattr(group, name)) is not None]
-    return sum(found) if found else None
+    values = [value for group in groups if (value := getattr(group, name)) is not None]
+    return sum(values) if values else None
 
 
 def cards_of(known: RunSnapshot) -> list[Card]:
@@ -111,36 +111,36 @@ def cards_of(known: RunSnapshot) -> list[Card]:
     return [*cards, _cost_card(chosen)] if chosen else cards
 
 
-def _card(found: Estimate) -> Card:
-    chosen = metric(found.metric)
+def _card(estimate: Estimate) -> Card:
+    chosen = metric(estimate.metric)
     k = chosen.k
-    asks = "one attempt passes" if k == 1 else _ASKS[found.metric[4]].format(k=k)
+    asks = "one attempt passes" if k == 1 else _ASKS[estimate.metric[4]].format(k=k)
     return Card(
-        found.metric,
+        estimate.metric,
         asks,
-        card_value(found),
-        card_interval(found),
-        f"{counted(found.tasks, 'task')}, {counted(found.attempts, 'attempt')}",
-        at=found.value,
-        low=found.low,
-        high=found.high,
-        place=1 if "^" in found.metric else 2,
+        card_value(estimate),
+        card_interval(estimate),
+        f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}",
+        at=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        place=1 if "^" in estimate.metric else 2,
     )
 
 
-def _cost_card(found: Measure) -> Card:
+def _cost_card(measure: Measure) -> Card:
     interval = "no interval: too few successes"
-    if found.low is not None and found.high is not None:
-        interval = f"{found.low:.3g} to {found.high:.3g}"
-    value = "–" if found.per_solved is None else f"{found.per_solved:.3g}"
-    unit = " s" if found.name == "seconds" else ""
+    if measure.low is not None and measure.high is not None:
+        interval = f"{measure.low:.3g} to {measure.high:.3g}"
+    value = "–" if measure.per_solved is None else f"{measure.per_solved:.3g}"
+    unit = " s" if measure.name == "seconds" else ""
     return Card(
-        "cost per success" if found.name == "cost" else "time per success",
+        "cost per success" if measure.name == "cost" else "time per success",
         "failed attempts are paid for too",
         f"{value}{unit}",
         interval,
-        found.counts_text(),
-        "" if found.low is None else "95%",
+        measure.counts_text(),
+        "" if measure.low is None else "95%",
     )
 
 
@@ -182,8 +182,8 @@ def _curve_rows(known: RunSnapshot) -> list[tuple[int, Estimate, Estimate]]:
     return [(metric(hat.metric).k, hat, at) for hat, at in pairs]
 
 
-def _tip(found: Estimate) -> str:
-    return f"{found.metric} {estimate_text(found)}"
+def _tip(estimate: Estimate) -> str:
+    return f"{estimate.metric} {estimate_text(estimate)}"
 
 
 def _protocol(known: RunSnapshot | None) -> Sequence[tuple[str, str]]:

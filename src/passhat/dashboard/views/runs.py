@@ -34,20 +34,20 @@ def started(state: AppState, request: PageRequest) -> Answer:
         raise Forbidden(
             "runs cannot be started from here.", hint="Start the dashboard with --allow-run."
         )
-    found = state.commands.all()
+    commands = state.commands.all()
     if request.form == "json":
         return Json(
-            {"commands": [{"line": command.line, "code": command.code} for command in found]}
+            {"commands": [{"line": command.line, "code": command.code} for command in commands]}
         )
     if request.form == "csv":
         return Csv(
             ("number", "line", "code"),
-            [(command.number, command.line, command.code) for command in found],
+            [(command.number, command.line, command.code) for command in commands],
         )
     suites = sorted({summary.head.suite for summary in state.summaries.all() if summary.head.suite})
     agents = sorted({summary.head.agent for summary in state.summaries.all()})
     template = "_started.html.j2" if request.part == "list" else "start.html.j2"
-    return Html(template, {"commands": found, "suites": suites, "agents": agents})
+    return Html(template, {"commands": commands, "suites": suites, "agents": agents})
 
 
 def start_command(fields: Mapping[str, str]) -> list[str]:
@@ -90,21 +90,23 @@ def runs(state: AppState, request: PageRequest) -> Answer:
     everything = state.summaries.all()
     column = request.choice("sort", ("started", *COLUMNS))
     order = request.choice("order", ("down", "up"))
-    found = _sorted(_matching(everything, request), column, order)
+    matching = _sorted(_matching(everything, request), column, order)
     if request.form == "json":
-        return Json({"runs": to_data([summary.stored for summary in reversed(found)])})
+        return Json({"runs": to_data([summary.stored for summary in reversed(matching)])})
     if request.form == "csv":
-        rows = [to_data(summary.stored) for summary in reversed(found)]
+        rows = [to_data(summary.stored) for summary in reversed(matching)]
         header = [*to_data(everything[0].stored)] if everything else ["id"]
         return Csv(header, [[*row.values()] for row in rows])
-    pages = max(1, -(-len(found) // _PAGE))
+    pages = max(1, -(-len(matching) // _PAGE))
     page = min(request.whole("page", 1), pages)
     fields = ("q", "agent", "suite", "status", "sort", "order")
     return Html(
         "_runs.html.j2" if request.part == "list" else "runs.html.j2",
         {
-            "found": [_row(state, summary) for summary in found[(page - 1) * _PAGE : page * _PAGE]],
-            "count": len(found),
+            "found": [
+                _row(state, summary) for summary in matching[(page - 1) * _PAGE : page * _PAGE]
+            ],
+            "count": len(matching),
             "total": len(everything),
             "attempts": sum(summary.counts.attempts for summary in everything),
             "page": page,

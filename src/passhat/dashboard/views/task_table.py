@@ -91,7 +91,7 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
 
 def _others(state: AppState, summary: Summary, name: str) -> list[dict[str, object]]:
     """The same task in other runs of the suite, newest first."""
-    found: list[dict[str, object]] = []
+    other_runs: list[dict[str, object]] = []
     for other in state.summaries.all():
         if other.head.suite != summary.head.suite or other.id == summary.id:
             continue
@@ -102,10 +102,10 @@ def _others(state: AppState, summary: Summary, name: str) -> list[dict[str, obje
         if marks:
             passed = sum(verdict is Verdict.PASSED for _, verdict in marks)
             scored = sum(verdict is not Verdict.MISSING for _, verdict in marks)
-            found.append({"run": other, "marks": marks, "c": passed, "n": scored})
-        if len(found) == _OTHER_RUNS:
+            other_runs.append({"run": other, "marks": marks, "c": passed, "n": scored})
+        if len(other_runs) == _OTHER_RUNS:
             break
-    return found
+    return other_runs
 
 
 SHOW = ("all", "sometimes", "never", "always", "missing")

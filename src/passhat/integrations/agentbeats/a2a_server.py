@@ -406,16 +406,16 @@ class _BoundedTasks(InMemoryTaskStore):
 
 async def _body(receive: Receive) -> bytes | None:
     """The request's body, or ``None`` when it is larger than a request may be."""
-    found = bytearray()
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return bytes(found)
-        found += message.get("body", b"")
-        if len(found) > LARGEST_REQUEST:
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > LARGEST_REQUEST:
             return None
         if not message.get("more_body", False):
-            return bytes(found)
+            return bytes(body)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

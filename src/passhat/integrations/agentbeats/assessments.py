@@ -82,7 +82,7 @@ async def request_assessment(
     from a2a.types import Role, SendMessageRequest
 
     agent = A2AAgent(url, largest_reply=_LARGEST_STREAM, token=token)
-    found = Answered()
+    reply = Answered()
     try:
         client = await agent.connected()
         message = new_text_message(text, role=Role.ROLE_USER)
@@ -90,20 +90,20 @@ async def request_assessment(
         while (event := await theirs(anext(events, None))) is not None:
             kind = event.WhichOneof("payload")
             if kind == "message":
-                found.state, found.said = "message", get_message_text(event.message)
+                reply.state, reply.said = "message", get_message_text(event.message)
             elif kind == "task":
-                found.take_task(event.task)
+                reply.take_task(event.task)
             elif kind == "artifact_update":
-                found.take_artifact(event.artifact_update.artifact)
-            elif found.take_status(event.status_update.status):
-                say(found.said)
+                reply.take_artifact(event.artifact_update.artifact)
+            elif reply.take_status(event.status_update.status):
+                say(reply.said)
     except AgentFault as fault:
         raise InvalidValue(
             f"the green agent at {url}: {fault.detail}.", hint="Start one with: passhat serve"
         ) from None
     finally:
         await agent.close()
-    return found
+    return reply
 
 
 _URL = re.compile(r"<white_agent_url>(.*?)</white_agent_url>", re.DOTALL)
@@ -236,13 +236,13 @@ class _Problems:
         if value is None:
             return None
         try:
-            found = kind(value)
-            if isinstance(value, bool) or found != float(value) or not low <= found <= high:
+            number = kind(value)
+            if isinstance(value, bool) or number != float(value) or not low <= number <= high:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
             self.add(f"{name} should be a number from {low:g} to {high:g}, not {shorten(value)}")
             return default
-        return found
+        return number
 
 
 def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]:
@@ -252,10 +252,10 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
         return _battle_start(data)
     if data is not None and "participants" in data:
         config = data.get("config") or {}
-        found = data["participants"]
-        if not isinstance(found, dict) or not isinstance(config, dict):
+        participants = data["participants"]
+        if not isinstance(participants, dict) or not isinstance(config, dict):
             raise BadRequest('"participants" and "config" should be objects')
-        return {str(role): str(url) for role, url in found.items()}, config, None
+        return {str(role): str(url) for role, url in participants.items()}, config, None
     tagged = _URL.search(text)
     if tagged:
         match = _CONFIG.search(text)

@@ -138,10 +138,10 @@ async def _created(
         "opponents": [{"name": name, "agent_id": agent} for name, agent in opponents.items()],
     }
     data = await _json(http, "POST", f"{base}/battles", payload)
-    found = data.get("battle_id") or data.get("id")
-    if not found:
+    battle_id = data.get("battle_id") or data.get("id")
+    if not battle_id:
         raise InvalidValue(f"the backend at {base} named no battle_id: {shorten(str(data), 200)}.")
-    return str(found)
+    return str(battle_id)
 
 
 async def _followed(

@@ -77,9 +77,9 @@ def read_scenario(path: str) -> Scenario:
 
 
 def _place(data: object, where: str, path: str, role: str = "") -> Place:
-    found = data if isinstance(data, dict) else {}
-    role = role or str(found.get("role", ""))
-    endpoint, command = found.get("endpoint"), found.get("cmd", "")
+    table = data if isinstance(data, dict) else {}
+    role = role or str(table.get("role", ""))
+    endpoint, command = table.get("endpoint"), table.get("cmd", "")
     if not role or not isinstance(endpoint, str) or not isinstance(command, str):
         raise ReadError(
             f"{where} needs an endpoint{'' if role else ' and a role'}, as text.",

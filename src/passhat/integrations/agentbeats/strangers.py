@@ -39,8 +39,8 @@ _METADATA = frozenset(
 
 
 async def _resolved(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +107,18 @@ class AllowedHosts:
         if not self._is_listed(host, port):
             raise httpx.ConnectError(f"{host}:{port} is not allowed here")
         try:
-            found = [str(ipaddress.ip_address(host))]
+            addresses = [str(ipaddress.ip_address(host))]
         except ValueError:
             try:
-                found = await self.resolve(host, port)
+                addresses = await self.resolve(host, port)
             except (OSError, UnicodeError) as error:
                 raise httpx.ConnectError(f"{host} cannot be resolved ({error})") from None
-        for address in found:
+        for address in addresses:
             if wrong := self._address_refusal(address, host, port):
                 raise httpx.ConnectError(f"{host} has the address {address}, {wrong}")
-        if not found:
+        if not addresses:
             raise httpx.ConnectError(f"{host} has no address")
-        return found
+        return addresses
 
     async def resolved_refusal(self, url: str, whose: str) -> str | None:
         """Return why an address may not be contacted, once its name is resolved.
@@ -128,10 +128,10 @@ class AllowedHosts:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), _port(parts.scheme, parts.port)
         try:
-            found = await self.resolve(host, port)
+            addresses = await self.resolve(host, port)
         except (OSError, UnicodeError):
             return None
-        reasons = (self._address_refusal(address, host, port) for address in found)
+        reasons = (self._address_refusal(address, host, port) for address in addresses)
         wrong = next((reason for reason in reasons if reason), None)
         return f"{whose} is at {host}, {wrong}" if wrong else None
 

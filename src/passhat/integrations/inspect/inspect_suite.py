@@ -413,8 +413,8 @@ class InspectSuite(Harness):
                 f"inspect:{self._spec} cannot be run: {reply['trouble'].rstrip('.')}.",
                 hint="A suite reads inspect:FILE.py@TASK or inspect:PACKAGE/TASK.",
             )
-        found: dict[str, Any] = reply["described"]
-        return found
+        described: dict[str, Any] = reply["described"]
+        return described
 
     @cached_property
     def _scorer(self) -> str | None:

@@ -46,18 +46,18 @@ def load_task(spec: str) -> Any:
     place, _, name = spec.partition("@")
     path = _file_of(place)
     try:
-        found = load_tasks([f"{path or place}@{name}" if name else path or place])
+        tasks = load_tasks([f"{path or place}@{name}" if name else path or place])
     except PrerequisiteError as error:
         raise Trouble(_plain(error)) from None
     except Exception as error:
         raise Trouble(f"{place} cannot be loaded: {type(error).__name__}: {error}") from None
-    if not found:
+    if not tasks:
         what = "has no task in it" if path else "is no file, module or registered task"
         raise Trouble(f"{place} {what}")
-    if len(found) > 1:
-        names = ", ".join(f"{place}@{task.name}" for task in found)
-        raise Trouble(f"{place} has {len(found)} tasks; name one: {names}")
-    return found[0]
+    if len(tasks) > 1:
+        names = ", ".join(f"{place}@{task.name}" for task in tasks)
+        raise Trouble(f"{place} has {len(tasks)} tasks; name one: {names}")
+    return tasks[0]
 
 
 def _file_of(place: str) -> str | None:

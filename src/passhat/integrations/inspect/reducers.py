@@ -80,8 +80,8 @@ def interval(level: float = 0.95) -> Metric:
             raise InvalidValue("passhat's interval metric needs scores between 0 and 1.")
         if not known:
             return {"low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
-        found = gaffke([known], [1.0] * len(known), level=level)
-        return {"low": float(found.lows[0]), "high": float(found.highs[0]), "samples": len(known)}
+        bounds = gaffke([known], [1.0] * len(known), level=level)
+        return {"low": float(bounds.lows[0]), "high": float(bounds.highs[0]), "samples": len(known)}
 
     return within
 
@@ -124,14 +124,18 @@ def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object])
     def reduce(scores: list[Score]) -> Score:
         scored = [score for score in scores if not _is_unscored(score.value)]
         shape = scored[0].value if scored else _NO_SCORE
-        found: Value
+        reduced_value: Value
         if isinstance(shape, dict):
-            found = {name: reduced(score.as_dict()[name] for score in scored) for name in shape}
+            reduced_value = {
+                name: reduced(score.as_dict()[name] for score in scored) for name in shape
+            }
         elif isinstance(shape, Sequence) and not isinstance(shape, str):
-            found = [reduced(score.as_list()[i] for score in scored) for i in range(len(shape))]
+            reduced_value = [
+                reduced(score.as_list()[i] for score in scored) for i in range(len(shape))
+            ]
         else:
-            found = reduced(score.value for score in scored)
-        return Score(value=found, metadata=scores[0].metadata if scores else None)
+            reduced_value = reduced(score.value for score in scored)
+        return Score(value=reduced_value, metadata=scores[0].metadata if scores else None)
 
     return reduce
 
@@ -151,8 +155,8 @@ def _estimate(k: int, word: str, level: float, value: float) -> Metric:
         if not enough:
             return {word: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
         outcomes = Outcomes.from_counts([n[name] for name in enough], [c[name] for name in enough])
-        found = estimate(outcomes, word, level=level)
-        return {word: found.value, "low": found.low, "high": found.high, "samples": len(enough)}
+        result = estimate(outcomes, word, level=level)
+        return {word: result.value, "low": result.low, "high": result.high, "samples": len(enough)}
 
     return estimated
 

@@ -67,11 +67,11 @@ class Connection:
             raise WorkerGone(f"the tau2 worker cannot be heard ({error})") from None
         if not line:
             raise WorkerGone("the tau2 worker ended in the middle of the attempt")
-        found: dict[str, Any] = json.loads(line)
-        if "pid" in found:
-            self._pid = int(found["pid"])
+        message: dict[str, Any] = json.loads(line)
+        if "pid" in message:
+            self._pid = int(message["pid"])
             return await self.receive()
-        return found
+        return message
 
     async def close(self) -> None:
         """Kill the attempt's process."""

@@ -233,8 +233,8 @@ class Tau2Suite(Suite):
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._started().ask({"describe": self._domain})["described"]
-        return found
+        described: dict[str, Any] = self._started().ask({"describe": self._domain})["described"]
+        return described
 
     def _started(self) -> Server:
         if self._server is None:

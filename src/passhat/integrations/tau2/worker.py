@@ -67,8 +67,8 @@ class Channel:
         line = self._lines.readline()
         if not line:
             os._exit(0)  # the client has closed the socket
-        found: dict[str, Any] = json.loads(line)
-        return found
+        message: dict[str, Any] = json.loads(line)
+        return message
 
 
 def load_tau2(checkout: str) -> Any:
@@ -77,11 +77,11 @@ def load_tau2(checkout: str) -> Any:
         if (folder / "tau2").is_dir():
             sys.path.insert(0, str(folder))
             break
-    found = importlib.util.find_spec("tau2")
-    if found is None:
+    spec = importlib.util.find_spec("tau2")
+    if spec is None:
         raise Trouble("absent", f"{sys.executable} finds no package tau2")
     if importlib.util.find_spec("tau2.registry") is None:
-        raise Trouble("other", f"the tau2 at {found.origin} has no module tau2.registry")
+        raise Trouble("other", f"the tau2 at {spec.origin} has no module tau2.registry")
     try:
         return importlib.import_module("tau2.registry").registry
     except ModuleNotFoundError as error:
@@ -306,7 +306,7 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
     ended = getattr(played.termination_reason, "value", str(played.termination_reason))
     channel.send({"over": ended})
     try:
-        found = evaluators.evaluate_simulation(
+        evaluation = evaluators.evaluate_simulation(
             simulation=played,
             task=task,
             evaluation_type=evaluators.EvaluationType(job["evaluation"]),
@@ -321,12 +321,12 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
             keep(played, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
             return {"ended": ended, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
         return {"ended": ended, "fault": "judge", "detail": detail}
-    keep(played, found, task, world, job)
+    keep(played, evaluation, task, world, job)
     checks = {
         str(getattr(name, "value", name)): value
-        for name, value in (found.reward_breakdown or {}).items()
+        for name, value in (evaluation.reward_breakdown or {}).items()
     }
-    return {"ended": ended, "fault": "", "reward": found.reward, "checks": checks}
+    return {"ended": ended, "fault": "", "reward": evaluation.reward, "checks": checks}
 
 
 def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -> None:

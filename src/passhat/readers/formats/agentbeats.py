@@ -68,7 +68,7 @@ class AgentBeatsReader(Reader):
             log,
             whole=_Results,
             item=dict,
-            items=lambda found: found.results or [],
+            items=lambda document: document.results or [],
             paths=[("results",)],
             noun="result",
         )
@@ -101,11 +101,11 @@ def _unwrapped(data: Bytes) -> Bytes:
     A broken document is returned as it is: decoding it again reports what is wrong.
     """
     try:
-        found = decode(data, dict)
+        document = decode(data, dict)
     except BROKEN:
         return data
-    opponents = found.get("opponents")
-    results = list(_payloads(found))
+    opponents = document.get("opponents")
+    results = list(_payloads(document))
     return msgspec.json.encode(
         {
             "participants": _inner(results, "participants") or _by_name(opponents),
@@ -115,12 +115,12 @@ def _unwrapped(data: Bytes) -> Bytes:
     )
 
 
-def _payloads(found: Mapping[str, Any]) -> Iterator[object]:
-    result = found.get("result")
-    posted = result if isinstance(result, Mapping) else found
+def _payloads(document: Mapping[str, Any]) -> Iterator[object]:
+    result = document.get("result")
+    posted = result if isinstance(result, Mapping) else document
     if "detail" in posted:
         yield posted["detail"]
-    for artifact in found.get("artifacts") or ([found] if "parts" in found else []):
+    for artifact in document.get("artifacts") or ([document] if "parts" in document else []):
         parts = artifact.get("parts") if isinstance(artifact, Mapping) else None
         yield from (
             part["data"] for part in parts or () if isinstance(part, Mapping) and "data" in part
@@ -155,9 +155,9 @@ def _rows(result: object, where: str) -> Iterator[_Found]:
         yield where, task, _first(result, _VERDICT), result
         return
     for inner in result.values():
-        found = list(_inside(inner, where))
-        if found:
-            yield from found
+        rows = list(_inside(inner, where))
+        if rows:
+            yield from rows
             return
 
 

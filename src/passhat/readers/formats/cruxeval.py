@@ -45,7 +45,7 @@ class CruxEvalReader(Reader):
             log,
             whole=_Results,
             item=list[Any],
-            items=lambda found: found.raw_scored_generations or {},
+            items=lambda document: document.raw_scored_generations or {},
             paths=[("raw_scored_generations",)],
             noun="task",
         )

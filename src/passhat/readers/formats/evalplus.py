@@ -66,14 +66,14 @@ class EvalPlusReader(Reader):
             log,
             whole=_Results,
             item=list[_Solution] | _Older,  # type: ignore[arg-type]
-            items=lambda found: found.eval or {},
+            items=lambda document: document.eval or {},
             paths=[("eval",)],
             noun="task",
         )
         suite = ""
-        for task, found in document.items:
+        for task, solutions in document.items:
             suite = suite or task.partition("/")[0]
-            for number, (base, plus, answer) in enumerate(_verdicts(found), 1):
+            for number, (base, plus, answer) in enumerate(_verdicts(solutions), 1):
                 _take(log, f"task {task}, solution {number}", task, base, plus, answer)
         agent, decoding, notes = from_name(source)
         head = document.head
@@ -96,13 +96,14 @@ class EvalPlusReader(Reader):
         return log.runs(facts)
 
 
-def _verdicts(found: list[_Solution] | _Older) -> list[tuple[Any, Any, Any]]:
-    if isinstance(found, list):
+def _verdicts(solutions: list[_Solution] | _Older) -> list[tuple[Any, Any, Any]]:
+    if isinstance(solutions, list):
         return [
-            (solution.base_status, solution.plus_status, solution.solution) for solution in found
+            (solution.base_status, solution.plus_status, solution.solution)
+            for solution in solutions
         ]
-    base = [_status(entry) for entry in found.base or []]
-    plus = [_status(entry) for entry in found.plus or []]
+    base = [_status(entry) for entry in solutions.base or []]
+    plus = [_status(entry) for entry in solutions.plus or []]
     plus += [None] * (len(base) - len(plus))
     return [(base_status, two, None) for base_status, two in zip(base, plus, strict=False)]
 
@@ -135,8 +136,8 @@ def _why(status: object) -> str:
 
 
 def _printed(pass_at_k: object, key: str) -> dict[str, float]:
-    found = pass_at_k.get(key) if isinstance(pass_at_k, dict) else None
-    numbers = found.items() if isinstance(found, dict) else ()
+    scores = pass_at_k.get(key) if isinstance(pass_at_k, dict) else None
+    numbers = scores.items() if isinstance(scores, dict) else ()
     return {
         str(word): value
         for word, cell in numbers

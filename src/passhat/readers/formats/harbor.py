@@ -105,12 +105,12 @@ class HarborReader(Reader):
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
-        found = list(_load(source))
-        timed = all(isinstance(trial, str) or trial.started_at for _, trial in found)
+        trials = list(_load(source))
+        timed = all(isinstance(trial, str) or trial.started_at for _, trial in trials)
         log = LogBuilder(source, "Harbor job", options, order="appearance" if timed else "trial")
-        found.sort(key=lambda pair: "" if isinstance(pair[1], str) else str(pair[1].started_at))
+        trials.sort(key=lambda pair: "" if isinstance(pair[1], str) else str(pair[1].started_at))
         agents: dict[str, _Trial] = {}
-        for where, trial in found:
+        for where, trial in trials:
             if isinstance(trial, str):
                 log.lose(where, trial)
                 continue
@@ -178,10 +178,10 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
 
 def _reward(trial: _Trial, scorer: str | None, source: Source) -> float | None:
     """The only reward, or the requested one."""
-    found = trial.verifier_result
-    if found is None:
+    result = trial.verifier_result
+    if result is None:
         return None
-    rewards = found.rewards if found.rewards is not None else found.reward
+    rewards = result.rewards if result.rewards is not None else result.reward
     if not isinstance(rewards, dict):
         return number_or_none(rewards)
     name = scorer or ("reward" if "reward" in rewards else None)

@@ -143,7 +143,7 @@ def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bo
         log,
         whole=_Log,
         item=_Sample,
-        items=lambda found: found.samples or [],
+        items=lambda document: document.samples or [],
         paths=[("samples",)],
         noun="sample",
     )
@@ -188,7 +188,7 @@ def _summaries(members: Members, name: str, log: LogBuilder) -> list[_Sample] | 
         log,
         whole=list[_Sample],
         item=_Sample,
-        items=lambda found: found,
+        items=lambda summaries: summaries,
         paths=[()],
         noun=f"{name}, sample",
     )
@@ -322,8 +322,8 @@ def _agent(about: _Eval, source: Source) -> str:
 
 def _epochs(head: _Log) -> int:
     config = head.eval.config if head.eval else None
-    found = number_or_none(config.epochs) if config else None
-    return int(found) if found and 1 <= found < 1e6 else 1
+    epochs = number_or_none(config.epochs) if config else None
+    return int(epochs) if epochs and 1 <= epochs < 1e6 else 1
 
 
 def _member(sample: _Sample) -> str:
@@ -372,13 +372,13 @@ def value_of(value: object) -> float | None:
 
 def score_of(scores: Mapping[str, Any], scorer: str) -> object:
     """The value under a scorer's name; ``match/exact`` is one value of a scorer with several."""
-    found = scores.get(scorer)
-    if found is None and "/" in scorer:
+    score = scores.get(scorer)
+    if score is None and "/" in scorer:
         name, _, key = scorer.rpartition("/")
-        found = scores.get(name)
-        value = None if found is None else found.value
+        score = scores.get(name)
+        value = None if score is None else score.value
         return value.get(key) if isinstance(value, dict) else None
-    return None if found is None else found.value
+    return None if score is None else score.value
 
 
 def chosen_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, source: str) -> str:
@@ -392,9 +392,9 @@ def chosen_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, sour
             keys = score.value if isinstance(score.value, dict) else {}
             names |= dict.fromkeys([f"{name}/{key}" for key in keys] or [name])
     if scorer is not None and names:
-        found = [name for name in names if scorer in (name, name.rpartition("/")[2])]
-        if len(found) == 1:
-            return found[0]
+        matches = [name for name in names if scorer in (name, name.rpartition("/")[2])]
+        if len(matches) == 1:
+            return matches[0]
         raise ReadError(
             f"has no scorer called {scorer!r}.",
             source=source,

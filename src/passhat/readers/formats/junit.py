@@ -101,11 +101,11 @@ def _take(log: LogBuilder, case: ET.Element, where: str) -> int:
 
 def _repeat(name: str) -> tuple[str, int | None]:
     """The test behind a repeat of it, and which repeat it is."""
-    found = _REPEAT.match(name)
-    if found is None or not 1 <= int(found[3]) <= int(found[4]):
+    match = _REPEAT.match(name)
+    if match is None or not 1 <= int(match[3]) <= int(match[4]):
         return name, None
-    parameters = f"[{found[2]}]" if found[2] else ""
-    return found[1] + parameters, int(found[3])
+    parameters = f"[{match[2]}]" if match[2] else ""
+    return match[1] + parameters, int(match[3])
 
 
 def _why(child: ET.Element) -> str:

@@ -100,12 +100,12 @@ def _take(log: LogBuilder, number: int, question: _Question) -> None:
 def _why(detail: object) -> str:
     """The category of a failed attempt; its details are JSON inside a string."""
     try:
-        found = (
+        metadata = (
             decode(detail.encode(), _Metadata)
             if isinstance(detail, str)
             else msgspec.convert(detail, _Metadata)
         )
     except (*BROKEN, msgspec.ValidationError):
         return ""
-    category = _CODES.get(found.error_code) if isinstance(found.error_code, int) else None
-    return f"{category or 'unknown_failure'}: {found.error_message or ''}" if category else ""
+    category = _CODES.get(metadata.error_code) if isinstance(metadata.error_code, int) else None
+    return f"{category or 'unknown_failure'}: {metadata.error_message or ''}" if category else ""

@@ -134,8 +134,8 @@ def _value(row: _Line, name: str, *, short: bool = False) -> Any:
 
 def _answers(row: _Line) -> int:
     """How many answers to one document were sampled."""
-    found = _value(row, "resps")
-    first = found[0] if isinstance(found, list) and found else None
+    responses = _value(row, "resps")
+    first = responses[0] if isinstance(responses, list) and responses else None
     plain = isinstance(first, list) and all(isinstance(text, str) for text in first)
     return len(first) if plain and isinstance(first, list) else 1
 
@@ -167,8 +167,8 @@ def _printed(beside: _Results, suite: str | None, metric: str, filtered: str) ->
     numbers = tasks.get(suite)
     if not isinstance(numbers, Mapping):
         return {}
-    found = {
+    printed = {
         "accuracy": number_or_none(numbers.get(f"{metric},{filtered}")),
         "stderr": number_or_none(numbers.get(f"{metric}_stderr,{filtered}")),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in printed.items() if value is not None}

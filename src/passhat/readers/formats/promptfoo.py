@@ -174,8 +174,8 @@ def _read_csv(source: Source, options: ReadOptions) -> list[Run]:
             task = _task({name: row[name] for name in names[:first]})
             if not judged:
                 log.lose(f"row {number}", "has no verdict")
-            for name, found in judged.items():
-                _take_cell(log, f"row {number}", task, name, found)
+            for name, judged_cell in judged.items():
+                _take_cell(log, f"row {number}", task, name, judged_cell)
     agents = {name: _HEADING.match(name) for name in prompts}
     several = {name: f"prompt {place + 1}" for place, name in enumerate(prompts)}
 
@@ -191,8 +191,8 @@ def _read_csv(source: Source, options: ReadOptions) -> list[Run]:
     return log.runs(facts)
 
 
-def _take_cell(log: LogBuilder, where: str, task: str, run: str, found: re.Match[str]) -> None:
-    verdict, rest = found[1], found[2]
+def _take_cell(log: LogBuilder, where: str, task: str, run: str, match: re.Match[str]) -> None:
+    verdict, rest = match[1], match[2]
     if verdict == "ERROR":
         log.add(where, task, None, run=run, why=why_missing(rest))
         return
@@ -201,11 +201,11 @@ def _take_cell(log: LogBuilder, where: str, task: str, run: str, found: re.Match
 
 
 def _rows(output: _Output) -> list[_Row]:
-    found = output.results
-    if isinstance(found, list):
-        return found
-    if isinstance(found, _Inner) and found.results is not None:
-        return found.results
+    results = output.results
+    if isinstance(results, list):
+        return results
+    if isinstance(results, _Inner) and results.results is not None:
+        return results.results
     return _rows(output.data) if output.data is not None else []
 
 
@@ -289,14 +289,14 @@ def _task(variables: object) -> str:
 
 
 def _provider(row: _Row, output: _Output) -> str:
-    found = row.provider
-    if isinstance(found, dict):
-        found = found.get("label") or found.get("id")
-    if not found:
+    provider = row.provider
+    if isinstance(provider, dict):
+        provider = provider.get("label") or provider.get("id")
+    if not provider:
         config = output.config if isinstance(output.config, dict) else {}
         listed = config.get("providers")
-        found = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
-    return str(found) if isinstance(found, str) and found else "unknown provider"
+        provider = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+    return str(provider) if isinstance(provider, str) and provider else "unknown provider"
 
 
 def _prompt(row: _Row) -> str:

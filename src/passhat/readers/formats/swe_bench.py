@@ -65,7 +65,7 @@ class SweBenchReader(Reader):
             log,
             whole=whole,
             item=_Instance,
-            items=lambda found: found.per_instance_details if nested else found,
+            items=lambda document: document.per_instance_details if nested else document,
             paths=[(_DETAILS,)] if nested else [()],
             noun="instance",
         )
@@ -143,26 +143,26 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
     nothing = open_document(
         data, log, whole=_Summary, item=dict, items=lambda _: [], paths=[], noun="instance"
     )
-    found = nothing.head
+    summary = nothing.head
     known: set[str] = set()
     for name, verdict, why in _ENDS:
-        if name == "submitted_ids" and found.completed_ids is not None:
+        if name == "submitted_ids" and summary.completed_ids is not None:
             verdict, why = None, "not_recorded: submitted, and never completed"
-        for task in getattr(found, name) or ():
+        for task in getattr(summary, name) or ():
             if task not in known:
                 known.add(task)
                 log.add(f"instance {task}", task, verdict, why=why)
-    if known and known == set(found.resolved_ids) and not _is_all(found):
+    if known and known == set(summary.resolved_ids) and not _is_all(summary):
         raise ReadError(
             f"names {len(known)} resolved instances and no others: a share of what cannot be told.",
             source=source.name,
             hint="Give the harness's own file, which also has submitted_ids, or unresolved_ids.",
         )
-    never = [task for task in found.incomplete_ids if task not in known]
+    never = [task for task in summary.incomplete_ids if task not in known]
     if never:
         log.skip("an instance for which nothing was submitted", len(never))
     agent, _, reading = from_name(source)
-    resolved, total = map(number_or_none, (found.resolved_instances, found.total_instances))
+    resolved, total = map(number_or_none, (summary.resolved_instances, summary.total_instances))
     facts = RunFacts(
         _without_run(agent),
         Protocol(suite="SWE-bench"),
@@ -173,11 +173,11 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
     return log.runs(lambda _: facts)
 
 
-def _is_all(found: _Summary) -> bool:
+def _is_all(summary: _Summary) -> bool:
     """Whether the file states that the resolved instances are all there were."""
-    resolved = set(found.resolved_ids)
-    return resolved == {*found.submitted_ids, *(found.completed_ids or ())} or (
-        number_or_none(found.total_instances) == len(resolved)
+    resolved = set(summary.resolved_ids)
+    return resolved == {*summary.submitted_ids, *(summary.completed_ids or ())} or (
+        number_or_none(summary.total_instances) == len(resolved)
     )
 
 

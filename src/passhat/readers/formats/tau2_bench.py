@@ -89,7 +89,7 @@ class Tau2BenchReader(Reader):
             log,
             whole=_Results,
             item=_Simulation,
-            items=lambda found: found.simulations or found.simulation_index or [],
+            items=lambda document: document.simulations or document.simulation_index or [],
             paths=[("simulations",), ("simulation_index",)],
             noun="simulation",
         )

@@ -94,7 +94,7 @@ class TerminalBenchReader(Reader):
             log,
             whole=_Results,
             item=_Trial,
-            items=lambda found: found.results or ([found] if found.task_id else []),
+            items=lambda document: document.results or ([document] if document.task_id else []),
             paths=[("results",)],
             noun="trial",
         )
@@ -160,9 +160,9 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
 
 def _printed(head: _Results) -> dict[str, float]:
     at = head.pass_at_k if isinstance(head.pass_at_k, dict) else {}
-    found = {"accuracy": number_or_none(head.accuracy)}
-    found |= {f"pass@{k}": number_or_none(v) for k, v in at.items() if str(k).isdigit()}
-    return {name: value for name, value in found.items() if value is not None}
+    numbers = {"accuracy": number_or_none(head.accuracy)}
+    numbers |= {f"pass@{k}": number_or_none(v) for k, v in at.items() if str(k).isdigit()}
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def seconds_between(start: object, end: object) -> float | None:

@@ -62,7 +62,7 @@ class HtmlOptions:
 def html_report(
     report: Report,
     options: HtmlOptions,
-    found: Comparison | Comparisons | None = None,
+    comparison: Comparison | Comparisons | None = None,
     changes: Sequence[TaskChange] = (),
 ) -> str:
     """The report as a single self-contained HTML file.
@@ -80,14 +80,14 @@ def html_report(
     """
     material = Material(
         report,
-        found if isinstance(found, Comparison) else None,
+        comparison if isinstance(comparison, Comparison) else None,
         tuple(changes),
         options.terms,
     )
     labels = labels_of(report.runs)
     runs = [run.run for run in report.runs]
     conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
-    top = page.lead(report, found)
+    top = page.lead(report, comparison)
     return template("report.html.j2").render(
         title=top.title,
         lead=top,
@@ -96,19 +96,19 @@ def html_report(
         level=f"{100 * options.terms.level:g}%",
         labels=labels,
         most_runs=MOST_RUNS,
-        settling=list(page.settling(report, found)),
-        compared=list(page_tables.comparison_tables(found)),
+        settling=list(page.settling(report, comparison)),
+        compared=list(page_tables.comparison_tables(comparison)),
         figures=[(figure, page_svg(figure)) for figure in _figures(material)],
         missing=list(page_tables.missing_tables(report)),
         numbers=list(page_tables.number_tables(report)),
         slices=list(page_tables.slice_tables(report)),
         formulas=page.formulas(report),
         runs=report.runs,
-        agreement=_agreement(found),
+        agreement=_agreement(comparison),
         conversations=_conversations_text(conversations),
         left_out=_left_out_text(report),
         command=options.command,
-        report_json=script_json(_embedded(report, found, changes, options)),
+        report_json=script_json(_embedded(report, comparison, changes, options)),
         attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )
 
@@ -124,7 +124,7 @@ def _figures(material: Material) -> Iterator[Figure]:
 
 def _embedded(
     report: Report,
-    found: Comparison | Comparisons | None,
+    comparison: Comparison | Comparisons | None,
     changes: Sequence[TaskChange],
     options: HtmlOptions,
 ) -> dict[str, object]:
@@ -134,17 +134,17 @@ def _embedded(
         "command": options.command,
         "report": without_tasks(to_data(report)),
     }
-    if found is not None:
-        data["comparison"] = to_data(found)
+    if comparison is not None:
+        data["comparison"] = to_data(comparison)
     if changes:
         data["changes"] = to_data(changes)
     return data
 
 
-def _agreement(found: Comparison | Comparisons | None) -> list[str]:
-    if isinstance(found, Comparison):
-        return [*protocol_lines(found), *found.notes]
-    return ranking_lines(found) if isinstance(found, Comparisons) else []
+def _agreement(comparison: Comparison | Comparisons | None) -> list[str]:
+    if isinstance(comparison, Comparison):
+        return [*protocol_lines(comparison), *comparison.notes]
+    return ranking_lines(comparison) if isinstance(comparison, Comparisons) else []
 
 
 def _left_out_text(report: Report) -> str:
@@ -167,8 +167,8 @@ def _attempts(run: Run) -> int:
     return run.outcomes.attempts
 
 
-def _conversations_text(found: Sequence[Transcripts]) -> str:
-    if any(figure.left_out for figure in found):
+def _conversations_text(transcripts: Sequence[Transcripts]) -> str:
+    if any(part.left_out for part in transcripts):
         return (
             f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
             "--with-transcripts embeds them."

@@ -74,38 +74,41 @@ class Table:
     text: tuple[int, ...] = (0,)
 
 
-def lead(report: Report, found: Comparison | Comparisons | None) -> Lead:
+def lead(report: Report, comparison: Comparison | Comparisons | None) -> Lead:
     """The claim if there is a comparison, the headline of the run if there is one run."""
     labels = labels_of(report.runs)
     facts = tuple(dict.fromkeys(str(run.run.outcomes) for run in report.runs))
-    if isinstance(found, Comparison):
-        first = found.results[0]
+    if isinstance(comparison, Comparison):
+        first = comparison.results[0]
         return Lead(
             f"{labels[1]} against {labels[0]}",
-            str(headline_result(found).claim),
+            str(headline_result(comparison).claim),
             tuple(
                 filter(
                     None,
                     (
                         *_named_warnings(labels, report.runs),
-                        headline(found, *labels),
+                        headline(comparison, *labels),
                         first.claim_sentence,
                         " ".join(first.remarks),
-                        *(result.sentence for result in (*found.results[1:], *found.differing)),
+                        *(
+                            result.sentence
+                            for result in (*comparison.results[1:], *comparison.differing)
+                        ),
                     ),
                 )
             ),
-            (found.pairing_text, *facts),
+            (comparison.pairing_text, *facts),
         )
-    if isinstance(found, Comparisons):
-        word = found.ranks[0].metric
-        ranked = [f"{entry.name} ({entry})" for entry in found.ranks if entry.metric == word]
+    if isinstance(comparison, Comparisons):
+        word = comparison.ranks[0].metric
+        ranked = [f"{entry.name} ({entry})" for entry in comparison.ranks if entry.metric == word]
         sentence = f"Possible ranks by {word}: {', '.join(ranked)}."
         return Lead(
-            f"{len(found.names)} runs compared",
+            f"{len(comparison.names)} runs compared",
             "",
             (sentence,),
-            (found.pairing_text, *facts),
+            (comparison.pairing_text, *facts),
         )
     if len(report.runs) == 1:
         only = report.runs[0]
@@ -171,35 +174,35 @@ def _asks(word: str) -> str:
     return f"at least one of {k} passes" if word.startswith("pass@") else metric(word).asks
 
 
-def _estimate_row(label: str, found: Estimate) -> CardRow:
-    value = card_value(found)
-    counts = f"{counted(found.tasks, 'task')}, {counted(found.attempts, 'attempt')}"
-    if found.low is None or found.high is None or found.level is None:
+def _estimate_row(label: str, estimate: Estimate) -> CardRow:
+    value = card_value(estimate)
+    counts = f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
+    if estimate.low is None or estimate.high is None or estimate.level is None:
         return CardRow(label, value, "no interval", counts)
     return CardRow(
         label,
         value,
-        card_interval(found),
+        card_interval(estimate),
         counts,
-        (100 * found.low, 100 * found.high, 100 * found.value),
+        (100 * estimate.low, 100 * estimate.high, 100 * estimate.value),
     )
 
 
-def _measure_row(label: str, found: Measure | None) -> CardRow:
-    if found is None:
+def _measure_row(label: str, measure: Measure | None) -> CardRow:
+    if measure is None:
         return CardRow(label, "–", "not recorded", "")
     interval = (
         "no interval"
-        if found.low is None
-        else f"{figure_text(found.low)} to {figure_text(found.high)}"
+        if measure.low is None
+        else f"{figure_text(measure.low)} to {figure_text(measure.high)}"
     )
-    return CardRow(label, figure_text(found.per_solved), interval, found.counts_text())
+    return CardRow(label, figure_text(measure.per_solved), interval, measure.counts_text())
 
 
-def settling(report: Report, found: Comparison | Comparisons | None) -> Iterator[str]:
+def settling(report: Report, comparison: Comparison | Comparisons | None) -> Iterator[str]:
     """Ways to settle an open question: more tasks, more attempts, or judging missing attempts."""
-    if isinstance(found, Comparison):
-        for result in found.results:
+    if isinstance(comparison, Comparison):
+        for result in comparison.results:
             if result.tasks_needed is not None:
                 yield (
                     f"{result.metric}: if the lift stays at {points(result.lift)} points, about "
@@ -235,8 +238,8 @@ def formulas(report: Report) -> Table:
     """Every kind of number with its question and its formula."""
     words: dict[str, str] = {}
     for run in report.runs:
-        for found in run.estimates:
-            words[re.sub(r"\d+", "k", found.metric, count=1)] = found.metric
+        for estimate in run.estimates:
+            words[re.sub(r"\d+", "k", estimate.metric, count=1)] = estimate.metric
     rows = [(family, metric(word).asks, metric(word).formula) for family, word in words.items()]
     if any(run.details is not None and run.details.measures for run in report.runs):
         rows.append(("per solved task", "what a success takes", RATIO_METHOD))
@@ -248,12 +251,12 @@ def formulas(report: Report) -> Table:
     )
 
 
-def value_text(found: Estimate) -> str:
+def value_text(estimate: Estimate) -> str:
     """A value with its interval, and the other extreme where attempts are missing."""
-    moved = found.value_if_passed not in (None, found.value)
-    upper = f" to {percent(found.value_if_passed, 1)}" if moved else ""
-    interval = "" if found.low is None else f" ({percent_interval(found.low, found.high)})"
-    return f"{percent(found.value, 1)}{upper}{interval}"
+    moved = estimate.value_if_passed not in (None, estimate.value)
+    upper = f" to {percent(estimate.value_if_passed, 1)}" if moved else ""
+    interval = "" if estimate.low is None else f" ({percent_interval(estimate.low, estimate.high)})"
+    return f"{percent(estimate.value, 1)}{upper}{interval}"
 
 
 def _warnings(run: RunReport) -> tuple[str, ...]:

@@ -23,20 +23,20 @@ _POLICY_WORDS = {
 }
 
 
-def comparison_tables(found: Comparison | Comparisons | None) -> Iterator[Table]:
+def comparison_tables(comparison: Comparison | Comparisons | None) -> Iterator[Table]:
     """Lifts, slices, ranks and pairs."""
-    if isinstance(found, Comparison):
-        caption = f"B = {found.b} against A = {found.a}; lifts are B minus A, in points"
-        rows = tuple(compared.result_rows(found.results))
+    if isinstance(comparison, Comparison):
+        caption = f"B = {comparison.b} against A = {comparison.a}; lifts are B minus A, in points"
+        rows = tuple(compared.result_rows(comparison.results))
         yield Table(caption, compared.RESULT_HEADER, rows, (0, 7))
-        if found.slices:
+        if comparison.slices:
             yield Table(
-                f"Slices by {found.sliced_by}, corrected for how many were looked at",
+                f"Slices by {comparison.sliced_by}, corrected for how many were looked at",
                 compared.SLICE_HEADER,
-                tuple(compared.slice_rows(found)),
+                tuple(compared.slice_rows(comparison)),
                 (0, 2, 6),
             )
-        if found.deployment:
+        if comparison.deployment:
             yield Table(
                 "What both use, on the paired tasks (never part of the evidence)",
                 ("measure", "A per attempt", "B per attempt", "A per solved", "B per solved"),
@@ -46,20 +46,20 @@ def comparison_tables(found: Comparison | Comparisons | None) -> Iterator[Table]
                         *(_figure(use.per_attempt if use else None) for use in (value.a, value.b)),
                         *(_figure(use.per_solved if use else None) for use in (value.a, value.b)),
                     )
-                    for value in found.deployment
+                    for value in comparison.deployment
                 ),
             )
-    if isinstance(found, Comparisons):
+    if isinstance(comparison, Comparisons):
         yield Table(
             "Ranks that are still possible",
             compared.RANK_HEADER,
-            tuple(compared.rank_rows(found)),
+            tuple(compared.rank_rows(comparison)),
             (0, 1, 2),
         )
         yield Table(
-            compared.ranking_note(found),
+            compared.ranking_note(comparison),
             compared.PAIR_HEADER,
-            tuple(compared.pair_rows(found)),
+            tuple(compared.pair_rows(comparison)),
             (0, 1, 6),
         )
 
@@ -106,7 +106,7 @@ def slice_tables(report: Report) -> Iterator[Table]:
 
 
 def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator[Table]:
-    estimate_of = {found.metric: found for found in estimates if found.about == about}
+    estimate_of = {estimate.metric: estimate for estimate in estimates if estimate.about == about}
     ks = [int(name[5:]) for name in estimate_of if name.startswith("pass^")]
     ks = [k for k in ks if f"pass@{k}" in estimate_of]
     shown: set[str] = set()
@@ -126,7 +126,7 @@ def _over_k(estimates: Sequence[Estimate], about: str, caption: str) -> Iterator
             )
         header = ("k", "pass^k", "pass@k", "delta^k", "at most")
         yield Table(caption, header, tuple(rows), ())
-    others = [found for name, found in estimate_of.items() if name not in shown]
+    others = [estimate for name, estimate in estimate_of.items() if name not in shown]
     if others:
         rows_of = tuple(
             (estimate.metric, value_text(estimate), f"{estimate.tasks:,}", f"{estimate.attempts:,}")
@@ -151,5 +151,7 @@ def missing_tables(report: Report) -> Iterator[tuple[RunReport, Table | None]]:
         )
 
 
-def _under(found: Estimate | None) -> str:
-    return "cannot be asked: too few attempts are left" if found is None else value_text(found)
+def _under(estimate: Estimate | None) -> str:
+    return (
+        "cannot be asked: too few attempts are left" if estimate is None else value_text(estimate)
+    )

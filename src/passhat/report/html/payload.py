@@ -81,10 +81,10 @@ def transcripts_of(run: Run, *, wanted: bool | None) -> Transcripts:
                 if ended is not None and ended.transcript:
                     turns = [(turn["role"], turn["text"]) for turn in ended.transcript]
                     bodies.setdefault(task, {})[number] = turns
-    found = Transcripts(numbers, bodies)
-    if wanted is None and found.size > SMALL:
+    transcripts = Transcripts(numbers, bodies)
+    if wanted is None and transcripts.size > SMALL:
         return Transcripts(numbers, left_out=True)
-    return found
+    return transcripts
 
 
 def _numbers(store: Store, run: str) -> dict[str, list[int]]:
@@ -148,8 +148,8 @@ def attempts_data(
         "tasks": tasks,
         "labels": _labels(tasks, runs),
         "runs": [
-            _run(run, label, tasks) | _conversations(found, tasks, texts)
-            for run, label, found in zip(runs, labels, transcripts, strict=True)
+            _run(run, label, tasks) | _conversations(transcript, tasks, texts)
+            for run, label, transcript in zip(runs, labels, transcripts, strict=True)
         ],
     }
     return data | {"texts": list(texts)}
@@ -157,13 +157,13 @@ def attempts_data(
 
 def _labels(tasks: Sequence[str], runs: Sequence[Run]) -> list[str]:
     """The labels of each task in one string, to be searched and shown."""
-    found: dict[str, dict[str, None]] = {task: {} for task in tasks}
+    labels: dict[str, dict[str, None]] = {task: {} for task in tasks}
     for run in runs:
         for values in run.outcomes.labels.values():
             for task, value in zip(run.outcomes.tasks, values, strict=True):
-                if value and task in found:
-                    found[task][value] = None
-    return [" · ".join(found[task]) for task in tasks] if any(found.values()) else []
+                if value and task in labels:
+                    labels[task][value] = None
+    return [" · ".join(labels[task]) for task in tasks] if any(labels.values()) else []
 
 
 def _run(run: Run, label: str, tasks: Sequence[str]) -> dict[str, object]:
@@ -211,14 +211,14 @@ def shown_tasks(runs: Sequence[Run]) -> list[str]:
         open_ = np.sum([_unsettled(run.outcomes) for run in runs], axis=0)
         kept = np.sort(np.argsort(-open_, kind="stable")[:MOST_TASKS])
         return [tasks[place] for place in kept.tolist()]
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for run in runs:
         for task, value in zip(run.outcomes.tasks, _unsettled(run.outcomes).tolist(), strict=True):
-            found[task] = found.get(task, 0.0) + value
-    if len(found) <= MOST_TASKS or not any(map(is_counted, runs)):
-        return list(found)
-    least = sorted(found.values(), reverse=True)[MOST_TASKS - 1]
-    return [task for task, value in found.items() if value >= least][:MOST_TASKS]
+            totals[task] = totals.get(task, 0.0) + value
+    if len(totals) <= MOST_TASKS or not any(map(is_counted, runs)):
+        return list(totals)
+    least = sorted(totals.values(), reverse=True)[MOST_TASKS - 1]
+    return [task for task, value in totals.items() if value >= least][:MOST_TASKS]
 
 
 def _unsettled(outcomes: Outcomes) -> FloatArray:
@@ -235,23 +235,23 @@ def _counts(outcomes: Outcomes, index: int | None) -> list[int]:
 
 
 def _conversations(
-    found: Transcripts, tasks: Sequence[str], texts: dict[str, int]
+    transcripts: Transcripts, tasks: Sequence[str], texts: dict[str, int]
 ) -> dict[str, object]:
     """Turns as role and place in ``texts``: a shared beginning is embedded once."""
     data: dict[str, object] = {}
     uneven = {
         str(index): list(numbers)
         for index, task in enumerate(tasks)
-        if (numbers := found.numbers.get(task))
+        if (numbers := transcripts.numbers.get(task))
         and list(numbers) != list(range(1, len(numbers) + 1))
     }
     if uneven:
         data["numbers"] = uneven
-    if found.bodies:
+    if transcripts.bodies:
         data["transcripts"] = {
             f"{index}#{number}": [[role, texts.setdefault(text, len(texts))] for role, text in body]
             for index, task in enumerate(tasks)
-            for number, body in found.bodies.get(task, {}).items()
+            for number, body in transcripts.bodies.get(task, {}).items()
         }
     return data
 

@@ -92,7 +92,7 @@ class Comparisons(Plain):
             f"  {entry.metric} rank {entry}: {entry.name} ({number(entry.value)})"
             for entry in self.ranks
         ]
-        lines += [f"  {found.sentence}" for entry in self.pairs for found in entry.results]
+        lines += [f"  {result.sentence}" for entry in self.pairs for result in entry.results]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -370,11 +370,11 @@ class SliceResult(Plain):
     result: Result
 
     def __str__(self) -> str:
-        found = self.result
+        result = self.result
         return (
-            f"{self.label} = {self.value}: {found.claim}, {found.metric} {points(found.lift)} "
-            f"points ({found.interval_text()}; {counted(found.tasks, 'paired task')}; "
-            f"adjusted for {found.looked_at})"
+            f"{self.label} = {self.value}: {result.claim}, {result.metric} {points(result.lift)} "
+            f"points ({result.interval_text()}; {counted(result.tasks, 'paired task')}; "
+            f"adjusted for {result.looked_at})"
         )
 
     def _written(self) -> dict[str, object]:

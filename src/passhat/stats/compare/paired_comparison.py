@@ -108,14 +108,14 @@ def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
     shared = set(tasks)
     selected = np.array([task in shared for task in attempts.tasks])
     rows = np.repeat(selected, np.diff(attempts.starts))
-    found = {}
+    uses = {}
     for measure, column in attempts.measures.items():
         here = rows & ~np.isnan(column)
         count = int(here.sum())
         if count:
             solved = int((attempts.verdicts[here] == Verdict.PASSED).sum())
-            found[measure] = _use(count, float(column[here].sum()), solved)
-    return found
+            uses[measure] = _use(count, float(column[here].sum()), solved)
+    return uses
 
 
 def _summed(run: Run) -> dict[str, Use]:
@@ -236,19 +236,19 @@ class Comparison(Plain):
     def _repr_html_(self) -> str:
         rows = [
             (
-                found.metric,
-                number(found.value_a),
-                number(found.value_b),
-                points(found.lift),
-                found.interval_text(),
-                found.p_text(),
-                f"{found.wins}/{found.losses}/{found.ties}",
-                str(found.claim),
+                result.metric,
+                number(result.value_a),
+                number(result.value_b),
+                points(result.lift),
+                result.interval_text(),
+                result.p_text(),
+                f"{result.wins}/{result.losses}/{result.ties}",
+                str(result.claim),
             )
-            for found in self.results
+            for result in self.results
         ]
         header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
-        note = " ".join(found.sentence for found in self.results)
+        note = " ".join(result.sentence for result in self.results)
         return html_table(f"B = {self.b} against A = {self.a}", header, rows, note)
 
     def _written(self) -> dict[str, object]:
@@ -407,7 +407,7 @@ def parsed(words: Words) -> tuple[Metric, ...]:
     listed = [words] if isinstance(words, str | Metric) else list(words)
     if not listed:
         raise InvalidValue("at least one metric is needed.")
-    return tuple({found.name: found for found in map(parse, listed)}.values())
+    return tuple({metric.name: metric for metric in map(parse, listed)}.values())
 
 
 def _names(a: Run, b: Run) -> tuple[str, str]:

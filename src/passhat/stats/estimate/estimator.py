@@ -273,20 +273,22 @@ def _bounded_all(
         view = views.of(metric)
         groups.setdefault(id(view), (view, {}))[1][metric] = _Bounded(*_value(view, metric))
     if asked is None:
-        return {metric: found for _, group in groups.values() for metric, found in group.items()}
+        return {
+            metric: bounded for _, group in groups.values() for metric, bounded in group.items()
+        }
     from passhat.stats.estimate.intervals.interval_methods import intervals_of
 
     made = {}
     for view, group in groups.values():
-        points = {metric: found.value for metric, found in group.items()}
+        points = {metric: bounded.value for metric, bounded in group.items()}
         intervals = intervals_of(view, points, asked)
-        for metric, found in group.items():
+        for metric, bounded in group.items():
             interval = intervals.get(metric)
             made[metric] = (
-                found
+                bounded
                 if interval is None
                 else _Bounded(
-                    found.value, found.bounds, interval.low, interval.high, interval.method
+                    bounded.value, bounded.bounds, interval.low, interval.high, interval.method
                 )
             )
     return made
@@ -302,9 +304,9 @@ def _as_estimate(
     dropped: int,
 ) -> Estimate:
     """Join both ways to fill in: the interval reaches to the outer ends of the two."""
-    both = [found for found in (made, if_passed) if found is not None]
-    lows = [found.low for found in both if found.low is not None]
-    highs = [found.high for found in both if found.high is not None]
+    both = [bounded for bounded in (made, if_passed) if bounded is not None]
+    lows = [bounded.low for bounded in both if bounded.low is not None]
+    highs = [bounded.high for bounded in both if bounded.high is not None]
     notes = []
     if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")

@@ -203,8 +203,8 @@ def _solver(system: FloatArray) -> Callable[[FloatArray], FloatArray]:
         raise np.linalg.LinAlgError("singular")
 
     def solve(known: FloatArray) -> FloatArray:
-        found: FloatArray = dgetrs(factors, pivots, known)[0]
-        return found
+        solution: FloatArray = dgetrs(factors, pivots, known)[0]
+        return solution
 
     return solve
 

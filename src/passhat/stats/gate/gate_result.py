@@ -223,14 +223,14 @@ class GateResult(Plain):
     def incomplete(self) -> bool:
         """Whether planned attempts are absent, or more are missing than a rule allows."""
         return self.absent > 0 or any(
-            isinstance(found.rule.subject, Missing) and found.verdict is GateVerdict.REFUTED
-            for found in self.results
+            isinstance(result.rule.subject, Missing) and result.verdict is GateVerdict.REFUTED
+            for result in self.results
         )
 
     @property
     def verdict(self) -> GateVerdict:
         """Refuted when any rule is, shown when all are."""
-        verdicts = {found.verdict for found in self.results}
+        verdicts = {result.verdict for result in self.results}
         if GateVerdict.REFUTED in verdicts:
             return GateVerdict.REFUTED
         return GateVerdict.SHOWN if verdicts == {GateVerdict.SHOWN} else GateVerdict.NOT_SETTLED
@@ -260,9 +260,9 @@ class GateResult(Plain):
     def headline(self) -> str:
         """The sentence before any table."""
         counts = [
-            f"{sum(found.verdict is verdict for found in self.results)} {verdict}"
+            f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
             for verdict in GateVerdict
-            if any(found.verdict is verdict for found in self.results)
+            if any(result.verdict is verdict for result in self.results)
         ]
         ending = f" The run is incomplete{self._absent_text()}." if self.incomplete else ""
         if len(self.results) == 1 and self.results[0].margin is not None:
@@ -280,15 +280,15 @@ class GateResult(Plain):
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.headline}"]
-        for found in self.results:
-            lines.append(f"  {found.verdict.sign} {found.sentence}")
-            lines += [f"      {note}" for note in found.notes]
+        for result in self.results:
+            lines.append(f"  {result.verdict.sign} {result.sentence}")
+            lines += [f"      {note}" for note in result.notes]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
         rows = [
-            (str(found.verdict), str(found.rule), found.evidence, str(found.advice or ""))
-            for found in self.results
+            (str(result.verdict), str(result.rule), result.evidence, str(result.advice or ""))
+            for result in self.results
         ]
         return html_table(
             f"{self.name}: {self.headline}", ("verdict", "rule", "evidence", "what next"), rows

@@ -62,7 +62,7 @@ def judge_one_task(
     high = _at(metric, _upper(c + missing, made, level))
     verdict = verdict_of(parsed_rule, low, high)
     lost = f", {missing} missing" if missing else ""
-    found = RuleResult(
+    result = RuleResult(
         rule=parsed_rule,
         verdict=verdict,
         value=_value(metric, made, c),
@@ -75,7 +75,7 @@ def judge_one_task(
         advice=_advice(parsed_rule, metric, level) if verdict is GateVerdict.NOT_SETTLED else None,
         notes=(f"{c} of {counted(made, 'attempt')} passed{lost}; Clopper-Pearson bounds",),
     )
-    return GateResult(name, None, (found,), "bound")
+    return GateResult(name, None, (result,), "bound")
 
 
 def attempts_that_could_show(rule: Rule, metric: CountMetric, level: float) -> int | None:

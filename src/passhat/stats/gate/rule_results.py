@@ -242,8 +242,8 @@ def measure_result(rule: Rule, measure: Measure, run: Run, base: Run | None) -> 
 
 def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str, ...]]:
     """Over the attempts that recorded it: per attempt, or all of it per attempt that passed."""
-    found = run.measured(measure.name)
-    if found is None:
+    measured = run.measured(measure.name)
+    if measured is None:
         raise InvalidValue(
             f"'{rule}' cannot be asked of {run.name}: {measure.name} was not recorded, and not "
             "recorded is not zero.",
@@ -251,21 +251,22 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
         )
     notes: tuple[str, ...] = ()
     made = run.outcomes.attempts
-    if found.recorded < made:
+    if measured.recorded < made:
         notes = (
-            f"{measure.name} is recorded on {found.recorded:,} of {made:,} attempts, "
+            f"{measure.name} is recorded on {measured.recorded:,} of {made:,} attempts, "
             "and only those are counted",
         )
     if not measure.per_solved:
-        return found.total / found.recorded, notes
-    if found.passed == 0:
+        return measured.total / measured.recorded, notes
+    if measured.passed == 0:
         raise InvalidValue(
             f"'{rule}' cannot be asked of {run.name}: no attempt passed, so nothing was solved.",
             hint=f"Ask for {measure.name} per attempt: '{measure.name} {rule.sign} ...'.",
         )
-    return found.total / found.passed, (
+    return measured.total / measured.passed, (
         *notes,
-        f"all of {found.recorded:,} attempts together, per attempt that passed ({found.passed:,})",
+        f"all of {measured.recorded:,} attempts together, "
+        f"per attempt that passed ({measured.passed:,})",
     )
 
 

@@ -80,12 +80,12 @@ class ColumnMap:
         meaning = dict(overrides)
         claimed = set(overrides.values())
         for word, aliases in ALIASES.items():
-            found = next(
+            column = next(
                 (folded[a] for a in aliases if folded.get(a) not in (None, *claimed)), None
             )
-            if word not in meaning and found is not None:
-                meaning[word] = found
-                claimed.add(found)
+            if word not in meaning and column is not None:
+                meaning[word] = column
+                claimed.add(column)
         slices = {
             name.strip()[len(SLICE_PREFIX) :]: name
             for name in names

@@ -162,9 +162,9 @@ class _Rows:
 
     def _tasks_of(self, rows: IntArray) -> tuple[IntArray, tuple[str, ...]]:
         """Number the tasks of one run from 0 in order of appearance."""
-        ranks, found = _by_appearance(self._task.codes[rows])
+        ranks, distinct = _by_appearance(self._task.codes[rows])
         values = self._task.values
-        return ranks, tuple(values[code] for code in found.tolist())
+        return ranks, tuple(values[code] for code in distinct.tolist())
 
     def _labels(self, rows: IntArray, task: IntArray, tasks: int) -> dict[str, tuple[str, ...]]:
         """A label per task; a task whose rows disagree is an error."""
@@ -195,17 +195,17 @@ def _by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
     size = int(codes.max()) + 1
     if size > 4 * len(codes) + 1_000:
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        found = codes[np.sort(first)]
+        distinct = codes[np.sort(first)]
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
-        return rank[inverse], found
+        return rank[inverse], distinct
     # Without sorting: written backwards, the first row of a code is written last and stays.
     first = np.full(size, len(codes), np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    found = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
+    distinct = np.argsort(first, kind="stable")[: int((first < len(codes)).sum())]
     rank = np.zeros(size, np.int64)
-    rank[found] = np.arange(len(found))
-    return rank[codes], found
+    rank[distinct] = np.arange(len(distinct))
+    return rank[codes], distinct
 
 
 def _sorting(task: IntArray, rank: IntArray | None) -> IntArray:

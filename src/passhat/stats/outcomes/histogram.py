@@ -39,8 +39,8 @@ class Histogram(Plain):
             return np.unique(np.stack((n, c), axis=1), axis=0, return_inverse=True)[1].ravel()
         table = np.zeros((high - low + 1) * width, np.int64)
         table[(self.n - low) * width + self.c] = np.arange(len(self.n))
-        found: IntArray = table[(n - low) * width + c]
-        return found
+        places: IntArray = table[(n - low) * width + c]
+        return places
 
 
 def cells_of(n: IntArray, c: IntArray) -> Histogram:
@@ -50,13 +50,13 @@ def cells_of(n: IntArray, c: IntArray) -> Histogram:
         return _sorted_cells(n, c)
     if low == high:
         counts = np.bincount(c)  # refuses c < 0 by itself
-        found = np.flatnonzero(counts)
-        return Histogram(np.full(len(found), low, np.int64), found, counts[found])
+        cells = np.flatnonzero(counts)
+        return Histogram(np.full(len(cells), low, np.int64), cells, counts[cells])
     if c.min() < 0:
         raise ValueError("c < 0")
     counts = np.bincount((n - low) * width + c)
-    found = np.flatnonzero(counts)
-    return Histogram(found // width + low, found % width, counts[found])
+    cells = np.flatnonzero(counts)
+    return Histogram(cells // width + low, cells % width, counts[cells])
 
 
 def _is_dense(low: int, high: int, width: int, tasks: int) -> bool:

@@ -395,10 +395,10 @@ def _as_array(matrix: npt.ArrayLike) -> npt.NDArray[np.generic]:
         rows = cast("Iterable[Any]", matrix)
         sizes = [len(row) if isinstance(row, Sized) else None for row in rows]
         row = next((i for i, size in enumerate(sizes) if size is None or size != sizes[0]), 0)
-        found = "no list" if sizes[row] is None else counted(sizes[row] or 0, "entry", "entries")
+        length = "no list" if sizes[row] is None else counted(sizes[row] or 0, "entry", "entries")
         raise InvalidValue(
-            f"row {row} of the matrix has {found}, row 0 has {sizes[0]}: every task needs a row of "
-            "the same length.",
+            f"row {row} of the matrix has {length}, row 0 has {sizes[0]}: every task needs a row "
+            "of the same length.",
             hint="Fill short rows with None (a missing attempt), or give n and c of each task: "
             "Outcomes.from_counts(n, c).",
         ) from None

@@ -36,9 +36,9 @@ def read_call(answer: str) -> Call:
     >>> read_call('<json>{"name": "get_order", "arguments": {"order": "R-1"}}</json>')
     Call(name='get_order', arguments={'order': 'R-1'})
     """
-    found = _TAGGED.search(answer) or _FENCED.search(answer)
-    text = found[1] if found else answer.strip()
-    if not found and not text.startswith("{"):
+    match = _TAGGED.search(answer) or _FENCED.search(answer)
+    text = match[1] if match else answer.strip()
+    if not match and not text.startswith("{"):
         raise Unreadable("there is no <json>...</json> in it")
     try:
         data = json.loads(text)

@@ -93,18 +93,18 @@ def told(output: str, said: Sequence[str]) -> bool:
     return False
 
 
-def _same(found: object, wanted: object) -> bool:
+def _same(value: object, wanted: object) -> bool:
     """Whether two values are equal, ignoring case, punctuation and spaces in text."""
-    if found == wanted:
+    if value == wanted:
         return True
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(
-            _same(found[key], wanted[key]) for key in found
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return value.keys() == wanted.keys() and all(
+            _same(value[key], wanted[key]) for key in value
         )
-    if isinstance(found, list) and isinstance(wanted, list):
-        return len(found) == len(wanted) and all(map(_same, found, wanted))
-    if isinstance(found, str) and isinstance(wanted, str):
-        return _plain(found) == _plain(wanted)
+    if isinstance(value, list) and isinstance(wanted, list):
+        return len(value) == len(wanted) and all(map(_same, value, wanted))
+    if isinstance(value, str) and isinstance(wanted, str):
+        return _plain(value) == _plain(wanted)
     return False
 
 
@@ -112,19 +112,19 @@ def _plain(text: str) -> str:
     return " ".join(_STOPS.sub(" ", text).casefold().split())
 
 
-def _differences(found: object, wanted: object, where: str = "") -> Iterator[str]:
+def _differences(value: object, wanted: object, where: str = "") -> Iterator[str]:
     """Every place where the records differ, as a path and both values."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for key in sorted(set(found) | set(wanted)):
-            if not _same(found.get(key), wanted.get(key)):
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        for key in sorted(set(value) | set(wanted)):
+            if not _same(value.get(key), wanted.get(key)):
                 path = f"{where}.{key}" if where else str(key)
-                yield from _differences(found.get(key), wanted.get(key), path)
-    elif isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
-        for place, (record, other) in enumerate(zip(found, wanted, strict=True)):
+                yield from _differences(value.get(key), wanted.get(key), path)
+    elif isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
+        for place, (record, other) in enumerate(zip(value, wanted, strict=True)):
             if not _same(record, other):
                 yield from _differences(record, other, f"{where}[{place}]")
     else:
-        yield f"{where} is {found!r}, it should be {wanted!r}"
+        yield f"{where} is {value!r}, it should be {wanted!r}"
 
 
 _RETRIES = 2

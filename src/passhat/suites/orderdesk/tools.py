@@ -51,10 +51,10 @@ class Desk:
     def find(self, table: str, key: str) -> Record:
         """The record by its key, in any case and spacing."""
         records: dict[str, Record] = self.data[table]
-        found = records.get(key.strip()) or records.get(key.strip().upper())
-        if found is None:
+        record = records.get(key.strip()) or records.get(key.strip().upper())
+        if record is None:
             raise ToolError(f"there is no {key!r} among the {table}.")
-        return found
+        return record
 
     def rule(self, kept: bool, text: str) -> None:
         """Write down a rule of the policy that an action breaks."""
@@ -147,24 +147,24 @@ def _schema(tool: Tool) -> dict[str, object]:
 def invoke(tools: Mapping[str, Tool], desk: Desk, call: Call) -> str:
     """Call a tool and return its result as text; an error is text as well."""
     try:
-        found = tools.get(call.name)
-        if found is None:
+        tool = tools.get(call.name)
+        if tool is None:
             raise ToolError(f"there is no tool {call.name!r}.")
-        arguments = _arguments(found, call.arguments)
-        result = found.function(desk, **arguments)
+        arguments = _arguments(tool, call.arguments)
+        result = tool.function(desk, **arguments)
     except ToolError as error:
         return f"Tool error: {error}"
     return f"Tool result: {json.dumps(result, ensure_ascii=False)}"
 
 
-def _arguments(found: Tool, given: Mapping[str, object]) -> dict[str, object]:
-    expected = set(found.parameters)
+def _arguments(tool: Tool, given: Mapping[str, object]) -> dict[str, object]:
+    expected = set(tool.parameters)
     if set(given) != expected:
         raise ToolError(
-            f"{found.name} takes {', '.join(found.parameters) or 'nothing'}; "
+            f"{tool.name} takes {', '.join(tool.parameters) or 'nothing'}; "
             f"it was given {', '.join(given) or 'nothing'}."
         )
-    return {name: _as(found.kinds[name], name, value) for name, value in given.items()}
+    return {name: _as(tool.kinds[name], name, value) for name, value in given.items()}
 
 
 def _as(kind: str, name: str, value: object) -> object:

@@ -197,11 +197,11 @@ def gaffke_clusters(
         As in `gaffke`.
     """
     tasks = scaled(values, lowest, highest)
-    found = clustered(tasks, clusters)
-    means, size = found.means, found.sizes
+    groups = clustered(tasks, clusters)
+    means, size = groups.means, groups.sizes
     points = means @ size / size.sum()
     shapes = np.ones(size.size)
-    lows, highs = _ends(means, shapes, level, sides, unseen, sizes=size, unseen_size=found.typical)
+    lows, highs = _ends(means, shapes, level, sides, unseen, sizes=size, unseen_size=groups.typical)
     return containing(*(lowest + (highest - lowest) * part for part in (points, lows, highs)))
 
 

@@ -112,9 +112,9 @@ def gaffke_delta_clusters(
     ks, level, sides, unseen, draws, seed
         As in `gaffke_delta`.
     """
-    found = clustered(_rows(powers, rates, ks), clusters)
-    shapes = np.ones(found.sizes.size)
-    weighed = _Weighed(found.means, shapes, found.sizes, found.typical)
+    groups = clustered(_rows(powers, rates, ks), clusters)
+    shapes = np.ones(groups.sizes.size)
+    weighed = _Weighed(groups.means, shapes, groups.sizes, groups.typical)
     return _ends(weighed, ks, level, sides, unseen, draws, seed)
 
 

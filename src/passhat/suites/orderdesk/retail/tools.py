@@ -23,8 +23,8 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 def _item(order: Record, sku: str) -> Record:
     for item in order["items"]:
         if item["sku"].casefold() == sku.strip().casefold():
-            found: Record = item
-            return found
+            bought: Record = item
+            return bought
     raise ToolError(f"order {order['number']} holds no {sku!r}.")
 
 
@@ -116,18 +116,18 @@ def carrier_scans(desk: Desk, tracking: str) -> object:
     reason="not_needed or mistake",
 )
 def cancel_order(desk: Desk, order: str, reason: str) -> object:
-    found = desk.find("orders", order)
+    record = desk.find("orders", order)
     _one_of("reason", reason, _REASONS)
-    if found["status"] == "cancelled":
+    if record["status"] == "cancelled":
         raise ToolError(f"order {order} is cancelled already.")
     desk.rule(
-        found["status"] == "processing",
-        f"{order} was cancelled although it is {found['status']}, not processing",
+        record["status"] == "processing",
+        f"{order} was cancelled although it is {record['status']}, not processing",
     )
-    desk.change(f"cancel_order {order}", found["customer"])
-    total = _total(found["items"])
-    found |= {"status": "cancelled", "cancel_reason": reason, "refunded": total}
-    return {"order": order, "status": "cancelled", "refunded": total, "to": found["payment"]}
+    desk.change(f"cancel_order {order}", record["customer"])
+    total = _total(record["items"])
+    record |= {"status": "cancelled", "cancel_reason": reason, "refunded": total}
+    return {"order": order, "status": "cancelled", "refunded": total, "to": record["payment"]}
 
 
 @tool(
@@ -136,13 +136,13 @@ def cancel_order(desk: Desk, order: str, reason: str) -> object:
     address="street and number, postcode and town",
 )
 def change_address(desk: Desk, order: str, address: str) -> object:
-    found = desk.find("orders", order)
+    record = desk.find("orders", order)
     desk.rule(
-        found["status"] == "processing",
-        f"the address of {order} was changed although it is {found['status']}, not processing",
+        record["status"] == "processing",
+        f"the address of {order} was changed although it is {record['status']}, not processing",
     )
-    desk.change(f"change_address {order}", found["customer"])
-    found["address"] = address
+    desk.change(f"change_address {order}", record["customer"])
+    record["address"] = address
     return {"order": order, "address": address}
 
 
@@ -153,21 +153,21 @@ def change_address(desk: Desk, order: str, address: str) -> object:
     refund_to="card or voucher",
 )
 def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> object:
-    found = desk.find("orders", order)
+    record = desk.find("orders", order)
     _one_of("refund_to", refund_to, _WAYS)
-    _delivered(found)
-    chosen = [_item(found, sku) for sku in items]
+    _delivered(record)
+    chosen = [_item(record, sku) for sku in items]
     for item in chosen:
         _still_bought(item)
-        _within_window(desk, found, item)
+        _within_window(desk, record, item)
     desk.rule(
-        found["payment"] != "voucher" or refund_to == "voucher",
+        record["payment"] != "voucher" or refund_to == "voucher",
         f"{order} was paid by voucher and refunded to a card",
     )
-    desk.change(f"return_items {order}", found["customer"])
+    desk.change(f"return_items {order}", record["customer"])
     for item in chosen:
         item |= {"state": "returned", "refund_to": refund_to}
-    found["refunded"] = round(found["refunded"] + _total(chosen), 2)
+    record["refunded"] = round(record["refunded"] + _total(chosen), 2)
     return {"order": order, "refund": _total(chosen), "to": refund_to}
 
 
@@ -179,16 +179,16 @@ def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> ob
     new_item="sku of the variant wanted",
 )
 def exchange_item(desk: Desk, order: str, item: str, new_item: str) -> object:
-    found = desk.find("orders", order)
-    _delivered(found)
-    old, new = _item(found, item), desk.find("products", new_item)
+    record = desk.find("orders", order)
+    _delivered(record)
+    old, new = _item(record, item), desk.find("products", new_item)
     _still_bought(old)
     if new["line"] != desk.find("products", old["sku"])["line"]:
         raise ToolError(f"{new_item} is another product, not a variant of {item}.")
     if new["stock"] < 1:
         raise ToolError(f"{new_item} is out of stock.")
-    _within_window(desk, found, old)
-    desk.change(f"exchange_item {order}", found["customer"])
+    _within_window(desk, record, old)
+    desk.change(f"exchange_item {order}", record["customer"])
     new["stock"] -= 1
     old |= {"state": "exchanged", "exchanged_for": new_item.strip().upper()}
     return {"order": order, "difference": round(new["price"] - old["price"], 2)}
@@ -196,22 +196,22 @@ def exchange_item(desk: Desk, order: str, item: str, new_item: str) -> object:
 
 @tool("Ask the carrier to trace a parcel.", order="order number")
 def open_trace(desk: Desk, order: str) -> object:
-    found = desk.find("orders", order)
-    age = _silence(desk, found)
+    record = desk.find("orders", order)
+    age = _silence(desk, record)
     desk.rule(7 < age <= 14, f"a trace of {order} was opened {age} days after its last scan")
-    desk.change(f"open_trace {order}", found["customer"])
-    found["trace"] = True
+    desk.change(f"open_trace {order}", record["customer"])
+    record["trace"] = True
     return {"order": order, "trace": "open", "answer_within_days": 5}
 
 
 @tool("Settle a parcel that is lost.", order="order number", remedy="replacement or refund")
 def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
-    found = desk.find("orders", order)
+    record = desk.find("orders", order)
     _one_of("remedy", remedy, _REMEDIES)
-    age = _silence(desk, found)
+    age = _silence(desk, record)
     desk.rule(age > 14, f"{order} was settled as lost {age} days after its last scan")
-    desk.change(f"settle_lost_parcel {order}", found["customer"])
-    return _remedied(found, found["items"], remedy)
+    desk.change(f"settle_lost_parcel {order}", record["customer"])
+    return _remedied(record, record["items"], remedy)
 
 
 @tool(
@@ -221,25 +221,25 @@ def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
     remedy="replacement or refund",
 )
 def settle_damage(desk: Desk, order: str, item: str, remedy: str) -> object:
-    found = desk.find("orders", order)
+    record = desk.find("orders", order)
     _one_of("remedy", remedy, _REMEDIES)
-    _delivered(found)
-    chosen = _item(found, item)
+    _delivered(record)
+    chosen = _item(record, item)
     _still_bought(chosen)
-    age = desk.days_since(found["delivered"])
+    age = desk.days_since(record["delivered"])
     desk.rule(age <= 7, f"damage of {item} was settled {age} days after delivery")
-    desk.change(f"settle_damage {order}", found["customer"])
-    return _remedied(found, [chosen], remedy)
+    desk.change(f"settle_damage {order}", record["customer"])
+    return _remedied(record, [chosen], remedy)
 
 
 @tool("Give a voucher for a late delivery.", order="order number", amount="amount of the voucher")
 def give_voucher(desk: Desk, order: str, amount: float) -> object:
-    found = desk.find("orders", order)
-    late = _days_late(desk, found)
-    allowed = round(_total(found["items"]) / 10, 2) if late > 3 and not found["voucher"] else 0.0
+    record = desk.find("orders", order)
+    late = _days_late(desk, record)
+    allowed = round(_total(record["items"]) / 10, 2) if late > 3 and not record["voucher"] else 0.0
     desk.rule(amount <= allowed, f"{order} allows a voucher of {allowed:.2f}, not {amount:.2f}")
-    desk.change(f"give_voucher {order}", found["customer"])
-    found["voucher"] = round(found["voucher"] + amount, 2)
+    desk.change(f"give_voucher {order}", record["customer"])
+    record["voucher"] = round(record["voucher"] + amount, 2)
     return {"order": order, "voucher": amount}
 
 
