@@ -248,20 +248,20 @@ def listen(host: str, port: int) -> socket.socket:
     except (socket.gaierror, UnicodeError, OverflowError):
         raise InvalidValue(f"{host!r} is no address of this machine.") from None
     # With the protocol named, asyncio sends small answers at once (TCP_NODELAY), not 40 ms later.
-    found = socket.socket(family, kind, protocol)
+    listening = socket.socket(family, kind, protocol)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(where)
-        found.listen(128)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(where)
+        listening.listen(128)
     except OSError as error:
-        found.close()
+        listening.close()
         if error.errno == errno.EADDRINUSE:
             raise InvalidValue(
                 f"port {port} of {host} is in use.",
                 hint="Take another with --port, or any free one with --port 0.",
             ) from None
         raise InvalidValue(f"cannot listen at {host}, port {port}: {error.strerror}.") from None
-    return found
+    return listening
 
 
 def address_of(listening: socket.socket, access: Access, name: str = "") -> str:
