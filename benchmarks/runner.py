@@ -2,17 +2,23 @@
 
     python benchmarks/runner.py            prints the table
     python benchmarks/runner.py --write    and keeps it in docs/benchmarks.md
+    python benchmarks/runner.py --against OTHER/src    this version and another one, in turns
 
 Everything is a ratio within one run: against a bare asyncio loop that commits to SQLite in groups,
-and against inspect_ai's `eval()` with its mock model.
+against inspect_ai's `eval()` with its mock model, or against another version of passhat.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
+import os
 import resource
 import sqlite3
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,7 +26,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from measuring import machine, markdown, run_with_peers
+from measuring import ROOT, machine, markdown, run_with_peers, write_section
 from passhat.agents import Agent, AttemptInfo, Session
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
@@ -253,5 +259,83 @@ def _inspect() -> float:
     return spent / (INSPECT_SAMPLES * INSPECT_EPOCHS)
 
 
+TURNS, REPEATS = 7, 3
+ONE_VERSION = """
+import asyncio, json, sys, tempfile, time
+from pathlib import Path
+import passhat.store
+from passhat.protocol import Protocol
+from passhat.runner import RunPlan, run_attempts
+from passhat.store import RunRecord, open_store
+from passhat.suites import load_suite
+from passhat.agents import Agent, Session
+try:
+    from passhat.runner.run import Stop
+except ImportError:  # 0.1.0
+    from passhat.runner.running import Stop
+
+class Instant(Agent, Session):
+    name = "instant"
+    async def session(self, attempt):
+        return self
+    async def answer(self, turn):
+        return "yes"
+
+def once(tasks, each):
+    with tempfile.TemporaryDirectory() as folder, open_store(f"{folder}/s.db") as store:
+        path = Path(folder) / "tasks.jsonl"
+        lines = [{"id": f"t{i}", "prompt": "?", "answer": "yes"} for i in range(tasks)]
+        path.write_text("\\n".join(map(json.dumps, lines)))
+        suite = load_suite(f"jsonl:{path}")
+        record = RunRecord("instant", Protocol(suite=suite.name), suite.tasks)
+        planned = getattr(passhat.store, "PlannedAttempts", int)(each)
+        plan = RunPlan(suite, Instant(), record, suite.tasks, planned, jobs=64)
+        start = time.process_time()
+        asyncio.run(run_attempts(plan, store, Stop(), lambda record, progress: None))
+        spent = time.process_time() - start
+        assert store.runs()[0].passed == tasks * each
+    return spent / (tasks * each)
+
+tasks, each, repeats = map(int, sys.argv[1:])
+once(tasks, 1)
+print(min(once(tasks, each) for _ in range(repeats)))
+"""
+
+
+def against(other: str) -> str:
+    """CPU per attempt of another version and of this one, in turns; the ratio of medians."""
+    sources = {"other": other, "this": str(ROOT / "src")}
+    spent: dict[str, list[float]] = {name: [] for name in sources}
+    for _ in range(TURNS):
+        for name, source in sources.items():
+            done = subprocess.run(
+                [sys.executable, "-c", ONE_VERSION]
+                + [str(number) for number in (INSTANT_TASKS, INSTANT_ATTEMPTS, REPEATS)],
+                env={**os.environ, "PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            spent[name].append(1e3 * float(done.stdout))
+    before, now = (statistics.median(spent[name]) for name in sources)
+    rows = [
+        (name, f"{statistics.median(values):.4f} ms", f"{min(values):.4f} to {max(values):.4f} ms")
+        for name, values in spent.items()
+    ]
+    rows.append(("ratio", f"{now / before:.2f}", ""))
+    header = ("version", f"median of {TURNS}", "range")
+    return f"{machine()}.\n\n" + markdown(header, rows)
+
+
 if __name__ == "__main__":
-    run_with_peers(__file__, "runner", ["inspect-ai"], measure)
+    if "--against" in sys.argv:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--against", help="src folder of another version")
+        parser.add_argument("--write", action="store_true", help="keep the table in the docs")
+        chosen = parser.parse_args()
+        table = against(chosen.against)
+        print(table)
+        if chosen.write:
+            write_section("runner-versions", table)
+    else:
+        run_with_peers(__file__, "runner", ["inspect-ai"], measure)

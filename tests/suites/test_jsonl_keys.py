@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.errors import ReadError
+from passhat.runner.attempt import settled
 from passhat.suites import Judgement, Suite, load_suite
 
 Passhat = Callable[..., Any]
@@ -29,7 +30,7 @@ def _judged(suite: Suite, *answers: str) -> list[Judgement]:
             episode: Any = suite.episode(suite.tasks[0], 0)
             episode.open()
             episode.reply(answer)
-            judgements.append(await episode.judge())
+            judgements.append(await settled(episode.judge()))
         return judgements
 
     return asyncio.run(play())
@@ -95,7 +96,7 @@ def test_system_messages_images_and_tools_reach_the_agent(tmp_path: Path) -> Non
     given = episode.reply('<json>{"name": "weigh", "arguments": {}}</json>')
     assert given.result == '{"kg":42}'
     assert episode.reply('<json>{"name": "respond", "arguments": {"content": "42"}}</json>') is None
-    assert int(asyncio.run(episode.judge()).verdict) == 1
+    assert int(episode.judge().verdict) == 1
     assert suite.fingerprint != _suite(tmp_path, {**line, "system": "Be long."}).fingerprint
 
 

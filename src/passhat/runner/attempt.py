@@ -6,11 +6,11 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -188,6 +188,9 @@ _DETAIL = 500
 _LONGEST_DETAIL = 256 * 1024
 _APART = 64 * 1024
 """Longer texts are searched for secrets beside the event loop."""
+_NO_CONTEXT = nullcontext()
+_NOTHING_TO_CLOSE = (Session.close, Agent.close)
+"""Hooks that were not written; an object may be agent and session at once."""
 
 
 @dataclass(slots=True)
@@ -318,14 +321,12 @@ class Attempter:
 
     def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
         meter = made.info.meter
-        judgement = explained(judgement, meter.calls)
+        if meter.calls:
+            judgement = explained(judgement, meter.calls)
         if judgement.detail:
             detail = _encodable(self.redact.shortened(judgement.detail, _LONGEST_DETAIL))
             judgement = replace(judgement, detail=detail[:_DETAIL])
         used = meter.usage
-        answers = "\n".join(
-            [entry["text"] for entry in made.transcript if entry["role"] == "agent"]
-        )
         return AttemptRecord(
             task=task.id,
             number=made.info.number,
@@ -335,25 +336,24 @@ class Attempter:
             steps=made.steps,
             tokens=used.tokens,
             cost=used.cost,
-            retries=made.retries + made.info.meter.retries,
-            retry_reason=self._retry_reason(made.info),
-            answer_hash=made.answer_hash or (_digest(answers) if made.steps else ""),
+            retries=made.retries + meter.retries,
+            retry_reason=self._retry_reason(made.info) if meter.retries else "",
+            answer_hash=made.answer_hash or (_digest(made.transcript) if made.steps else ""),
             leak=made.leak,
             transcript=made.transcript,
-            calls=call_records(meter.calls, self.redact),
+            calls=call_records(meter.calls, self.redact) if meter.calls else None,
         )
 
     def _retry_reason(self, info: AttemptInfo) -> str:
         """Why the last call that was made again had failed."""
-        if not info.meter.retries:
-            return ""
         causes = [cause for call in info.meter.calls for cause in call.retries]
         return _encodable(self.redact.shortened(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
     async def _played(self, task: Task, made: _Made) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""
         episode = await self._ours(made, self.suite.episode, task, made.info.seed)
-        _checked(episode, Episode, f"the episode of {self.suite.name}")
+        if not isinstance(episode, Episode):
+            _refuse(episode, Episode, f"the episode of {self.suite.name}")
         episode.report_calls(partial(self._called, made))
         episode.join(made.info)
         try:
@@ -371,17 +371,18 @@ class Attempter:
         finally:
             # A suite may know better than the letters which answers are the same.
             made.answer_hash = episode.answer_hash
-            made.transcript.extend(
-                {"role": role, "text": self.redact(text)} for role, text in episode.remarks
-            )
-            await self._ours(made, episode.close)
+            for role, text in episode.remarks:
+                made.transcript.append({"role": role, "text": self.redact(text)})
+            if getattr(episode.close, "__func__", None) is not Episode.close:
+                await self._ours(made, episode.close)
 
     async def _closed(self, session: Session, made: _Made) -> None:
         """Take the session's own count of its usage, and end it."""
         try:
             if session.usage is not None:
                 made.info.meter.settle(session.usage)
-            await call_agent(session.close, made.info, made.clock.is_over)
+            if getattr(session.close, "__func__", None) not in _NOTHING_TO_CLOSE:
+                await call_agent(made.info, made.clock.is_over, session.close)
         except (AgentFault, RunStopped):
             raise
         except Exception as error:
@@ -399,7 +400,9 @@ class Attempter:
                 )
             if made.steps or made.clock.whose is not None:
                 made.clock.next_step()
-            made.transcript.append({"role": "user", "text": await self._kept(turn.text)})
+            made.transcript.append(
+                {"role": "user", "text": self._short(turn.text) or await self._kept(turn.text)}
+            )
             made.steps += 1
             answer = await self._answer(session, turn, made)
             began = time.time()
@@ -408,14 +411,12 @@ class Attempter:
                 _note_tool(made, answer, began)
 
     async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
-        current: AbstractContextManager[None] = nullcontext()
+        current: AbstractContextManager[None] = _NO_CONTEXT
         if self.telemetry is not None and made.trace is not None:
             current = self.telemetry.current(made.trace)
         try:
             with current:
-                answer = await call_agent(
-                    partial(session.answer, turn), made.info, made.clock.is_over
-                )
+                answer = await call_agent(made.info, made.clock.is_over, session.answer, turn)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -426,9 +427,12 @@ class Attempter:
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
-        await self._add_tool_steps(made)
+        if made.info.meter.calls:
+            await self._add_tool_steps(made)
         made.answered.append((time.time(), len(made.transcript)))
-        made.transcript.append({"role": "agent", "text": await self._kept(answer)})
+        made.transcript.append(
+            {"role": "agent", "text": self._short(answer) or await self._kept(answer)}
+        )
         refuse_unusable(answer)
         if changed:
             raise AgentFault(
@@ -456,10 +460,14 @@ class Attempter:
             {"role": "tool", "text": await self._kept(str(result))},
         ]
 
+    def _short(self, text: str) -> str:
+        """The text as it is stored; empty where it is so long that :meth:`_kept` is needed."""
+        return _encodable(self.redact(text)) if len(text) < _APART else ""
+
     async def _kept(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""
         if len(text) < _APART:
-            return _encodable(self.redact(text))
+            return self._short(text)
         return _encodable(await asyncio.to_thread(self.redact.shortened, text))
 
     async def _ours(self, made: _Made, work: Callable[..., T | Awaitable[T]], *given: object) -> T:
@@ -504,9 +512,7 @@ async def _started(agent: Agent, made: _Made) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await call_agent(
-                partial(agent.session, made.info), made.info, made.clock.is_over
-            )
+            session = await call_agent(made.info, made.clock.is_over, agent.session, made.info)
         except OSError as error:
             if left == 0:
                 detail = described(error)
@@ -518,14 +524,14 @@ async def _started(agent: Agent, made: _Made) -> Session:
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
         else:
-            return _checked(session, Session, f"the session of {agent.name}")
+            if not isinstance(session, Session):
+                _refuse(session, Session, f"the session of {agent.name}")
+            return session
     raise AssertionError("unreachable")
 
 
-def _checked(made: T, contract: type[Contract], where: str) -> T:
-    """Stop the run if a plug-in returned something that the runner cannot use."""
-    if isinstance(made, contract):
-        return made
+def _refuse(made: object, contract: type[Contract], where: str) -> NoReturn:
+    """Stop the run: a plug-in returned something that the runner cannot use."""
     try:
         check_instance(made, contract, where)
     except InvalidValue as error:
@@ -537,7 +543,8 @@ async def _judged(episode: Episode, made: _Made) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
-            return await settled(episode.judge())
+            judgement = episode.judge()
+            return judgement if isinstance(judgement, Judgement) else await settled(judgement)
         except (RunStopped, WorldFault):
             raise
         except _ANY as error:
@@ -557,8 +564,10 @@ async def awaited(value: Awaitable[T]) -> T:
     return await value if hasattr(value, "__await__") else cast("T", value)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _digest(transcript: Sequence[Mapping[str, str]]) -> str:
+    """A hash of all that the agent answered."""
+    answers = "\n".join([entry["text"] for entry in transcript if entry["role"] == "agent"])
+    return hashlib.sha256(answers.encode()).hexdigest()[:16]
 
 
 def _encodable(text: str) -> str:

@@ -23,6 +23,8 @@ __all__ = ["THREAD_PREFIX", "ProcessGuard", "call_agent", "described", "refuse_u
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.003
+_getsignal = _signal.getsignal
+"""Of the C module: signal.getsignal looks for an enum, which takes 100 times as long."""
 THREAD_PREFIX = "passhat agent "
 """Names of threads in which agents run, followed by the attempt's id."""
 _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
@@ -30,19 +32,25 @@ _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
 
 
 async def call_agent(
-    work: Callable[[], Awaitable[T]], info: AttemptInfo, is_over: Callable[[], bool]
+    info: AttemptInfo,
+    is_over: Callable[[], bool],
+    work: Callable[..., Awaitable[T]],
+    *given: object,
 ) -> T:
-    """Call code of an agent; every exception it raises is its own, and fails its attempt.
+    """Call ``work(*given)``, an agent's code; what it raises is its own, and fails its attempt.
 
     ``SystemExit`` and ``KeyboardInterrupt`` must not leave the task, since asyncio ends the whole
     loop for them. ``is_over`` is whether the attempt was canceled at its limit, and again since.
     """
     call = None
     try:
-        value: Any = work()
-        if not hasattr(value, "__await__"):
+        value: Any = work(*given)
+        if type(value) is types.CoroutineType:
+            steps: Any = value  # what nearly all agents have; a wrapper would only cost time
+        elif hasattr(value, "__await__"):
+            steps = value.__await__()
+        else:
             return cast("T", value)
-        steps = value.__await__()
         try:
             waiting = steps.send(None)
         except StopIteration as stop:  # it never had to wait
@@ -166,34 +174,30 @@ class ProcessGuard:
         self._main = threading.current_thread() is threading.main_thread()
         names = ("SIGINT", "SIGTERM", "SIGHUP")
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-        # The C module: signal.getsignal looks for an enum, which takes 100 times as long.
-        self._handlers = {number: _signal.getsignal(number) for number in numbers}
+        self._handlers = {number: _getsignal(number) for number in numbers}
 
     def changed(self) -> str:
         """Names of changed state, now restored; empty if nothing was changed."""
         changes = []
-        if self._is_due() and _folder() != self._folder:
-            changes.append("the working directory")
-            with suppress(OSError):
-                os.chdir(self._folder)
+        now = time.monotonic()
+        # Asking for the working directory is a system call, too slow for thousands a second.
+        if self._always or now - self._looked > _LOOK_SECONDS:
+            self._looked = now
+            if _folder() != self._folder:
+                changes.append("the working directory")
+                with suppress(OSError):
+                    os.chdir(self._folder)
         for name, stream in self._streams.items():
-            if getattr(stream, "closed", False) or getattr(getattr(sys, name), "closed", False):
+            present = sys.stdout if name == "stdout" else sys.stderr
+            if _is_closed(stream) or (present is not stream and _is_closed(present)):
                 changes.append(f"sys.{name} (closed)")
                 self._put_back(name)
         for number, handler in self._handlers.items():
-            if _signal.getsignal(number) is not handler:
+            if _getsignal(number) is not handler:
                 changes.append(f"the handler of {signal.Signals(number).name}")
                 if self._main and handler is not None:
                     signal.signal(number, handler)
-        return " and ".join(changes)
-
-    def _is_due(self) -> bool:
-        """Asking for the working directory is a system call, too slow for thousands a second."""
-        now = time.monotonic()
-        due = self._always or now - self._looked > _LOOK_SECONDS
-        if due:
-            self._looked = now
-        return due
+        return " and ".join(changes) if changes else ""
 
     def close(self) -> None:
         for copy in self._copies.values():
@@ -210,6 +214,10 @@ class ProcessGuard:
                 stream = os.fdopen(number, "w", encoding="utf-8", errors="replace")
             self._streams[name] = stream
         setattr(sys, name, stream)
+
+
+def _is_closed(stream: Any) -> bool:
+    return bool(getattr(stream, "closed", False))
 
 
 def _folder() -> str:

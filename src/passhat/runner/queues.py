@@ -75,11 +75,11 @@ T = TypeVar("T")
 Wanted = tuple[str, int]
 """A task and the number of an attempt at it."""
 
-_DRAIN_SECONDS = 0.02
+_DRAIN_SECONDS = 0.05
 """Finished attempts wait at most this long to be written together."""
 _UNWRITTEN = 1_000
 """More than this many finished attempts are never held in memory."""
-_QUICK_SECONDS = 0.1
+_QUICK_SECONDS = 0.5
 _ASKED_SECONDS = 1.0
 """A block of claims that is used up sooner than this was too small."""
 _LARGEST_BLOCK = 500

@@ -142,7 +142,7 @@ class Judgement:
 
     @classmethod
     def passed(cls) -> Judgement:
-        return cls(Verdict.PASSED)
+        return _PASSED
 
     @classmethod
     def failed(cls, category: FailureCategory, detail: str = "") -> Judgement:
@@ -152,6 +152,8 @@ class Judgement:
     def missing(cls, reason: MissingReason, detail: str = "") -> Judgement:
         return cls(Verdict.MISSING, str(reason), detail)
 
+
+_PASSED = Judgement(Verdict.PASSED)
 
 REMARKS = ("program", "plain judge", "split judge")
 """Roles in a transcript that are the judge's, and no part of the conversation."""

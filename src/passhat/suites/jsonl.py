@@ -96,7 +96,9 @@ class _OneAnswer(Episode):
 
     def open(self) -> Turn:
         prompt, line = self._question.task.prompt, self._line
-        if line is None:
+        if line is None or not (
+            line.system or line.tools or line.messages or line.images or line.response_format
+        ):
             return Turn(prompt, said=prompt)
         earlier = [
             f"{entry.get('role', 'user')}: {entry.get('content')}" for entry in line.messages
@@ -141,7 +143,7 @@ class _OneAnswer(Episode):
         text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
         return Turn(f"Tool result: {text}", result=text)
 
-    async def judge(self) -> Judgement:
+    def judge(self) -> Judgement | Awaitable[Judgement]:
         if self._answer is None:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "judged before it was answered")
         line = self._line
@@ -150,7 +152,7 @@ class _OneAnswer(Episode):
             if judge is None:
                 return Judgement.missing(MissingReason.JUDGE_ERROR, f"no judge {line.judge!r}")
             question = self._question.task.prompt
-            return await judge(self._attempt, question, self._answer, line.rubric, line.repeats)
+            return judge(self._attempt, question, self._answer, line.rubric, line.repeats)
         return self._question.judge(self._answer, self._question.expected)
 
 

@@ -26,6 +26,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, MissingExtra, PasshatError
 from passhat.protocol import Protocol
@@ -124,7 +126,7 @@ class Batch:
             epoch = _EPOCH.search(attempt.extras.get("transcript", ""))
             if epoch is not None and attempt.task in self.numbers:
                 number = self.number_of(attempt.task, int(epoch[1]))
-                yield replace(attempt_record(attempt), number=number)
+                yield msgspec.structs.replace(attempt_record(attempt), number=number)
 
     def taken(self) -> None:
         """The log is in the store; it stays where it is for inspect's own viewer."""
@@ -352,7 +354,7 @@ class InspectSuite(Harness):
         """Read the log into the store; attempts that are not in it remain to be made."""
         own = set(claimed)
         records = [
-            replace(
+            msgspec.structs.replace(
                 record,
                 judgement=replace(record.judgement, detail=plan.redact(record.judgement.detail)),
             )

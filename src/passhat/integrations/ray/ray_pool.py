@@ -14,6 +14,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext,
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from passhat.errors import EngineUnavailable, RunStopped
 from passhat.integrations.ray.ray_worker import BatchResult
 from passhat.runner.attempt import seed_of
@@ -309,7 +311,7 @@ class RayPool:
                 return None
             (record,) = made.records
             # What was used by a worker that died is spent, but the amount is unknown.
-            return replace(record, tokens=None, cost=None) if lost else record
+            return msgspec.structs.replace(record, tokens=None, cost=None) if lost else record
         return self._deadly(attempt)
 
     def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
@@ -349,7 +351,7 @@ class RayPool:
         redact = self._plan.redact
         transcript = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
         judgement = replace(record.judgement, detail=redact(record.judgement.detail))
-        return replace(record, judgement=judgement, transcript=transcript)
+        return msgspec.structs.replace(record, judgement=judgement, transcript=transcript)
 
     # -- workers that die ------------------------------------------------------------------------
 
