@@ -65,7 +65,10 @@ def _csv_text(character: str) -> str:
 
 def number(value: float | None, digits: int = 3) -> str:
     """Show an estimate with the digits every form of a report uses; ``None`` is a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -126,7 +129,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 def duration(seconds: float) -> str:
     """``4.2 s``, ``1 min 05 s``, ``2 h 10 min``."""
-    if seconds < 10:
+    if seconds < 9.95:  # from there on one digit would read 10.0
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 60:
@@ -147,7 +150,8 @@ def money(value: float) -> str:
         return "$0"
     if value < 0.0001:
         return "under $0.0001"
-    return f"${value:,.2f}" if value >= 1 else f"${value:.2g}"
+    # Two digits of 0.996 are 1, which is an amount with cents.
+    return f"${value:,.2f}" if value >= 0.995 else f"${value:.2g}"
 
 
 def money_range(low: float, high: float) -> str:

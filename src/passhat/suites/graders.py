@@ -17,6 +17,7 @@ from typing import cast
 from passhat._display import some
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, Verdict
+from passhat.stats.outcomes.vocabulary import failure_category, missing_reason
 from passhat.suites.base import Judgement
 
 __all__ = [
@@ -36,7 +37,9 @@ Grader = Callable[[str, object], Judgement]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# A sign counts where no digit or letter is before it: "3-7" ends with 7, "is -7" with -7.
+_NUMBER = re.compile(r"(?:(?<![\w)])[-+])?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_MINUS = str.maketrans({"\N{MINUS SIGN}": "-"})  # as many models write it
 
 
 def _wrong(answer: str) -> Judgement:
@@ -57,7 +60,7 @@ def _regex(answer: str, expected: object) -> Judgement:
 
 def _numeric(answer: str, expected: object) -> Judgement:
     """The last number in the answer, to one part in a million."""
-    numbers = _NUMBER.findall(answer)
+    numbers = _NUMBER.findall(answer.translate(_MINUS))
     if not numbers:
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "no number in the answer")
     value = float(numbers[-1].replace(",", ""))
@@ -87,7 +90,8 @@ def choice_grader(choices: Sequence[str], expected: object) -> Grader:
         if text.casefold() in texts:
             taken = LETTERS[texts.index(text.casefold())]
         else:
-            letters = re.findall(rf"(?<![A-Za-z])([A-{LETTERS[len(choices) - 1]}])(?![a-z])", text)
+            last = LETTERS[len(choices) - 1]
+            letters = re.findall(rf"(?<![A-Za-z0-9])([A-{last}])(?![A-Za-z0-9])", text)
             if not letters:
                 return Judgement.failed(FailureCategory.FORMAT_ERROR, "no choice in the answer")
             taken = letters[-1]
@@ -101,21 +105,28 @@ def choice_grader(choices: Sequence[str], expected: object) -> Grader:
 def weighted_grader(
     parts: Sequence[tuple[str, Grader, object, float]], pass_at: float = 1.0
 ) -> Grader:
-    """Several graders with weights: passed when their share reaches ``pass_at``."""
+    """Several graders with weights: passed when their share reaches ``pass_at``.
+
+    A part without a verdict makes the whole missing where it could still decide it.
+    """
     total = sum(weight for *_, weight in parts)
 
     def grade(answer: str, _expected: object) -> Judgement:
-        share, details, first = 0.0, [], ""
+        shares = dict.fromkeys(Verdict, 0.0)
+        reasons: dict[Verdict, str] = {}
+        details = []
         for name, grader, expected, weight in parts:
             judgement = grader(answer, expected)
-            passed = judgement.verdict is Verdict.PASSED
-            share += weight / total if passed else 0.0
-            first = first or ("" if passed else judgement.why)
-            details.append(f"{name} {'passed' if passed else 'failed'}")
-        detail = f"{share:.2f} of {pass_at:g} needed: {', '.join(details)}"
-        if share >= pass_at - 1e-9:
+            shares[judgement.verdict] += weight / total
+            reasons.setdefault(judgement.verdict, judgement.why)
+            details.append(f"{name} {judgement.verdict}")
+        passed, needed = shares[Verdict.PASSED], pass_at - 1e-9
+        detail = f"{passed:.2f} of {pass_at:g} needed: {', '.join(details)}"
+        if passed >= needed:
             return Judgement(Verdict.PASSED, "", detail)
-        return Judgement.failed(FailureCategory(first), detail)
+        if passed + shares[Verdict.MISSING] >= needed:
+            return Judgement.missing(missing_reason(reasons[Verdict.MISSING]), detail)
+        return Judgement.failed(failure_category(reasons[Verdict.FAILED]), detail)
 
     return grade
 
@@ -126,7 +137,18 @@ def _json_equal(answer: str, expected: object) -> Judgement:
         value = json.loads(answer)
     except ValueError:
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
-    return Judgement.passed() if value == expected else _wrong(answer)
+    return Judgement.passed() if _same_json(value, expected) else _wrong(answer)
+
+
+def _same_json(one: object, other: object) -> bool:
+    """Whether two JSON values are the same; in Python ``True == 1``, in JSON they differ."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same_json(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same_json, one, other))
+    return one == other
 
 
 def _json_schema(answer: str, expected: object) -> Judgement:
@@ -196,9 +218,11 @@ def check_expected(word: str, expected: object) -> None:
             raise InvalidValue(f"the answer is not a JSON schema: {error.message}.") from None
     if word == "numeric":
         try:
-            float(str(expected))
+            known = math.isfinite(float(str(expected)))
         except ValueError:
-            raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.") from None
+            known = False
+        if not known:
+            raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.")
 
 
 def load_object(path: str) -> object:

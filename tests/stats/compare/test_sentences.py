@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from passhat import Outcomes, Run, compare
+from passhat import Outcomes, Run, compare, gate
 from passhat.protocol import Alternative
 from passhat.stats.compare import Claim, Comparison
 
@@ -48,6 +50,25 @@ def test_ties_everywhere_are_level_and_promise_nothing() -> None:
         )
         assert (result.wins, result.losses, result.ties, result.p_value) == (0, 0, 5, 1.0)
         assert result.interval_text().startswith("-")
+
+
+@given(st.permutations([1, 2, 4, -3, -4]))
+def test_a_lift_of_zero_is_level_whatever_its_sum_rounds_to(changes: list[int]) -> None:
+    """0.1 + 0.2 - 0.3 is 3e-17: that was "0.000000 points above", and "-0.000" in a gate."""
+    a = Outcomes.from_counts(10, [5] * 5)
+    b = Outcomes.from_counts(10, [5 + change for change in changes])
+    found = compare(a, b, about="new tasks")
+    assert found.results[0].lift == 0
+    assert "level with that of A (lift 0.0 points)" in found.results[0].sentence
+    assert {point.lift == 0 for point in found.curves[0].points[:1]} == {True}
+
+
+def test_a_gate_does_not_read_rounding_as_a_drop() -> None:
+    a, b = Outcomes.from_counts(10, [1, 2, 0]), Outcomes.from_counts(10, [0, 0, 3])
+    rule, default = gate(b, "pass^1 >= base - 0.1", a), gate(b, (), a)
+    assert "lift over base 0.000, at least" in str(rule)
+    assert "pass^1 changed by 0.0 points, at least" in str(default)
+    assert rule.results[0].value == default.results[0].value == 0
 
 
 @pytest.mark.parametrize("about", ["new tasks", "these tasks"])

@@ -261,6 +261,19 @@ def test_a_measure_relative_to_base() -> None:
     assert result.results[0].value == 1
 
 
+@pytest.mark.parametrize("price", [0.1, 0.7, 1e-7, 3.3])
+def test_attempts_at_exactly_the_limit_meet_it_whatever_their_sum_rounds_to(price: float) -> None:
+    """Three attempts of 0.1 each were "refuted: cost <= 0.1; cost is 0.1" once."""
+    for count in (3, 6):
+        run = run_with(cost=[price] * count + [float("nan")] * (6 - count))
+        assert gate(run, f"cost <= {price}").exit_code == 0
+        assert gate(run, f"cost < {price}").exit_code == 1
+        assert gate(run, f"cost <= {price * 0.999999}").exit_code == 1
+        same = gate(run, ["cost <= base", "cost >= base"], run_with(cost=[price] * 6)).results
+        assert {str(found.verdict) for found in same} == {"shown"}
+        assert "lift over base 0 (" in same[0].sentence
+
+
 def test_not_recorded_is_not_zero() -> None:
     nan = float("nan")
     for run in (run_with(), run_with(cost=[nan] * 6), SOLID):

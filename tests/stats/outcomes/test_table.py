@@ -174,7 +174,7 @@ def test_an_unknown_slice_names_those_there_are() -> None:
     outcomes = Outcomes.from_counts(2, [1], labels={"band": ["easy"]})
     with pytest.raises(InvalidValue, match="no slice called 'size'; slices here: band"):
         list(outcomes.by("size"))
-    with pytest.raises(InvalidValue, match="label 'band' has 2 values for 1 tasks"):
+    with pytest.raises(InvalidValue, match="label 'band' has 2 values for 1 task\\."):
         Outcomes.from_counts(2, [1], labels={"band": ["easy", "hard"]})
 
 

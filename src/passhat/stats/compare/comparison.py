@@ -31,7 +31,7 @@ from passhat.stats.compare.claims import (
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import METHOD as NEW_TASKS_METHOD
 from passhat.stats.compare.lift import Interval, LiftSample, hull, tail_of, tasks_needed
-from passhat.stats.compare.pairing import Differences, Pairing
+from passhat.stats.compare.pairing import Differences, Pairing, mean_lift
 from passhat.stats.compare.significance import Tested, holm, sign_flip_test, sign_test
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.compare.these_tasks import METHOD as THESE_TASKS_METHOD
@@ -217,7 +217,7 @@ def judge(
     """Judge one metric on the paired tasks."""
     differences = pairing.differences(metric, terms.missing)
     lift, lowest, highest = (
-        float(d.mean()) for d in (differences.values, differences.lowest, differences.highest)
+        mean_lift(d) for d in (differences.values, differences.lowest, differences.highest)
     )
     undecided = differences.open > 0 and lowest <= 0 <= highest
     alone = tail_of(terms.level, terms.alternative)

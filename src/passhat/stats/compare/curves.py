@@ -140,7 +140,7 @@ def _rows(
 
 def _point(k: int, differences: Differences, tail: float) -> CurvePoint:
     ends = hull(LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills)
-    return CurvePoint(k, float(differences.values.mean()), ends.low, ends.high)
+    return CurvePoint(k, differences.lift, ends.low, ends.high)
 
 
 def _flips(name: str, drawn: tuple[CurvePoint, ...], names: tuple[str, str]) -> tuple[Flip, ...]:

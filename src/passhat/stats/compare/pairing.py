@@ -16,7 +16,9 @@ from passhat.stats.estimate.task_values import FilledOutcomes, values_by_task
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.outcomes.names import same_names
 
-__all__ = ["Differences", "Pairing", "common_tasks", "pair", "restricted"]
+__all__ = ["Differences", "Pairing", "common_tasks", "mean_lift", "pair", "restricted"]
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +53,23 @@ class Differences:
     clusters: tuple[str, ...] | None = None
 
     @property
+    def lift(self) -> float:
+        """The mean difference."""
+        return mean_lift(self.values)
+
+    @property
     def fills(self) -> tuple[FloatArray, ...]:
         """The differences for every way to fill in missing attempts that matters."""
         return (self.values, self.lowest, self.highest) if self.open else (self.values,)
+
+
+def mean_lift(differences: FloatArray) -> float:
+    """The mean of differences per task; what rounding leaves of zero is zero.
+
+    0.1 + 0.2 - 0.3 is 3e-17 in floats, and a lift of that size must not read as "above".
+    """
+    mean = float(differences.mean())
+    return 0.0 if abs(mean) < _ROUNDING else mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)

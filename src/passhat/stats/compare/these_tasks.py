@@ -37,7 +37,7 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
-from passhat.stats.compare.pairing import Pairing
+from passhat.stats.compare.pairing import Pairing, mean_lift
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
@@ -311,7 +311,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
         ends = Interval(low, high)
     else:
         ends = lift_on_these_tasks(a, b, twin, tail, sign=sign)
-    lifts = [float(d.mean()) for d in differences.fills]
+    lifts = [mean_lift(d) for d in differences.fills]
     return Interval(min(ends.low, *lifts), max(ends.high, *lifts))
 
 

@@ -86,7 +86,7 @@ def regression_result(
     high = paired_lift(paired.pairing, metric, below, mean_tail).high
     low = paired_lift(paired.pairing, metric, replace(terms, alternative="greater"), alpha).low
     plain = paired if not absent else paired_with_base(run, base, metric, terms)
-    value = float(plain.pairing.differences(metric, terms.missing).values.mean())
+    value = plain.pairing.differences(metric, terms.missing).lift
     broken = changed_tasks(paired.pairing, terms.missing, (1 - MEAN_SHARE) * alpha, "less")
     margin = rule.margin
     if margin is None:

@@ -305,9 +305,10 @@ def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:
 
 def _shown(value: float, rule: Question, *, signed: bool) -> str:
     """Shares with three digits, missing in percent, money and time with four digits."""
-    plus = "+" if signed and value >= 0 else ""
+    plus = "+" if signed and value > 0 else ""
     if isinstance(rule.subject, Missing):
         return f"{value:.1%}"
     if isinstance(rule.subject, Measure):
         return f"{plus}{value:,.4g}"
-    return f"{plus}{number(value)}"
+    text = number(value)
+    return f"{plus}{text}" if float(text) else text

@@ -46,6 +46,8 @@ Estimator = Callable[..., Estimate]
 _TOO_MANY = 100_000
 _ON_THE_LIMIT = 0.002
 """A value this near to the limit would take more tasks than any suite has."""
+_ROUNDING = 1e-9
+"""Three attempts of 0.1 add up to 0.30000000000000004; that must not break a limit of 0.1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def lift_result(
         filled = paired_with_base(replace(run, outcomes=absent.outcomes), base, metric, terms)
     tail = (1 - terms.level) / 2
     ends = _lift_bounds(filled.pairing, metric, terms, population, tail)
-    value = float(paired.pairing.differences(metric, terms.missing).values.mean())
+    value = paired.pairing.differences(metric, terms.missing).lift
     verdict = verdict_of(rule, ends.low, ends.high)
     advice = None
     if verdict is GateVerdict.NOT_SETTLED:
@@ -232,11 +234,15 @@ def _counted_result(
 
 def measure_result(rule: Rule, measure: Measure, run: Run, base: Run | None) -> RuleResult:
     value, notes = _measured(rule, measure, run)
+    size = abs(value)
     if rule.relative:
         assert base is not None
         other, more = _measured(rule, measure, base)
         notes = (*notes, *(f"base: {note}" for note in more), f"base has {other:,.4g}")
+        size = max(size, abs(other))
         value -= other
+    if abs(value - rule.limit) <= _ROUNDING * size:
+        value = rule.limit
     return _counted_result(rule, value, len(run.outcomes), run.outcomes.attempts, notes)
 
 

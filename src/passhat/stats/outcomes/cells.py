@@ -170,7 +170,7 @@ def number_from(cell: object) -> float:
     """A number, or NaN for an empty cell."""
     if cell is None or cell == "":
         return math.nan
-    if isinstance(cell, str | int | float):
+    if isinstance(cell, str | int | float | np.integer | np.floating):
         return float(cell)
     raise ValueError(shorten(cell))
 

@@ -33,10 +33,12 @@ class RewardWords(dict[object, float]):
 
 
 def _parse_reward(cell: object) -> float:
+    if isinstance(cell, np.generic):
+        cell = cell.item()  # np.bool_ and np.float32 are none of Python's own types
     if cell is None:
         return math.nan
     if isinstance(cell, bool | int | float):
-        return float(cell)
+        return _finite(float(cell))
     if not isinstance(cell, str):
         raise ValueError(shorten(cell))
     word = cell.strip().lower()
@@ -46,9 +48,13 @@ def _parse_reward(cell: object) -> float:
         return 1.0
     if word in _FAILED:
         return 0.0
-    reward = float(word)
+    return _finite(float(word))
+
+
+def _finite(reward: float) -> float:
+    """The reward, if it is no infinity: a score that overflowed is neither a pass nor a failure."""
     if math.isinf(reward):
-        raise ValueError(cell)
+        raise ValueError(reward)
     return reward
 
 

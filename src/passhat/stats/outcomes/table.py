@@ -370,7 +370,8 @@ def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
 
 def _check_names(names: Sequence[str], tasks: int, *, unique: bool) -> None:
     if len(names) != tasks:
-        raise InvalidValue(f"{len(names):,} task ids were given for {tasks:,} tasks.")
+        given = f"{counted(len(names), 'task id')} {'was' if len(names) == 1 else 'were'} given"
+        raise InvalidValue(f"{given} for {counted(tasks, 'task')}.")
     if unique and len(set(names)) != tasks:
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -383,7 +384,8 @@ def _frozen_labels(
     frozen = {name: tuple(map(str, values)) for name, values in (labels or {}).items()}
     for name, values in frozen.items():
         if len(values) != tasks:
-            raise InvalidValue(f"label {name!r} has {len(values):,} values for {tasks:,} tasks.")
+            given = counted(len(values), "value")
+            raise InvalidValue(f"label {name!r} has {given} for {counted(tasks, 'task')}.")
     return MappingProxyType(frozen)
 
 
@@ -440,6 +442,9 @@ def whole_numbers(values: npt.ArrayLike, name: str) -> IntArray:
     """As ``int64``; integers in other types are converted, fractions and text refused."""
     array = np.asarray(values)
     if array.dtype.kind in "iu":
+        if array.dtype == np.uint64:
+            too_large = array > np.iinfo(np.int64).max
+            _first_bad(too_large, lambda i: f"{name} = {array.reshape(-1)[i]} is too large.")
         return array.astype(np.int64, copy=False)
     if array.dtype.kind == "b":
         return array.astype(np.int64)
@@ -447,6 +452,9 @@ def whole_numbers(values: npt.ArrayLike, name: str) -> IntArray:
         raise InvalidCounts(f"{name} must be whole numbers, not {shorten(values)}.")
     broken = ~(np.isfinite(array) & (array == np.floor(array)))
     _first_bad(broken, lambda i: f"{_at(name, array, i)} is not a whole number.")
+    # Beyond 2^53 a float skips whole numbers, and beyond 2^63 the cast would give any.
+    too_large = np.abs(array) >= 2.0**53
+    _first_bad(too_large, lambda i: f"{_at(name, array, i)} is too large to be a count.")
     return array.astype(np.int64)
 
 

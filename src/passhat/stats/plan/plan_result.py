@@ -163,8 +163,8 @@ class Plan(Plain):
             )
         return (
             f"beyond {counted(self.enough_attempts, 'attempt')} per task more attempts save less "
-            f"than a tenth of the tasks; at least "
-            f"{counted(self.fewest_tasks, 'task')} are needed, however many attempts each"
+            f"than a tenth of the tasks; at least {counted(self.fewest_tasks, 'task')} "
+            f"{'is' if self.fewest_tasks == 1 else 'are'} needed, however many attempts each"
         )
 
     def lines(self) -> Iterator[str]:

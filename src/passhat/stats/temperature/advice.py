@@ -147,6 +147,5 @@ def _gains(
     for k, rung, entry in differences:
         sides = (entry.values, entry.lowest, entry.highest)
         interval: Interval = hull(LiftSample.of(side).interval(tail) for side in sides)
-        lift = float(entry.values.mean())
-        gains[k, rung] = Gain(k, ladder.temperatures[rung], lift, interval.low, interval.high)
+        gains[k, rung] = Gain(k, ladder.temperatures[rung], entry.lift, interval.low, interval.high)
     return gains
