@@ -96,7 +96,9 @@ def _write(path: Path, text: str) -> bool:
     except FileExistsError:
         if path.is_file():
             return False
-        raise click.ClickException(f"{path} is in the way: it is not a file.") from None
+        other = path if path.exists() else path.parent
+        what = "not a file" if path.exists() else "a file, and a folder is needed there"
+        raise click.ClickException(f"{other} is in the way: it is {what}.") from None
     except OSError as error:
         raise click.ClickException(f"{path} cannot be written: {error.strerror}.") from None
     return True

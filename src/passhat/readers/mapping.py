@@ -697,6 +697,15 @@ def structure(source: Source, options: ReadOptions) -> list[str]:
 def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
     """The error for a valid file of unknown format: its structure, and how to read it."""
     kind = content_kind(source)
+    log = plain_log(source)
+    if kind == "JSON" and next(iter(RecordFile(source, log).records()), None) is None:
+        losses = log.tally().losses
+        why = f" ({str(losses[0]).rstrip('.')})" if losses else ""
+        return UnknownFormat(
+            f"begins like JSON and is none{why}.",
+            source=source.name,
+            hint="Was it written to its end? passhat read shows what can be made of it.",
+        )
     keys = sorted(source.outline.keys)
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
     mapping, _ = guess(source, options)

@@ -80,7 +80,7 @@ def value_at(data: object, steps: tuple[Step, ...]) -> object:
     for place, step in enumerate(steps):
         if step.every:
             rest = steps[place + 1 :]
-            values = data.values() if isinstance(data, dict) else data
+            values = list(data.values()) if isinstance(data, dict) else data
             return [value_at(v, rest) for v in values] if isinstance(values, list) else None
         if isinstance(data, dict) and step.key and step.key not in data:
             # A table may write a path as the name of one column: feedback.correct

@@ -113,7 +113,8 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
         try:
             text = Path(options.mapping).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidValue(f"{options.mapping} cannot be read: {error}.") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InvalidValue(f"{options.mapping} cannot be read: {why}.") from None
         mapping = RecordMap.from_toml(text, options.mapping)
         return replace(
             mapping,

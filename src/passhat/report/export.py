@@ -153,7 +153,8 @@ def write_parquet(runs: Sequence[Run], path: str) -> None:
             ):
                 shutil.copyfileobj(source, to)
         except (duckdb.Error, OSError) as error:
-            why = shorten(str(error).splitlines()[0], 120)
+            known = error.strerror if isinstance(error, OSError) else None
+            why = known or shorten(str(error).splitlines()[0], 120)
             raise InvalidValue(f"{path} cannot be written ({why}).") from None
 
 

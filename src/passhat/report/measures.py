@@ -78,7 +78,9 @@ class Measure(Plain):
     spread: tuple[Quantiles, ...]
 
     def counts_text(self) -> str:
-        return f"{counted(self.passed, 'success', 'successes')} in {self.attempts:,} attempts"
+        return (
+            f"{counted(self.passed, 'success', 'successes')} in {counted(self.attempts, 'attempt')}"
+        )
 
 
 def measures_of(attempts: Attempts | MeasureColumns | None, level: float) -> tuple[Measure, ...]:

@@ -243,7 +243,9 @@ class RunReport(Plain):
             first = self.estimates[0]
             return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
         if outcomes.scored == 0:
-            return f"No attempt has a verdict: all {outcomes.attempts:,} are missing."
+            made = outcomes.attempts
+            all_of_them = "the only one is" if made == 1 else f"all {made:,} are"
+            return f"No attempt has a verdict: {all_of_them} missing."
         if len(outcomes) == 1:
             return self._headline_of_one_task()
         sentence = f"{value_text(lead)} of single attempts pass{_interval_in_words(lead)}"

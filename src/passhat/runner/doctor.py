@@ -341,7 +341,7 @@ def _suite(word: str) -> str:
     from passhat.suites import load_suite
 
     suite = load_suite(word)
-    return f"{suite.name}: {len(suite.tasks):,} tasks, fingerprint {suite.fingerprint}"
+    return f"{suite.name}: {counted(len(suite.tasks), 'task')}, fingerprint {suite.fingerprint}"
 
 
 def _agent(word: str) -> str:

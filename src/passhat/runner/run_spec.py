@@ -77,8 +77,8 @@ class Shard:
         chosen = tuple(tasks[self.number - 1 :: self.count])
         if not chosen:
             raise InvalidValue(
-                f"shard {self} has nothing to do: there are {len(tasks)} tasks.",
-                hint=f"Use at most {len(tasks)} shards.",
+                f"shard {self} has nothing to do: the suite has {counted(len(tasks), 'task')}.",
+                hint=f"Use at most {counted(len(tasks), 'shard')}.",
             )
         return chosen
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat._display import counted
 from passhat._serialize import to_data
 from passhat.report.details import Width
 from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
@@ -32,7 +33,8 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
             "x": point.tasks,
             "series": f"n = {n:,}",
             "value": 100 * point.width,
-            "tip": f"{point.tasks:,} tasks x {n:,} attempts: {100 * point.width:.1f} points wide",
+            "tip": f"{counted(point.tasks, 'task')} x {counted(n, 'attempt')}: "
+            f"{100 * point.width:.1f} points wide",
         }
         for n, own in by_n.items()
         for point in own
@@ -45,7 +47,7 @@ def width(runs: Sequence[RunReport]) -> Figure | None:
     return Figure(
         "width",
         f"More tasks or more attempts? {word}{who}",
-        f"With the {made:,} tasks of this run, {details.plan.attempts_text}.",
+        f"With the {counted(made, 'task')} of this run, {details.plan.attempts_text}.",
         f"Lines of the width of the interval of {word} over the number of tasks, on a doubling "
         "scale, one for each number of attempts per task n; by normal theory from the difficulty "
         "seen here. All fall with more tasks; more attempts lower them only a little.",
@@ -88,7 +90,8 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
             "series": label,
             "share": counts[label].get(why, 0) / attempts[label],
             "tip": f"{label}: {why.replace('_', ' ')}, {counts[label].get(why, 0):,} of "
-            f"{attempts[label]:,} attempts ({counts[label].get(why, 0) / attempts[label]:.1%})",
+            f"{counted(attempts[label], 'attempt')} "
+            f"({counts[label].get(why, 0) / attempts[label]:.1%})",
         }
         for why in order
         for label in labels
@@ -117,7 +120,7 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
         "Why attempts fail",
         "; ".join(
             f"{label}: {lead.replace('_', ' ')} in {counts[label].get(lead, 0):,} of "
-            f"{attempts[label]:,} attempts"
+            f"{counted(attempts[label], 'attempt')}"
             for label in labels
         )
         + ".",

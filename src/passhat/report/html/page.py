@@ -167,7 +167,7 @@ def _paid_in(runs: Sequence[RunReport]) -> str:
 
 def _asks(word: str) -> str:
     k = metric(word).k
-    if word == "pass^1":
+    if word in ("pass^1", "pass@1"):
         return "one attempt passes"
     if word.startswith("pass^"):
         return f"all of {k} attempts pass"

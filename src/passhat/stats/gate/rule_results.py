@@ -271,8 +271,8 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
         )
     return measured.total / measured.passed, (
         *notes,
-        f"all of {measured.recorded:,} attempts together, "
-        f"per attempt that passed ({measured.passed:,})",
+        f"all of {counted(measured.recorded, 'attempt')} together, per attempt that passed "
+        f"({measured.passed:,})",
     )
 
 

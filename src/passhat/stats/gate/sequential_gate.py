@@ -156,7 +156,7 @@ class Watcher:
             index = where.get(task)
             if index is None or made[index] < self._attempts:
                 finished = 0 if index is None else int(made[index])
-                waiting = f"{task}, which has {finished} of {self._attempts} attempts"
+                waiting = f"{task}, which has {finished} of {counted(self._attempts, 'attempt')}"
                 break
             ready.append(index)
         if self._order is None:

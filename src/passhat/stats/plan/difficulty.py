@@ -19,6 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.metrics import CountMetric
@@ -113,7 +114,8 @@ class Difficulty:
     def components(self, metric: CountMetric, n: int) -> Components:
         """The variance of one task's value from n attempts, in its two parts."""
         if n < metric.k:
-            raise InvalidValue(f"{metric} needs at least {metric.k} attempts per task, not {n}.")
+            needed = counted(metric.k, "attempt")
+            raise InvalidValue(f"{metric} needs at least {needed} per task, not {n}.")
         known = metric.known(self.rates)
         mean = float(self.weights @ known)
         between = float(self.weights @ (known - mean) ** 2)

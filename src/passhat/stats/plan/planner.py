@@ -257,7 +257,9 @@ def plan(
         terms = replace(terms, population=Population.THESE_TASKS)
     goal = _goal(detect, half_width, power, terms.level)
     if attempts is not None and attempts < chosen.k:
-        raise InvalidValue(f"{chosen} needs at least {chosen.k} attempts per task, not {attempts}.")
+        raise InvalidValue(
+            f"{chosen} needs at least {counted(chosen.k, 'attempt')} per task, not {attempts}."
+        )
     _refuse_useless(goal, terms, pilot, gate=gate)
     if against is not None and (gate or terms.population is Population.THESE_TASKS):
         raise InvalidValue(

@@ -136,7 +136,7 @@ def _without_short(
     keep = np.flatnonzero(fewest >= k)
     if len(keep) == 0:
         raise InvalidValue(
-            f"no task has {k} attempts at every temperature.",
+            f"no task has {counted(k, 'attempt')} at every temperature.",
             hint=f"Ask for a smaller k: up to {int(fewest.max())} can be asked of some tasks.",
         )
     return [rung.take(keep) for rung in rungs], len(fewest) - len(keep)

@@ -27,6 +27,7 @@ class Metric(ABC):
     k: int
 
     question: ClassVar[str]
+    question_of_one: ClassVar[str] = "How often does one attempt at a task succeed?"
     formula: ClassVar[str]
     paper: ClassVar[str]
     lowest: ClassVar[float] = 0.0
@@ -49,7 +50,7 @@ class Metric(ABC):
     @property
     def asks(self) -> str:
         """The question with its k filled in."""
-        return self.question.format(k=self.k)
+        return self.question_of_one if self.k == 1 else self.question.format(k=self.k)
 
     @abstractmethod
     def python(self) -> str:

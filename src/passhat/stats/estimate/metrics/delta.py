@@ -25,6 +25,7 @@ class Delta(Metric):
     question: ClassVar[str] = (
         "How much higher is pass^{k} than if all tasks were equally hard at the same average?"
     )
+    question_of_one: ClassVar[str] = "delta^1 is always 0: pass^1 is the average itself."
     formula: ClassVar[str] = "delta^k = pass^k - (pass^1)^k,   0 <= delta^k <= mu - mu^k"
     paper: ClassVar[str] = (
         "The gap in Jensen's inequality (Jensen 1906) for p^k, with pass^k of Yao et al. 2024, "

@@ -28,6 +28,7 @@ class FirstAny(OrderedMetric):
     """Did any of the first k attempts pass? An observation, not an expectation."""
 
     question: ClassVar[str] = "In how many tasks did one of the first {k} attempts succeed?"
+    question_of_one: ClassVar[str] = "In how many tasks did the first attempt succeed?"
     formula: ClassVar[str] = "first@k = mean over tasks of  max(x_1, ..., x_k)"
     paper: ClassVar[str] = _DEFINITION
 
@@ -57,6 +58,7 @@ class FirstAll(OrderedMetric):
     """Did all of the first k attempts pass? Success from a cold start."""
 
     question: ClassVar[str] = "In how many tasks did all of the first {k} attempts succeed?"
+    question_of_one: ClassVar[str] = "In how many tasks did the first attempt succeed?"
     formula: ClassVar[str] = "first^k = mean over tasks of  min(x_1, ..., x_k)"
     paper: ClassVar[str] = _DEFINITION
 
@@ -86,6 +88,7 @@ class Window(OrderedMetric):
     """Did some w attempts in a row pass? It grows with n, so n must be equal on all tasks."""
 
     question: ClassVar[str] = "In how many tasks did some {k} attempts in a row all succeed?"
+    question_of_one: ClassVar[str] = "In how many tasks did some attempt succeed?"
     formula: ClassVar[str] = "window^w = mean over tasks of  max_i min(x_i, ..., x_{i+w-1})"
     paper: ClassVar[str] = _DEFINITION
     needs_equal_n: ClassVar[bool] = True
@@ -140,6 +143,7 @@ class ShuffledWindow(CountMetric):
     n: int = 1
 
     question: ClassVar[str] = Window.question
+    question_of_one: ClassVar[str] = Window.question_of_one
     formula: ClassVar[str] = "orders of c passes in n attempts with w in a row / C(n, c)"
     paper: ClassVar[str] = "Feller 1968, chapter XIII.7"
 
