@@ -78,7 +78,7 @@ def test_sums_ratios_and_quantiles_by_hand(table: Table, level: float) -> None:
 
 @given(rows)
 def test_the_interval_of_a_ratio_by_the_delta_method(table: Table) -> None:
-    (cost,) = [m for m in measures_of(_attempts(table), 0.9) if m.name == "cost"] or [None]
+    cost = next((m for m in measures_of(_attempts(table), 0.9) if m.name == "cost"), None)
     if cost is None:
         return
     used = [sum(c for _, c, _ in row if not math.isnan(c)) for row in table]
