@@ -296,8 +296,9 @@ def exact_misses(cell: Cell, repetitions: int, seed: int) -> list[tuple[float, f
     for tail in TAILS:
         ends = [exact_gaffke(seen, t, level=1 - 2 * tail, lowest=-1, highest=1) for t in tables]
         low, high = (np.array([getattr(e, side)[0] for e in ends]) for side in ("lows", "highs"))
-        beyond = [low > truth + 1e-9, high < truth - 1e-9]
-        shares.append(tuple(float(np.average(side, weights=times)) for side in beyond))
+        below = np.average(low > truth + 1e-9, weights=times)
+        above = np.average(high < truth - 1e-9, weights=times)
+        shares.append((float(below), float(above)))
     return shares
 
 
