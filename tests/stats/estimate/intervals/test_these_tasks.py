@@ -173,10 +173,11 @@ def test_one_task_is_its_success_rate_put_through_the_metric() -> None:
     assert sure[0] < sure[1] == 1.0
 
 
-def test_one_attempt_per_task_is_blakers_interval() -> None:
-    outcomes = Outcomes.from_counts(1, [1] * 12 + [0] * 8)
+@pytest.mark.parametrize("word", ["pass^1", "pass@1", "rate", "first^1", "first@1", "window^1"])
+def test_one_attempt_per_task_is_blakers_interval(word: str) -> None:
+    outcomes = Outcomes.from_matrix([[1]] * 12 + [[0]] * 8)
     for about in ("new tasks", AGAIN):
-        found = estimate(outcomes, "pass^1", about=about)
+        found = estimate(outcomes, word, about=about)
         assert (found.low, found.high) == pytest.approx(blaker(12, 20, 0.95))
         assert "Blaker" in found.method
 

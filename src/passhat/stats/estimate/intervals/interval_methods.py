@@ -89,17 +89,20 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
 
 def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
     cells = view.histogram
-    counts = [metric for metric in metrics if isinstance(metric, CountMetric)]
-    if counts and int(cells.n.max()) == 1 and not asked.terms.equal_tails:
-        # One attempt per task is a binomial sample of tasks; Gaffke's bound would be
-        # Clopper-Pearson's interval, which is 4 to 9% wider.
+    averages = [metric for metric in metrics if not isinstance(metric, Delta)]
+    if int(cells.n.max()) == 1 and not asked.terms.equal_tails:
+        # One attempt per task is a binomial sample of tasks, and has no order; Gaffke's bound would
+        # be Clopper-Pearson's interval, which is 4 to 9% wider.
         binomial = TheseTasks(cells, asked.terms)
-        for count in counts:
-            yield count, Interval(*binomial.one_attempt_each(count), "Blaker's interval")
-    elif counts:
+        for metric in averages:
+            if (count := metric.unordered(1)) is not None:
+                yield metric, Interval(*binomial.one_attempt_each(count), "Blaker's interval")
+        return
+    counts = [metric for metric in averages if isinstance(metric, CountMetric)]
+    if counts:
         rows = np.stack([metric.values(cells.n, cells.c) for metric in counts])
         yield from _named(counts, gaffke(rows, cells.tasks, level=asked.terms.level), _HISTOGRAM)
-    for metric in metrics:
+    for metric in averages:
         if isinstance(metric, OrderedMetric):
             seen = view.of(metric)
             ends = gaffke(seen.values, seen.tasks, level=asked.terms.level)
