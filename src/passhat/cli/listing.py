@@ -1,4 +1,4 @@
-"""passhat agents, passhat suites and passhat tasks: lists of everything that can be run."""
+"""passhat agents, suites, tasks and completion: lists of what can be run and typed."""
 
 from __future__ import annotations
 
@@ -72,3 +72,21 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
 def _first_line(text: str) -> str:
     """The first line of a prompt, which may be pages long."""
     return next((line for line in text.splitlines() if line.strip()), "")
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell: str) -> ExitCode:
+    """Print the script that completes passhat's commands and options in your shell.
+
+    For bash, put this into ~/.bashrc:  eval "$(passhat completion bash)"
+    """
+    from click.shell_completion import get_completion_class
+
+    from passhat.cli.main import cli
+
+    maker = get_completion_class(shell)
+    if maker is None:  # pragma: no cover - the choice above lists only shells click knows
+        raise click.UsageError(f"no completion for {shell}.")
+    click.echo(maker(cli, {}, "passhat", "_PASSHAT_COMPLETE").source())
+    return ExitCode.OK

@@ -163,6 +163,7 @@ _SHARED_MODULES = MappingProxyType(
         "agents": ("listing", "agents_command"),
         "suites": ("listing", "suites_command"),
         "tasks": ("listing", "tasks_command"),
+        "completion": ("listing", "completion_command"),
         "rm": ("runs", "rm_command"),
         "import": ("export", "import_command"),
         "validate": ("export", "validate_command"),
