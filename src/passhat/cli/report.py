@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,10 @@ from passhat.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
+    from passhat.report.view import Report
     from passhat.stats.terms import Terms
+
+_KINDS = ("mlflow", "wandb", "langfuse", "inspect")
 
 
 @click.command("report")
@@ -45,6 +49,14 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json_text", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--md", metavar="FILE", help="Write Markdown to FILE (- is standard output).")
 @click.option("--csv", metavar="FILE", help="Write CSV to FILE (- is standard output).")
+@click.option(
+    "--to",
+    "targets",
+    multiple=True,
+    metavar="KIND:WHERE",
+    help="Hand the scores on: mlflow:EXPERIMENT, wandb:FILE, langfuse:FILE, or inspect:FILE for a "
+    "copy of the inspect log with them; may be repeated.",
+)
 @html_options
 def command(
     sources: tuple[str, ...],
@@ -58,6 +70,7 @@ def command(
     as_json_text: bool,
     md: str | None,
     csv: str | None,
+    targets: tuple[str, ...],
     html: str | None,
     transcripts: bool | None,
 ) -> ExitCode:
@@ -77,14 +90,17 @@ def command(
     from passhat.report.markdown import as_markdown
     from passhat.report.terminal import render_report
 
+    handed_on = [_target(target) for target in targets]
     detailed = as_json_text or html is not None
     needs = Needs(attempts=look_at_order(metrics), measures=False)
     if detailed:
         needs = needs_of_page(metrics, page=html is not None, transcripts=transcripts)
+    if handed_on:
+        needs = replace(needs, attempts=True)  # scores of traces need the attempts' own ids
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
     # A list of every task was asked for, so one screen is not what is wanted.
     long = full or with_tasks or by is not None
-    short = not (long or detailed or md is not None or csv is not None)
+    short = not (long or detailed or md is not None or csv is not None or handed_on)
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)
     # One screen has room for a few runs: the rest of a large store is not computed.
     chosen = runs_on_screen(runs) if short else runs
@@ -98,9 +114,11 @@ def command(
 
         page_options = HtmlOptions(this_command(), transcripts, terms)
         write_text(html, html_report(report, page_options))
+    for kind, where in handed_on:
+        _hand_on(report, kind, where)
     if as_json_text:
         click.echo(as_json(report), nl=False)
-    elif "-" not in (md, csv, html):
+    elif "-" not in (md, csv, html, *(where for _, where in handed_on)):
         if long:
             text = render_report(report, Console())
         else:
@@ -108,3 +126,27 @@ def command(
             text = brief_report(report, Console(), left_out)
         click.echo(text, nl=False)
     return exit_code(runs)
+
+
+def _target(text: str) -> tuple[str, str]:
+    """Where scores go, as in ``mlflow:EXPERIMENT``."""
+    kind, _, where = text.partition(":")
+    if kind not in _KINDS or not where:
+        known = ", ".join(f"{name}:WHERE" for name in _KINDS)
+        raise click.BadParameter(f"{text!r} should be one of {known}.", param_hint="--to")
+    return kind, where
+
+
+def _hand_on(report: Report, kind: str, where: str) -> None:
+    from passhat.report.data import as_langfuse, as_wandb, send_to_mlflow
+
+    if kind == "mlflow":
+        for address in send_to_mlflow(report, where):
+            click.echo(f"logged {address}", err=True)
+    elif kind == "inspect":
+        from passhat.integrations.inspect.reducers import write_scores
+
+        write_scores(report, where)
+        click.echo(f"wrote {where}", err=True)
+    else:
+        write_text(where, as_wandb(report) if kind == "wandb" else as_langfuse(report))

@@ -40,8 +40,8 @@ from passhat.stats.outcomes.rewards import RewardWords
 
 __all__ = ["MappedReader", "RecordMap", "guess", "mapped_readers", "read_mapped", "structure"]
 
-_WORDS = (*ALIASES, "id", "seed", "error")
-_RUN_WORDS = ("model", "suite", "temperature")
+_WORDS = (*ALIASES, "id", "seed", "error", "experiment")
+_RUN_WORDS = ("model", "experiment", "suite", "temperature")
 _SCORER = "{scorer}"
 _RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
 _SAMPLE = 200
@@ -236,13 +236,27 @@ def _paths(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
 
 
-def _compiled(path: str) -> _Path:
+def _compiled(path: str, scorer: str = _SCORER) -> _Path:
     for sign, start in (("/", "root"), ("^", "parent")):
         if path.startswith(sign):
-            return start, steps_of(path[1:])
+            return start, _with_scorer(path[1:], scorer)
     if path in ("@key", "@index", "@value"):
         return path, ()
-    return "record", steps_of(path)
+    return "record", _with_scorer(path, scorer)
+
+
+def _with_scorer(path: str, scorer: str) -> tuple[Step, ...]:
+    """The steps of a path; the scorer is one name, whatever dots and brackets are in it."""
+
+    def filled(step: Step) -> Step:
+        where = step.where
+        return replace(
+            step,
+            key=step.key and step.key.replace(_SCORER, scorer),
+            where=where and (where[0], where[1].replace(_SCORER, scorer)),
+        )
+
+    return tuple(map(filled, steps_of(path)))
 
 
 def _value(record: Record, root: object, path: _Path) -> object:
@@ -260,19 +274,21 @@ def _value(record: Record, root: object, path: _Path) -> object:
 
 
 def _rule(text: str, scorer: str) -> Rule:
-    match = _RULE.fullmatch(text.replace(_SCORER, scorer))
+    match = _RULE.fullmatch(text)
     if match is None:
         raise InvalidValue(
             f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
         )
     value: object = match[3].strip("'\"")
     number = number_or_none(match[3])
-    if number is not None:
+    if value == _SCORER:
+        value = scorer
+    elif number is not None:
         value = number
     elif match[3].lower() in ("true", "false"):
         value = float(match[3].lower() == "true")
     try:
-        return Rule(_compiled(match[1]), match[2], value)
+        return Rule(_compiled(match[1], scorer), match[2], value)
     except ValueError as error:
         raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
 
@@ -338,7 +354,7 @@ class _MappedFile:
         self._map = mapping
         scorer = self._scorer()
         self._fields = {
-            word: [_compiled(path.replace(_SCORER, scorer)) for path in paths]
+            word: [_compiled(path, scorer) for path in paths]
             for word, paths in mapping.fields.items()
         }
         self._passes = _rule(mapping.passes, scorer) if mapping.passes else None
@@ -498,7 +514,7 @@ class _MappedFile:
     def _facts(self, key: str) -> RunFacts:
         run, constants, root = self._runs[key], self._map.constants, self._file.root
         facts: dict[str, str] = {}
-        for word in ("model", "suite"):
+        for word in ("model", "experiment", "suite"):
             value = run.get(word)
             if value is None and word in constants:
                 values = map(self._constant, constants[word])
@@ -509,6 +525,7 @@ class _MappedFile:
         variant = " ".join(
             part
             for part in (
+                facts["experiment"] if facts["model"] else "",
                 f"on {facts['suite']}" if run.get("suite") is not None else "",
                 f"T={temperature:g}" if temperature is not None else "",
             )
@@ -522,9 +539,10 @@ class _MappedFile:
         taken = ", ".join(f"{w} = {' or '.join(p)}" for w, p in self._map.fields.items())
         reading = [f"fields: {taken}"]
         if not facts["model"]:
-            reading.append("the file does not name the agent: the run is named after the file")
+            named = "its experiment" if facts["experiment"] else "the file"
+            reading.append(f"the agent is not named: the run is named after {named}")
         return RunFacts(
-            facts["model"] or self._source.stem,
+            facts["model"] or facts["experiment"] or self._source.stem,
             Protocol(suite=facts["suite"] or None, decoding=decoding, judge=self._judge or None),
             variant=variant,
             says=says,

@@ -140,8 +140,10 @@ class RecordFile:
         if kind == "JSON":
             yield from self._from_document()
         elif kind == "JSON lines":
+            # The elements of a list are the lines here: a mapping for a JSON list fits both.
+            steps = steps_of(self.path.removeprefix("[*]").removeprefix("."))
             for line, row in json_lines(self.source, self.log, Any):
-                yield from _below(Record(f"line {line}", row, "", line - 1), steps_of(self.path))
+                yield from _below(Record(f"line {line}", row, "", line - 1), steps)
         elif kind == "XML":
             yield from self._from_xml()
         elif kind == "Excel":

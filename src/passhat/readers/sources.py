@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING
 
 from passhat.errors import InvalidValue, ReadError
 from passhat.readers.json_parts import Outline, outline
+from passhat.readers.platforms import download, platform_of
 from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 
 if TYPE_CHECKING:
@@ -275,7 +276,10 @@ def examples() -> dict[str, Path]:
 def expand(
     sources: Iterable[str], store: str = DEFAULT_PATH, max_unpacked: int | None = None
 ) -> list[Source]:
-    """Turn words of a user into files: paths, globs, ``example:NAME``, ids of runs in a store."""
+    """Turn words of a user into files: paths, globs, ``example:NAME``, ids of runs in a store.
+
+    Of a live platform (``langfuse:PROJECT``) the results are downloaded into a temporary file.
+    """
     expanded: dict[tuple[Path, str], Source] = {}
     for word in sources:
         for source in _expand_one(word, store):
@@ -305,6 +309,8 @@ def _expand_one(word: str, store: str) -> list[Source]:
         exists = False
     if exists:
         return [Source(word, path)]
+    if platform_of(word) is not None:
+        return [Source(word, download(word))]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
         return [_stored_run(word, store)]

@@ -11,7 +11,10 @@ module that imports inspect_ai; it needs the extra ``[inspect]``.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 try:
     from inspect_ai.scorer import (
@@ -29,12 +32,25 @@ except ImportError:  # pragma: no cover - the extra is there in tests
 
     raise MissingExtra("passhat.integrations.inspect.reducers", extra="inspect") from None
 
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, shorten
 from passhat.stats.estimate import estimate
 from passhat.stats.estimate.counting import pass_at_k, pass_hat_k
 from passhat.stats.outcomes import Outcomes
+from passhat.store.database import private_file
 
-__all__ = ["interval", "pass_at", "pass_at_estimate", "pass_hat", "pass_hat_estimate"]
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+
+    from passhat.report.view import Report, RunReport
+
+__all__ = [
+    "interval",
+    "pass_at",
+    "pass_at_estimate",
+    "pass_hat",
+    "pass_hat_estimate",
+    "write_scores",
+]
 
 _TO_FLOAT = value_to_float()
 _NO_SCORE = float("nan")
@@ -108,6 +124,92 @@ def pass_hat_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric
 def pass_at_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric:
     """pass@k over all samples with its interval for new tasks. See pass_hat_estimate."""
     return _estimate(k, f"pass@{k}", level, value)
+
+
+def write_scores(report: Report, target: str) -> None:
+    """Write a copy of an inspect log that has the scores of a report beside its own.
+
+    Every metric becomes a row of results with its interval, and pass^k and pass@k of every sample
+    become reductions, which inspect shows as columns. The log itself is not changed.
+    """
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    run = _run_of_a_log(report)
+    source, path = Path(run.run.source), Path(target)
+    if path.suffix not in (".eval", ".json"):
+        raise InvalidValue(f"{target}: a log of inspect ends in .eval or .json.")
+    if path.exists() and path.samefile(source):
+        raise InvalidValue(
+            f"{target} is the log itself, which is not changed.", hint="Name another file."
+        )
+    try:
+        log = read_eval_log(str(source))
+        _add_scores(log, run)
+        # The file is made first, so that it is readable by its owner alone.
+        os.close(private_file(path, truncate=True))
+        write_eval_log(log, str(path))
+    except (OSError, ValueError) as error:
+        why = shorten(str(error).splitlines()[0], 160)
+        raise InvalidValue(f"{target} cannot be written: {why}.") from None
+
+
+def _run_of_a_log(report: Report) -> RunReport:
+    runs = [run for run in report.runs if run.run.reading[:1] == ("inspect_ai log",)]
+    if len(report.runs) != 1 or len(runs) != 1 or not Path(runs[0].run.source).is_file():
+        names = ", ".join(run.run.source for run in report.runs[:5])
+        raise InvalidValue(
+            f"--to inspect:FILE copies one inspect log, and this report is about {names}.",
+            hint="Name one .eval or .json file that inspect_ai wrote.",
+        )
+    if not runs[0].run.protocol.judge:
+        raise InvalidValue(
+            f"{runs[0].run.source}: nothing was scored.", hint="Score it first: inspect score LOG"
+        )
+    return runs[0]
+
+
+def _add_scores(log: EvalLog, run: RunReport) -> None:
+    from inspect_ai.log import EvalMetric, EvalResults, EvalSampleReductions, EvalScore
+    from inspect_ai.log._log import EvalSampleScore
+
+    from passhat.report.data import plain_name, task_scores
+
+    scorer = run.run.protocol.judge or ""
+    ids = {str(sample.id): sample.id for sample in log.samples or ()}
+    results = log.results or EvalResults()
+    reductions = list(log.reductions or ())
+    seen: set[str] = set()
+    for entry in run.estimates:
+        name = plain_name(entry.metric)
+        if name in seen or math.isnan(entry.value):
+            continue
+        seen.add(name)
+        values = {"low": entry.low, "high": entry.high, entry.metric: entry.value}
+        metrics = {
+            key: EvalMetric(name=key, value=value)
+            for key, value in reversed(values.items())
+            if value is not None
+        }
+        results.scores.append(
+            EvalScore(
+                name=scorer,
+                scorer=scorer,
+                reducer=name,
+                scored_samples=entry.tasks,
+                unscored_samples=len(run.run.outcomes) - entry.tasks,
+                metrics=metrics,
+                metadata={"passhat": entry.method, "about": entry.about},
+            )
+        )
+        scores = task_scores(run.run, entry)
+        if scores:
+            reduced = [
+                EvalSampleScore(value=value, sample_id=ids.get(task, task))
+                for task, value in scores.items()
+            ]
+            reductions.append(EvalSampleReductions(scorer=scorer, reducer=name, samples=reduced))
+    log.results = results
+    log.reductions = reductions
 
 
 def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object]) -> ScoreReducer:
