@@ -677,7 +677,7 @@ def _mlflow(client: PlatformClient, name: str) -> Iterator[Json]:
 
 
 def _request(client: PlatformClient, trace: Json) -> object:
-    """What was asked. Long requests are cut by MLflow, so that two tasks would look the same."""
+    """The request. MLflow cuts long ones in its list, so that two tasks would look the same."""
     preview = trace.get("request_preview") or trace.get("request")
     tagged = (trace.get("tags") or {}).get("task") or (trace.get("trace_metadata") or {}).get(
         "task"
@@ -699,7 +699,7 @@ def _request(client: PlatformClient, trace: Json) -> object:
 
 
 def _assessments(trace: Json) -> list[Json]:
-    """Those that are verdicts: an expectation is the right answer, not a score."""
+    """The assessments that are verdicts: an expectation is the right answer, not a score."""
     return [row for row in _rows(trace, "assessments") if "feedback" in row]
 
 

@@ -300,7 +300,7 @@ def _numbers(run: RunReport) -> Iterator[tuple[str, float]]:
 
 
 def _config(run: RunReport) -> dict[str, object]:
-    """What the numbers rest on; nothing that is not known."""
+    """The facts that the numbers rest on, as far as they are known."""
     outcomes = run.run.outcomes
     facts = {
         "agent": run.run.agent,
