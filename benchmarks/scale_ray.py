@@ -199,8 +199,8 @@ class _Few(OnRay):
 
     most = 1
 
-    def _hired(self, count: int, job: object) -> list[object]:
-        return super()._hired(min(count, self.most), job)  # type: ignore[arg-type]
+    def _start_workers(self, count: int, job: object) -> list[object]:
+        return super()._start_workers(min(count, self.most), job)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -417,7 +417,7 @@ def on_ray(ray_workers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
         ray.get([worker.begin.remote(job) for worker in ray_workers[:count]])
         return ray_workers[:count]
 
-    monkeypatch.setattr(OnRay, "_hired", hired)
+    monkeypatch.setattr(OnRay, "_start_workers", hired)
     monkeypatch.setattr(OnRay, "_dismiss", lambda _engine: None)
     monkeypatch.setenv("PASSHAT_ON", "ray")
 

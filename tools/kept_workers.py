@@ -36,12 +36,12 @@ class KeptWorker:
         about: About = await self._inner.about()
         return about
 
-    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
-        said: list[LimitRequest | LimitUpdate] = await self._inner.fetched()
+    async def poll(self) -> list[LimitRequest | LimitUpdate]:
+        said: list[LimitRequest | LimitUpdate] = await self._inner.poll()
         return said
 
-    async def hear(self, said: Sequence[Answer | LimitUpdate]) -> None:
-        await self._inner.hear(said)
+    async def receive(self, said: Sequence[Answer | LimitUpdate]) -> None:
+        await self._inner.receive(said)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]

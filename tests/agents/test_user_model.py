@@ -37,7 +37,7 @@ def plays_the_user(answer: Callable[..., Answer]) -> Callable[[Body], Answer]:
         words: str | None = user.first()
         _, *heard = [one["content"] for one in body["messages"] if one["role"] == "user"]
         for text in heard:
-            words = user.hear(text)
+            words = user.reply_to(text)
         return answer(STOP if words is None else words, inputs=50, outputs=5)
 
     return script

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.dashboard.conftest import write_run
 
-from passhat.dashboard.run_snapshots import Kept, RunSnapshots
+from passhat.dashboard.run_snapshots import ResultCache, RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import PasshatError
 from passhat.stats.outcomes import Verdict
@@ -79,7 +79,7 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
 
 
 def test_what_is_known_stays_until_something_newer_is() -> None:
-    kept: Kept[str] = Kept(100)
+    kept: ResultCache[str] = ResultCache(100)
     first: Future[str] = Future()
     second: Future[str] = Future()
     # A newer version is begun as soon as this one is there, before anybody else hears of it.

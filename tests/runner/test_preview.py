@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from passhat.runner.preview import Range, Spread, foresee, sum_of, time_left
+from passhat.runner.preview import Range, Spread, preview_run, sum_of, time_left
 
 
 def spread(*values: float | None) -> Spread:
@@ -56,7 +56,7 @@ def test_a_slow_pace_widens_the_range() -> None:
 
 
 def test_before_a_run_a_pilot_decides_where_there_is_one() -> None:
-    needs = foresee(40, 4, 30, [(2.0, 5.0, 0.01)] * 20)
+    needs = preview_run(40, 4, 30, [(2.0, 5.0, 0.01)] * 20)
     assert needs.pilot == 20
     assert needs.seconds is not None
     assert needs.seconds.low <= 20.0 <= needs.seconds.high
@@ -66,8 +66,8 @@ def test_before_a_run_a_pilot_decides_where_there_is_one() -> None:
 
 
 def test_without_a_pilot_limits_and_prices_are_all_there_is() -> None:
-    needs = foresee(40, 4, 30, price_per_call=Range(0.001, 0.01))
+    needs = preview_run(40, 4, 30, price_per_call=Range(0.001, 0.01))
     assert (needs.pilot, needs.seconds) == (0, None)
     assert needs.calls == Range(40.0, 1200.0)
     assert needs.cost == Range(0.04, 12.0)
-    assert foresee(40, 4, 30).cost is None
+    assert preview_run(40, 4, 30).cost is None

@@ -40,15 +40,15 @@ class Office:
 
     async def listen(self, line: RemoteLimits) -> None:
         while True:
-            for one in await line.fetched():
+            for one in await line.poll():
                 self.said += 1
                 if isinstance(one, LimitUpdate):
-                    self.gate.learn(one)
+                    self.gate.apply(one)
                     for other in self.lines:
                         if other is not line:
-                            other.hear([one])
+                            other.receive([one])
                 else:
-                    line.hear([await self.gate.answered(one)])
+                    line.receive([await self.gate.answered(one)])
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -103,9 +103,9 @@ def test_without_a_limit_nothing_is_asked_and_a_pause_reaches_everybody() -> Non
         await asyncio.sleep(0)
         assert other.left > 50
         # Who begins later is told as well.
-        (news,) = office.gate.news()
-        assert news.pause > 50
-        assert news.answered
+        (update,) = office.gate.current_updates()
+        assert update.pause > 50
+        assert update.answered
 
     assert played(model(), play).said == 2
 
@@ -122,7 +122,7 @@ def test_a_cap_holds_for_calls_that_are_made_elsewhere() -> None:
                 elsewhere.settle(Usage(100, 1.0))
             with pytest.raises(ProviderFault, match="could pass the cap"):
                 await elsewhere.reserve(CALL)
-            settle(account, elsewhere.untold())
+            settle(account, elsewhere.unreported())
         assert elsewhere.usage == Usage(400, 4.0)
         assert (budget.spent.cost, budget.exhausted, budget.cut_off) == (4.0, True, 1)
 

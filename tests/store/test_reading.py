@@ -19,7 +19,7 @@ from passhat.store import (
     open_reading,
     open_store,
 )
-from passhat.store.queries import Reading, Wanted
+from passhat.store.queries import AttemptFilter, Reading
 from passhat.suites.base import Judgement, Task
 
 
@@ -70,20 +70,20 @@ def test_counts_are_those_of_the_store(reading: Reading, place: str) -> None:
 
 def test_lines_from_a_place_on(reading: Reading) -> None:
     key = reading.heads()[0].key
-    whole = reading.lines(key, Wanted(), 100, None)
+    whole = reading.lines(key, AttemptFilter(), 100, None)
     assert " ".join(f"{one.task}{one.number}" for one in whole) == "b1 b2 b3 a1 a2 a3 c1 c2"
-    assert reading.lines(key, Wanted(), 2, whole[2].place) == whole[3:5]
-    assert reading.beside(key, Wanted(), whole[3].place, before=True) == whole[2]
-    assert reading.beside(key, Wanted(), whole[3].place, before=False) == whole[4]
-    assert reading.beside(key, Wanted(), whole[-1].place, before=False) is None
-    failed = reading.beside(key, Wanted(Verdict.FAILED), whole[0].place, before=False)
+    assert reading.lines(key, AttemptFilter(), 2, whole[2].place) == whole[3:5]
+    assert reading.beside(key, AttemptFilter(), whole[3].place, before=True) == whole[2]
+    assert reading.beside(key, AttemptFilter(), whole[3].place, before=False) == whole[4]
+    assert reading.beside(key, AttemptFilter(), whole[-1].place, before=False) is None
+    failed = reading.beside(key, AttemptFilter(Verdict.FAILED), whole[0].place, before=False)
     assert failed == whole[2]
-    newest = reading.newest(key, Wanted(), 100)
+    newest = reading.newest(key, AttemptFilter(), 100)
     stamps = [one.finished for one in newest]
     assert stamps == sorted(stamps, reverse=True)
     last = newest[3]
-    assert reading.newest(key, Wanted(), 3, (last.finished, *last.place)) == newest[4:7]
-    assert [one.why for one in reading.newest(key, Wanted(why="budget"), 9)] == ["budget"]
+    assert reading.newest(key, AttemptFilter(), 3, (last.finished, *last.place)) == newest[4:7]
+    assert [one.why for one in reading.newest(key, AttemptFilter(why="budget"), 9)] == ["budget"]
     assert reading.marks(key, [whole[0].place[0]]) == {
         whole[0].place[0]: [(1, Verdict.PASSED), (2, Verdict.PASSED), (3, Verdict.FAILED)]
     }

@@ -19,11 +19,11 @@ from passhat.agents.a2a_wire import (
     TRIES,
     NotReceived,
     Reply,
+    await_agent,
     http_client,
     is_address,
-    patiently,
     reachable,
-    theirs,
+    retry_while_busy,
     unreachable,
 )
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
@@ -65,7 +65,7 @@ async def _cancel(client: Client, task_id: str) -> None:
     # An agent that cannot cancel, or is gone, is none of this attempt's business.
     with suppress(AgentFault, TimeoutError):
         async with asyncio.timeout(_SECONDS):
-            await theirs(client.cancel_task(CancelTaskRequest(id=task_id)))
+            await await_agent(client.cancel_task(CancelTaskRequest(id=task_id)))
 
 
 _CARD_SECONDS = 5.0
@@ -189,7 +189,7 @@ class A2AAgent(Agent):
 
         place = f"{self.url.rstrip('/')}/.well-known/agent-card.json"
         try:
-            response = await patiently(lambda: http.get(place))
+            response = await retry_while_busy(lambda: http.get(place))
             if response.status_code == 404:
                 response = await http.get(f"{self.url.rstrip('/')}/.well-known/agent.json")
         except httpx.HTTPError as error:
@@ -262,7 +262,7 @@ class _A2ASession(Session):
 
     async def _exchange(self, text: str, reply: Reply) -> None:
         async with aclosing(self._events(text)) as events:
-            while (event := await theirs(anext(events, None))) is not None:
+            while (event := await await_agent(anext(events, None))) is not None:
                 reply.take(event)
                 if reply.done:
                     return
@@ -298,4 +298,4 @@ class _A2ASession(Session):
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2.0)
             request = self._client.get_task(GetTaskRequest(id=reply.task_id))
-            reply.take_task(await theirs(request))
+            reply.take_task(await await_agent(request))

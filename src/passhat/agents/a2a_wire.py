@@ -24,11 +24,11 @@ __all__ = [
     "TRIES",
     "NotReceived",
     "Reply",
+    "await_agent",
     "http_client",
     "is_address",
-    "patiently",
     "reachable",
-    "theirs",
+    "retry_while_busy",
     "unreachable",
     "whole_numbers",
 ]
@@ -100,7 +100,7 @@ class Reply:
     def text(self) -> str:
         """The agent's answer; raises AgentFault if there is none."""
         if self._message is not None:
-            return _spoken(self._message)
+            return _nonempty_text(self._message)
         if self._state in _REFUSED:
             why = f": {self._status_text[:300]}" if self._status_text else ""
             raise AgentFault(
@@ -109,7 +109,9 @@ class Reply:
             )
         made = "\n".join("".join(parts) for parts in self._artifacts.values())
         # A question stands in the status; a result stands in the artifacts, if there are any.
-        return _spoken(self._status_text or made if self.open_task else made or self._status_text)
+        return _nonempty_text(
+            self._status_text or made if self.open_task else made or self._status_text
+        )
 
     def _take_status(self, status: TaskStatus) -> None:
         from a2a.types import TaskState
@@ -131,7 +133,7 @@ class Reply:
         self.task_id = task_id or self.task_id
 
 
-def _spoken(text: str) -> str:
+def _nonempty_text(text: str) -> str:
     if not text.strip():
         raise AgentFault(FailureCategory.FORMAT_ERROR, "the agent's reply holds no text")
     return text
@@ -195,7 +197,7 @@ def http_client(
     import httpx
 
     async def guarded(response: httpx.Response) -> None:
-        _not_elsewhere(response)
+        _refuse_redirects(response)
         response.stream = _bounded(response.stream, largest, received)
 
     return httpx.AsyncClient(
@@ -210,7 +212,7 @@ def http_client(
     )
 
 
-def _not_elsewhere(response: httpx.Response) -> None:
+def _refuse_redirects(response: httpx.Response) -> None:
     """Refuse redirects and compressed replies."""
     if response.is_redirect:
         raise AgentFault(
@@ -282,7 +284,7 @@ def reachable(named: str, given: str) -> str:
     )
 
 
-async def patiently(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+async def retry_while_busy(get: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
     """Retry while the connection is refused: agents take a moment to start."""
     import httpx
 
@@ -303,7 +305,7 @@ class NotReceived(AgentFault):
     """The agent cannot have seen the message, so that it may be sent again."""
 
 
-async def theirs(work: Awaitable[T]) -> T:
+async def await_agent(work: Awaitable[T]) -> T:
     """Await the agent; errors of HTTP, of the SDK and of its parsers become AgentFault."""
     try:
         return await work

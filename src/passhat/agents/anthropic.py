@@ -10,9 +10,9 @@ from passhat.agents.base import StopReason
 from passhat.agents.chat import (
     ChatAgent,
     Entry,
-    Heard,
     Request,
-    Returned,
+    ToolResult,
+    UserEntry,
     arguments_of,
     json_reply,
 )
@@ -148,10 +148,10 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
 
 
 def _written(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Heard):
+    if isinstance(entry, UserEntry):
         parts = [{"type": "text", "text": entry.text or _EMPTY}, *map(_image, entry.images)]
         return {"role": entry.role, "content": parts}
-    if isinstance(entry, Returned):
+    if isinstance(entry, ToolResult):
         result = {"type": "tool_result", "tool_use_id": entry.call.id, "content": entry.text}
         return {"role": "user", "content": [result]}
     if entry.native is not None:

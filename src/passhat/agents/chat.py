@@ -30,9 +30,9 @@ from passhat.suites.orderdesk.calls import RESPOND, write_call
 __all__ = [
     "ChatAgent",
     "Entry",
-    "Heard",
     "Request",
-    "Returned",
+    "ToolResult",
+    "UserEntry",
     "arguments_of",
     "json_reply",
     "text_of",
@@ -70,7 +70,7 @@ _BAD_ARGUMENTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class UserEntry:
     """A message to the model, perhaps with images (URLs or ``data:`` URLs)."""
 
     text: str
@@ -79,14 +79,14 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolResult:
     """The result of a tool call."""
 
     call: ToolCall
     text: str
 
 
-Entry = Heard | ModelReply | Returned
+Entry = UserEntry | ModelReply | ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,16 +271,18 @@ class ChatSession(Session):
             self._begin(turn)
         if self._open_calls:
             done = self._open_calls.pop(0)
-            self._entries.append(Returned(done, turn.text if turn.result is None else turn.result))
+            self._entries.append(
+                ToolResult(done, turn.text if turn.result is None else turn.result)
+            )
         else:
             text = turn.text if turn.said is None else turn.said
             if text or turn.images or not turn.messages:  # else the last message is the question
-                self._entries.append(Heard(text, turn.images))
+                self._entries.append(UserEntry(text, turn.images))
         if not self._open_calls:
             reply = await self._asked()
             self._open_calls = list(reply.calls)
             if not reply.calls:
-                return self._spoken(reply.text)
+                return self._as_response(reply.text)
         # Several calls at once are handed on one by one, in the order the model wrote them.
         return _written(self._open_calls[0])
 
@@ -292,7 +294,7 @@ class ChatSession(Session):
         self._response_format = turn.response_format
         for message in turn.messages:
             role, text = str(message.get("role", "user")), text_of(message.get("content"))
-            self._entries.append(ModelReply(text) if role == "assistant" else Heard(text))
+            self._entries.append(ModelReply(text) if role == "assistant" else UserEntry(text))
 
     async def _asked(self) -> ModelReply:
         """The model's reply; calls with unreadable arguments go back to it at first."""
@@ -310,7 +312,7 @@ class ChatSession(Session):
                     else "Not called: another call of the same message could not be read. "
                     "Call it again."
                 )
-                self._entries.append(Returned(call, problem))
+                self._entries.append(ToolResult(call, problem))
         raise AssertionError("unreachable")
 
     def _request(self) -> Request:
@@ -338,7 +340,7 @@ class ChatSession(Session):
             settings.get("cache") == "on",
         )
 
-    def _spoken(self, text: str) -> str:
+    def _as_response(self, text: str) -> str:
         """Text is the answer itself, or a call of ``respond`` where there are tools."""
         if not self._tools or not text.strip():
             return text

@@ -15,9 +15,9 @@ from passhat.agents.base import StopReason
 from passhat.agents.chat import (
     ChatAgent,
     Entry,
-    Heard,
     Request,
-    Returned,
+    ToolResult,
+    UserEntry,
     arguments_of,
     json_reply,
 )
@@ -174,9 +174,9 @@ def read_candidates(data: Mapping[str, Any]) -> ModelReply:
 
 
 def _written(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Heard):
+    if isinstance(entry, UserEntry):
         return {"role": "user", "parts": [{"text": entry.text}, *map(_image, entry.images)]}
-    if isinstance(entry, Returned):
+    if isinstance(entry, ToolResult):
         response = {"name": entry.call.name, "response": {"result": entry.text}}
         return {"role": "user", "parts": [{"functionResponse": response}]}
     if entry.native:

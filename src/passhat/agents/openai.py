@@ -15,9 +15,9 @@ from passhat.agents.base import StopReason
 from passhat.agents.chat import (
     ChatAgent,
     Entry,
-    Heard,
     Request,
-    Returned,
+    ToolResult,
+    UserEntry,
     arguments_of,
     json_reply,
     text_of,
@@ -244,11 +244,11 @@ def _parts(content: object) -> list[Mapping[str, Any]]:
 
 
 def _as_items(entry: Entry) -> list[dict[str, Any]]:
-    if isinstance(entry, Heard):
+    if isinstance(entry, UserEntry):
         content: list[dict[str, Any]] = [{"type": "input_text", "text": entry.text}]
         content += [{"type": "input_image", "image_url": url} for url in entry.images]
         return [{"role": entry.role, "content": content if entry.images else entry.text}]
-    if isinstance(entry, Returned):
+    if isinstance(entry, ToolResult):
         return [{"type": "function_call_output", "call_id": entry.call.id, "output": entry.text}]
     # Reasoning items belong to a stored response; nothing is stored, so they are not sent back.
     items: list[dict[str, Any]] = []
@@ -328,13 +328,13 @@ class OllamaAgent(OpenAiAgent):
 
 
 def _written(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Heard):
+    if isinstance(entry, UserEntry):
         if not entry.images:
             return _message(entry.role, entry.text)
         parts: list[dict[str, Any]] = [{"type": "text", "text": entry.text}]
         parts += [{"type": "image_url", "image_url": {"url": url}} for url in entry.images]
         return {"role": entry.role, "content": parts}
-    if isinstance(entry, Returned):
+    if isinstance(entry, ToolResult):
         return {**_message("tool", entry.text), "tool_call_id": entry.call.id}
     message = _message("assistant", entry.text)
     if entry.calls:

@@ -10,7 +10,7 @@ import click
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
-    from passhat.integrations.agentbeats.assessments import Answered
+    from passhat.integrations.agentbeats.assessments import GreenReply
     from passhat.integrations.agentbeats.scenarios import Scenario
 
 
@@ -81,7 +81,7 @@ def _play(
         raise MissingExtra("passhat battle", extra="a2a") from None
     scenario = read_scenario(path)
 
-    async def whole() -> Answered:
+    async def whole() -> GreenReply:
         async with asyncio.timeout(timeout):
             return await play(scenario, _say, wait_seconds=wait, token=token)
 
@@ -100,7 +100,7 @@ def _play(
     return ExitCode.OK
 
 
-def _result(scenario: Scenario, reply: Answered) -> dict[str, object]:
+def _result(scenario: Scenario, reply: GreenReply) -> dict[str, object]:
     return {**scenario.request(), "results": reply.data, "texts": reply.texts}
 
 

@@ -9,8 +9,8 @@ import click
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
     KList,
+    ReadingOptions,
     chosen_runs,
     exit_code,
     full_option,
@@ -65,7 +65,7 @@ def command(
     alternative: Alternative,
     by: str | None,
     names: tuple[str, ...],
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
     full: bool,
     as_json_text: bool,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.run import command as run
-from passhat.cli.shared.configuring import Configured, origins, same_options, strangers
+from passhat.cli.shared.configuring import Configured, origins, same_options, unknown_settings
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
     redact = Redactor(os.environ)
     settings = list(origins(ctx))
     configuration: Configuration = ctx.meta["config"]
-    unknown = strangers(ctx, os.environ)
+    unknown = unknown_settings(ctx, os.environ)
     if as_json_text:
         data = {
             "file": configuration.path or None,

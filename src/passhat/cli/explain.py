@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, exit_code, source_options, term_options
+from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.stats.terms import Terms
@@ -25,7 +25,7 @@ def command(
     metric: str,
     source: str | None,
     run_name: str | None,
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
 ) -> ExitCode:
     """Print METRIC's question, formula, paper and inputs, and Python code that computes it.

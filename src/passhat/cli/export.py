@@ -7,7 +7,7 @@ import click
 from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
+    ReadingOptions,
     exit_code,
     source_options,
     sources_argument,
@@ -30,7 +30,7 @@ def command(
     form: str,
     parquet: str | None,
     run_name: str | None,
-    how: HowToRead,
+    how: ReadingOptions,
 ) -> ExitCode:
     """Write the attempts in SOURCE to standard output, one row each, in their order.
 
@@ -62,7 +62,7 @@ def command(
 @sources_argument
 @source_options
 @store_option
-def import_command(sources: tuple[str, ...], how: HowToRead, store_path: str) -> ExitCode:
+def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: str) -> ExitCode:
     """Put the runs in SOURCE into the store, attempt by attempt; existing attempts stay.
 
     A table of counts has no attempts to put there and is left out, which is said.

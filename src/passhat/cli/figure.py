@@ -10,7 +10,7 @@ import click
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
+    ReadingOptions,
     chosen_runs,
     exit_code,
     source_options,
@@ -59,7 +59,7 @@ def command(
     names: tuple[str, ...],
     metric: str,
     shapes: tuple[str, ...],
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
 ) -> ExitCode:
     """Draw the figure NAME of the runs in SOURCE for a paper: curves, delta, forecast, flips ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, source_options, term_options
+from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.stats.terms import Terms
@@ -53,7 +53,7 @@ def command(
     users: int,
     run_name: str | None,
     terms: Terms,
-    how: HowToRead,
+    how: ReadingOptions,
     full: bool,
     as_json_text: bool,
 ) -> ExitCode:

@@ -15,7 +15,7 @@ import click
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
+    ReadingOptions,
     forget_standard_output,
     look_at_order,
     source_options,
@@ -152,7 +152,7 @@ def command(
     margin: float | None,
     metric: str | None,
     unsettled: Unsettled | None,
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
     tasks: str | None,
     attempts: int | None,

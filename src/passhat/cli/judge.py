@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.judge_options import Chooser, judging_options
+from passhat.cli.shared.judge_options import JudgingOptions, judging_options
 from passhat.cli.shared.options import KList, write_text
 from passhat.errors import InvalidValue, ReadError
 
@@ -275,7 +275,7 @@ def command(
     store_path: str | None,
     name: str,
     jobs: int | None,
-    choose: Chooser,
+    choose: JudgingOptions,
     mutants: bool,
     audit: int | None,
     show: str | None,
@@ -298,7 +298,7 @@ def command(
     if suite is None:
         raise click.UsageError("-s SUITE is needed: code:PATH or code:ordercode.")
     if out is not None and store_path is not None:
-        if _typed("store_path"):
+        if _is_on_command_line("store_path"):
             raise click.UsageError("results go to --out or to --store, not to both.")
         store_path = None  # PASSHAT_STORE is for those who name no file
 
@@ -321,7 +321,7 @@ def command(
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
-def _typed(name: str) -> bool:
+def _is_on_command_line(name: str) -> bool:
     """Whether an option is given on the command line, rather than in the environment."""
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.COMMANDLINE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, source_options, term_options, write_text
+from passhat.cli.shared.options import ReadingOptions, source_options, term_options, write_text
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
@@ -87,7 +87,7 @@ def command(
     mean: float | None,
     icc: float | None,
     correlation: float,
-    how: HowToRead,
+    how: ReadingOptions,
     as_json_text: bool,
     output: str | None,
 ) -> ExitCode:

@@ -9,7 +9,7 @@ import click
 
 from passhat._display import counted, visible
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, exit_code, source_options, sources_argument
+from passhat.cli.shared.options import ReadingOptions, exit_code, source_options, sources_argument
 
 if TYPE_CHECKING:
     from passhat.readers import Reading
@@ -26,7 +26,7 @@ _SCHEMA = "passhat.reading/1"
 @click.option("--guess", is_flag=True, help="Print a mapping for an unknown file as TOML.")
 def command(
     sources: tuple[str, ...],
-    how: HowToRead,
+    how: ReadingOptions,
     as_json_text: bool,
     guess: bool,
 ) -> ExitCode:
@@ -51,7 +51,7 @@ def command(
     return exit_code(run for file in reading.files for run in file.runs)
 
 
-def _print_guess(sources: tuple[str, ...], how: HowToRead) -> ExitCode:
+def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     """Print the mapping that the first file seems to need, with its structure as comments."""
     from passhat.readers.base import ReadOptions
     from passhat.readers.mapping import guess, structure

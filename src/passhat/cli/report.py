@@ -9,8 +9,8 @@ import click
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
     KList,
+    ReadingOptions,
     exit_code,
     full_option,
     html_options,
@@ -62,7 +62,7 @@ def command(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
     metrics: tuple[str, ...],
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
     by: str | None,
     with_tasks: bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.options import HowToRead, source_options, term_options
+from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
 if TYPE_CHECKING:
     from passhat.report.review import Review
@@ -32,7 +32,7 @@ def command(
     claim: str,
     sources: tuple[str, ...],
     terms: Terms,
-    how: HowToRead,
+    how: ReadingOptions,
     as_json_text: bool,
 ) -> ExitCode:
     """List omissions in a claim about pass rates: k, n, interval, pairing, protocol ...

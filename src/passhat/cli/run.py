@@ -12,7 +12,7 @@ import click
 
 from passhat.cli.shared.configuring import Configured, store_option
 from passhat.cli.shared.exits import ExitCode
-from passhat.cli.shared.judge_options import Chooser, judging_options
+from passhat.cli.shared.judge_options import JudgingOptions, judging_options
 from passhat.cli.shared.money import Money, money_options
 from passhat.cli.shared.options import full_option, suite_options
 
@@ -251,7 +251,7 @@ def command(
     money: Money,
     asked: Settings,
     store_path: str,
-    choose: Chooser,
+    choose: JudgingOptions,
     full: bool,
     verbose: bool,
 ) -> ExitCode:

@@ -156,7 +156,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         damage_reported(store_path),
         open_store(store_path, must_exist=True, read_only=True) as store,
     ):
-        looked_at = _now_and_then()
+        looked_at = _throttled_echo()
         health = checked(store, lambda what: looked_at(f"looking at: {what} ..."))
         where = store.path
     if as_json_text:
@@ -208,7 +208,7 @@ def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
 
     with open_store(store_path, must_exist=True) as store:
         before = store.size()
-        say = _now_and_then()
+        say = _throttled_echo()
 
         def tell(count: int) -> None:
             say(f"forgot {count:,} transcripts so far ...")
@@ -236,11 +236,11 @@ def _sentence(done: Copied) -> str:
 
 
 def _progress() -> Any:
-    say = _now_and_then()
+    say = _throttled_echo()
     return lambda doing, run, attempts: say(f"{run}: {attempts:,} attempts {doing} ...")
 
 
-def _now_and_then() -> Callable[[str], None]:
+def _throttled_echo() -> Callable[[str], None]:
     """A function that prints a message, at most once every two seconds."""
     import time
 

@@ -8,8 +8,8 @@ import click
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import (
-    HowToRead,
     KList,
+    ReadingOptions,
     SuggestingGroup,
     source_options,
     sources_argument,
@@ -73,7 +73,7 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
 def fit(
     sources: tuple[str, ...],
     ks: tuple[int, ...],
-    how: HowToRead,
+    how: ReadingOptions,
     terms: Terms,
     full: bool,
     as_json_text: bool,

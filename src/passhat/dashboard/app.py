@@ -301,10 +301,10 @@ def serve(
             ws="none",
         )
     )
-    logging.getLogger("uvicorn.error").addFilter(_is_no_farewell)
+    logging.getLogger("uvicorn.error").addFilter(_is_not_cut_off)
     server.run(sockets=[listening])
 
 
-def _is_no_farewell(record: logging.LogRecord) -> bool:
+def _is_not_cut_off(record: logging.LogRecord) -> bool:
     """Filter tracebacks of responses that were cut off when the server ended."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

@@ -71,9 +71,9 @@ class RunSnapshots:
         self._reading = open_reading(place)
         self._lock = threading.Lock()
         self._work = ThreadPoolExecutor(2, "estimates")
-        self._whole: Kept[RunSnapshot] = Kept(_MOST_TASKS)
-        self._loaded: Kept[Run] = Kept(_MOST_TASKS)
-        self._headlines: Kept[tuple[Estimate, Estimate]] = Kept(_MOST_TASKS)
+        self._whole: ResultCache[RunSnapshot] = ResultCache(_MOST_TASKS)
+        self._loaded: ResultCache[Run] = ResultCache(_MOST_TASKS)
+        self._headlines: ResultCache[tuple[Estimate, Estimate]] = ResultCache(_MOST_TASKS)
         self._rests: dict[str, float] = {}
         self._single: OrderedDict[tuple[str, str, str], Estimate] = OrderedDict()
 
@@ -159,7 +159,7 @@ class RunSnapshots:
         """Whether everything about this version is there, or that it cannot be had."""
         return summary.counts.attempts == 0 or self._whole.is_done(summary.id, summary.version)
 
-    def _future(self, kept: Kept[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
+    def _future(self, kept: ResultCache[T], summary: Summary, work: Callable[[], T]) -> Future[T]:
         with self._lock:
             future = kept.find(summary.id, summary.version)
             if future is None:
@@ -204,7 +204,7 @@ def _curve(run: Run) -> tuple[Estimate, ...]:
         return ()
 
 
-class Kept(Generic[T]):
+class ResultCache(Generic[T]):
     """Cache of the newest result of each run; the least recently used are dropped."""
 
     def __init__(self, most_tasks: int) -> None:

@@ -42,7 +42,7 @@ def turns_of(transcript: Sequence[Mapping[str, str]]) -> list[Turn]:
 def _turn(number: int, entry: Mapping[str, str]) -> Turn:
     role, text = str(entry.get("role", "")), str(entry.get("text", ""))
     if role in ("agent", "assistant"):
-        return _said_by_agent(number, text)
+        return _agent_turn(number, text)
     if role in ("tool", "tool_result", "function"):
         return Turn(number, "result", "tool result", _pretty(text))
     if role == "tool_call":
@@ -56,7 +56,7 @@ def _turn(number: int, entry: Mapping[str, str]) -> Turn:
     return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
 
 
-def _said_by_agent(number: int, text: str) -> Turn:
+def _agent_turn(number: int, text: str) -> Turn:
     """A turn of the agent: text, or a call; a call that only speaks is shown as text."""
     match = _CALL.fullmatch(text)
     call = _decoded(match[1]) if match else None

@@ -47,7 +47,7 @@ _HELP = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _MarkOptions:
     """The arguments of a mark."""
 
     attempts: int
@@ -67,7 +67,7 @@ class _Attempt:
     reports: Sequence[pytest.TestReport]
 
     @property
-    def telling(self) -> pytest.TestReport:
+    def failing_report(self) -> pytest.TestReport:
         """The report with the reason for the attempt's end."""
         return next((report for report in self.reports if not report.passed), self.reports[-1])
 
@@ -83,7 +83,7 @@ class _Suites:
         self.tasks.setdefault(record["suite"], {})[record["task"]] = record
 
 
-_ASKED = pytest.StashKey[_Asked]()
+_ASKED = pytest.StashKey[_MarkOptions]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -115,14 +115,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 # -- reading a mark ---------------------------------------------------------------------------
 
 
-def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
+def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _MarkOptions:
     from passhat.errors import PasshatError
     from passhat.stats.gate.one_task import check_one_task_rule
     from passhat.stats.gate.rules import parse_rule
     from passhat.stats.terms import Population
 
     try:
-        options = _Asked(*mark.args, **mark.kwargs)
+        options = _MarkOptions(*mark.args, **mark.kwargs)
     except TypeError as error:
         reason = str(error).replace("_Asked.__init__()", "the mark")
         raise pytest.UsageError(f"{item.nodeid}: {reason}. It reads {_HELP}") from None
@@ -156,7 +156,7 @@ def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _Asked:
 
 
 def _make_attempts(
-    item: pytest.Item, options: _Asked, nextitem: pytest.Item | None
+    item: pytest.Item, options: _MarkOptions, nextitem: pytest.Item | None
 ) -> list[_Attempt]:
     """Run the protocol once per attempt; a test that skips itself at once is skipped."""
     parameters = _function_parameters(item)
@@ -220,7 +220,7 @@ def _refresh(item: pytest.Item, parameters: dict[str, object]) -> None:
 
 
 def _reports(
-    item: pytest.Item, options: _Asked, attempts: Sequence[_Attempt]
+    item: pytest.Item, options: _MarkOptions, attempts: Sequence[_Attempt]
 ) -> list[pytest.TestReport]:
     if attempts[0].ended == "skipped":
         return list(attempts[0].reports)
@@ -234,14 +234,14 @@ def _reports(
         outcome, text = _one_task_outcome(item, options, counts)
     worst = next((attempt for attempt in attempts if attempt.ended != "passed"), None)
     if outcome == "failed" and worst is not None:
-        text += f"\n\nattempt {worst.number} ({worst.ended}):\n{worst.telling.longreprtext}"
+        text += f"\n\nattempt {worst.number} ({worst.ended}):\n{worst.failing_report.longreprtext}"
     setup = _report(item, "setup", "passed")
     call = _report(
         item,
         "call",
         outcome,
         longrepr=text or None,
-        sections=[] if worst is None else list(worst.telling.sections),
+        sections=[] if worst is None else list(worst.failing_report.sections),
         duration=sum(report.duration for attempt in attempts for report in attempt.reports),
     )
     call.user_properties.append((_PROPERTY, json.dumps(_record(item, options, counts))))
@@ -254,7 +254,7 @@ def _reports(
     return [setup, call, *(broken[:1] or [_report(item, "teardown", "passed")])]
 
 
-def _record(item: pytest.Item, options: _Asked, counts: dict[str, int]) -> dict[str, object]:
+def _record(item: pytest.Item, options: _MarkOptions, counts: dict[str, int]) -> dict[str, object]:
     """The data that go with a report, also between processes."""
     return {
         "task": item.nodeid,
@@ -268,7 +268,7 @@ def _record(item: pytest.Item, options: _Asked, counts: dict[str, int]) -> dict[
 
 
 def _one_task_outcome(
-    item: pytest.Item, options: _Asked, counts: dict[str, int]
+    item: pytest.Item, options: _MarkOptions, counts: dict[str, int]
 ) -> tuple[str, str]:
     from passhat.errors import PasshatError
     from passhat.stats.gate.one_task import judge_one_task

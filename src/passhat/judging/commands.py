@@ -150,7 +150,7 @@ def remove_container(container: Container, name: str) -> None:
     """
     at_once = ["--time", "0"] if container.engine == "podman" else []
     for _ in range(_REMOVE_TRIES):
-        done = _asked(container.engine, "rm", "--force", *at_once, name)
+        done = _engine_output(container.engine, "rm", "--force", *at_once, name)
         if done is None or done.returncode == 0 or "no such container" in done.stderr.lower():
             return
         time.sleep(_REMOVE_PAUSE)
@@ -159,23 +159,23 @@ def remove_container(container: Container, name: str) -> None:
 def engine_problem(container: Container) -> str:
     """Why the engine cannot run the image, with a remedy; empty when none is known."""
     engine, image = container.engine, container.image
-    if _asked(engine, "image", "inspect", image) is None:
+    if _engine_output(engine, "image", "inspect", image) is None:
         return (
             f"the command {engine} is not installed (Debian, Ubuntu: apt-get install "
             f"{'docker.io' if engine == 'docker' else 'podman'})"
         )
-    info = _asked(engine, "info")
+    info = _engine_output(engine, "info")
     if info is None or info.returncode:
         error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
         return f"the engine does not answer ({error}); start it or look into it with: {start}"
-    inspected = _asked(engine, "image", "inspect", image)
+    inspected = _engine_output(engine, "image", "inspect", image)
     if inspected is None or inspected.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"
     return ""
 
 
-def _asked(engine: str, *words: str) -> subprocess.CompletedProcess[str] | None:
+def _engine_output(engine: str, *words: str) -> subprocess.CompletedProcess[str] | None:
     """The engine's output; ``None`` when there is no such command, or no answer."""
     try:
         return subprocess.run(

@@ -99,13 +99,13 @@ class Examiner:
         if broken:
             return CodeVerdict.missing(*broken)
         if task.cases:
-            return self._surely(task, program, "script")
+            return self._judge_with_retries(task, program, "script")
         if self._rules.judges != "both":
-            return self._surely(task, program, self._rules.judges)
-        plain = self._surely(task, program, "plain")
+            return self._judge_with_retries(task, program, self._rules.judges)
+        plain = self._judge_with_retries(task, program, "plain")
         if plain.verdict is not Verdict.PASSED:
             return plain
-        split = self._surely(task, program, "split")
+        split = self._judge_with_retries(task, program, "split")
         judged = self._agreed(task, plain, split)
         spent = (plain.seconds + split.seconds, plain.cpu_seconds + split.cpu_seconds)
         return replace(judged, seconds=spent[0], cpu_seconds=spent[1])
@@ -115,10 +115,10 @@ class Examiner:
         if not task.canonical:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, "the task has no reference")
         program = task.program(task.canonical)
-        plain = self._surely(task, program, "plain")
+        plain = self._judge_with_retries(task, program, "plain")
         if plain.verdict is not Verdict.PASSED:
             return replace(plain, detail=f"the reference fails its own tests: {plain.detail}")
-        return self._surely(task, program, "split")
+        return self._judge_with_retries(task, program, "split")
 
     def _agreed(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
         """The joint verdict on a program that plain passes."""
@@ -138,7 +138,7 @@ class Examiner:
             return replace(split, judges=verdicts)
         return replace(CodeVerdict.passed(), why=UNCONFIRMED, detail=split.detail, judges=verdicts)
 
-    def _surely(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
+    def _judge_with_retries(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         """The verdict of a judge, with retries if the sandbox breaks."""
         fault = ""
         for tries in range(_TRIES):
@@ -181,7 +181,7 @@ class Examiner:
             with _shown(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, near_end.fileno()])
         examined = self.tests.wait()
-        self.programs.stop(ending=_says_gone(examined))
+        self.programs.stop(ending=_reports_program_gone(examined))
         lived = self.programs.wait()
         judgement = _split_verdict(examined, lived, self._limits)
         return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
@@ -261,7 +261,7 @@ def _with_tests(task: CodeTask, program: str) -> bytes:
     return wire.framed(f'{_brief(task)[:-1]}, "program": {json.dumps(program)}}}'.encode())
 
 
-def _says_gone(examined: Ended) -> bool:
+def _reports_program_gone(examined: Ended) -> bool:
     match examined.words[-1] if examined.words else None:
         case ["examined", "gone", str(), str()]:
             return True
@@ -280,7 +280,7 @@ def _plain_verdict(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
                 return CodeVerdict.passed()
             case ["examined", "failed", str(word), str(detail)]:
                 return CodeVerdict.failed(word, detail)
-    return _departure(lived, limits)
+    return _verdict_on_ended_program(lived, limits)
 
 
 def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> CodeVerdict:
@@ -302,7 +302,7 @@ def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> Code
             return CodeVerdict.failed(word, detail)
         case ["examined", "gone", str(), str()]:
             _require_start(lived)
-            return _departure(lived, limits)
+            return _verdict_on_ended_program(lived, limits)
         case ["examined", "unsupported", str(), str(detail)]:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, detail)
         case ["examined", "judge_error", str(), str(detail)]:
@@ -327,7 +327,7 @@ def _require_start(lived: Ended) -> None:
     raise SandboxFault("the program's process never began")
 
 
-def _departure(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
+def _verdict_on_ended_program(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
     """The failure of a program whose process ended, or was ended, before it was done."""
     if lived.why == "cpu" or lived.cpu > limits.cpu_seconds:
         return CodeVerdict.failed(FailureCategory.TIMEOUT, f"{lived.cpu:.1f} s of processor time")
@@ -373,7 +373,7 @@ def _script_verdict(
         judged = CodeVerdict.failed(word, detail)
         return replace(judged, detail=f"{where}: {judged.detail}")
     if ended.why != "ended" or ended.status != 0:
-        judged = _departure(ended, limits)
+        judged = _verdict_on_ended_program(ended, limits)
         return replace(judged, detail=f"{where}: {judged.detail}")
     if not case.accepts(output):
         return CodeVerdict.failed(FailureCategory.WRONG_ANSWER, f"{where}: the output differs")

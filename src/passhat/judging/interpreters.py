@@ -188,9 +188,9 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
     Without ``packages`` the one at ``path`` comes with everything installed there. With them only
     these, and what they need, are shown.
     """
-    facts = _told(path, _ASK)
+    facts = _run_code(path, _ASK)
     whole = path is not None and not packages
-    granted, named = grant(packages, lambda code, *words: _told(path, code, *words))
+    granted, named = grant(packages, lambda code, *words: _run_code(path, code, *words))
     return Interpreter(
         facts["called"] if whole else facts["executable"],
         facts["prefix"],
@@ -203,7 +203,7 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
     )
 
 
-def _told(path: str | None, code: str, *words: str) -> Any:
+def _run_code(path: str | None, code: str, *words: str) -> Any:
     """The JSON output of an interpreter that runs some code."""
     try:
         done = subprocess.run(

@@ -102,7 +102,7 @@ class Sandbox:
         self.close()
         self._refuse_if_abandoned()
         near_end, far_end = socket.socketpair()
-        _set_patience(near_end, _START_SECONDS)
+        _set_timeout(near_end, _START_SECONDS)
         self._control = near_end
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by greet or close
         self.starts += 1
@@ -174,7 +174,7 @@ class Sandbox:
             "wall": limits.wall_seconds + (1 if tests else 0),
             "memory": limits.memory,
         }
-        _set_patience(self._control, limits.wall_seconds + _PATIENCE)
+        _set_timeout(self._control, limits.wall_seconds + _PATIENCE)
         try:
             socket.send_fds(self._control, [b"+"], list(descriptors))
         except OSError as error:
@@ -293,7 +293,7 @@ def sealed(content: bytes) -> int:
     return int(descriptor)
 
 
-def _set_patience(connection: socket.socket, seconds: float) -> None:
+def _set_timeout(connection: socket.socket, seconds: float) -> None:
     """Let reads and writes fail after a while; the descriptor itself stays a blocking one."""
     limit = struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

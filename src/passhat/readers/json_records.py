@@ -23,7 +23,7 @@ __all__ = [
     "BROKEN",
     "BYTE_ORDER_MARK",
     "Document",
-    "Losing",
+    "LossLog",
     "decode",
     "json_lines",
     "open_document",
@@ -45,7 +45,7 @@ _MARKS = (b"NaN", b"Infinity")
 _TEXT_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 
 
-class Losing(Protocol):
+class LossLog(Protocol):
     """Collects the places that cannot be read."""
 
     def lose(self, where: str, what: str, rows: int = 1) -> None:
@@ -83,7 +83,7 @@ BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What ``decode`` raises about content it cannot take."""
 
 
-def read_bytes(source: Source, log: Losing) -> bytearray:
+def read_bytes(source: Source, log: LossLog) -> bytearray:
     """All of a file, in memory; of a truncated file, the part before its end."""
     data = bytearray()
     try:
@@ -103,7 +103,7 @@ def read_bytes(source: Source, log: Losing) -> bytearray:
 
 def open_document(
     data: Bytes,
-    log: Losing,
+    log: LossLog,
     *,
     whole: type[W],
     item: type[Any],
@@ -131,7 +131,7 @@ def open_document(
     return Document(document, _pairs(items(document)))
 
 
-def json_lines(source: Source, log: Losing, kind: type[T]) -> Iterator[tuple[int, T]]:
+def json_lines(source: Source, log: LossLog, kind: type[T]) -> Iterator[tuple[int, T]]:
     """Each line's record with its line number; a line that cannot be decoded is lost."""
     number = 0
     try:
@@ -233,7 +233,7 @@ def _pairs(container: object) -> Iterable[tuple[str, Any]]:
 
 def _piecewise(
     data: Bytes,
-    log: Losing,
+    log: LossLog,
     whole: type[W],
     item: type[Any],
     paths: Sequence[Sequence[str]],
@@ -249,7 +249,7 @@ def _piecewise(
     return Document(head, _one_by_one(data, opening, item, log, noun))
 
 
-def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: Losing) -> W:
+def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: LossLog) -> W:
     """The document without its records; reports broken parts around them."""
     empty = b"{}" if data[opening : opening + 1] == b"{" else b"[]"
     end = container_end(data, opening)
@@ -268,7 +268,7 @@ def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: Losing) ->
 
 
 def _one_by_one(
-    data: Bytes, opening: int, item: type[Any], log: Losing, noun: str
+    data: Bytes, opening: int, item: type[Any], log: LossLog, noun: str
 ) -> Iterator[tuple[str, Any]]:
     for number, part in enumerate(parts(data, opening), 1):
         try:

@@ -670,7 +670,7 @@ def _printed(root: object, paths: tuple[str, ...]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FieldExamples:
     """Kind and examples of a field in the first records."""
 
     path: str
@@ -788,7 +788,7 @@ def _xml_containers(source: Source) -> list[str]:
     return sorted(counts, key=lambda path: -counts[path])[:3]
 
 
-def _fields(source: Source, path: str) -> list[_Seen]:
+def _fields(source: Source, path: str) -> list[_FieldExamples]:
     """The fields of the first records, with their types and up to three different values."""
     values: dict[str, dict[str, None]] = {}
     kinds: dict[str, dict[str, None]] = {}
@@ -805,7 +805,8 @@ def _fields(source: Source, path: str) -> list[_Seen]:
             if len(known) < 3:
                 known.setdefault(shorten(value))
     return [
-        _Seen(name, " or ".join(kinds[name]), tuple(examples)) for name, examples in values.items()
+        _FieldExamples(name, " or ".join(kinds[name]), tuple(examples))
+        for name, examples in values.items()
     ]
 
 
@@ -836,7 +837,7 @@ _WEAK = {
 """Names that may mean something else: proposed, never used unasked."""
 
 
-def _guessed(path: str, seen: list[_Seen], options: ReadOptions) -> tuple[RecordMap, bool]:
+def _guessed(path: str, seen: list[_FieldExamples], options: ReadOptions) -> tuple[RecordMap, bool]:
     taken: dict[str, tuple[str, ...]] = {w: (p,) for w, p in options.columns.items()}
     certain = dict.fromkeys(taken, True)
     names = [s.path for s in seen if s.kind != "list" or s.path.count(".") == 0]

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 from passhat._display import counted
 from passhat.errors import MissingExtra, NoRows, ReadError, shorten
 from passhat.readers.csv_blocks import cut
-from passhat.readers.json_records import BYTE_ORDER_MARK, Losing, json_lines
+from passhat.readers.json_records import BYTE_ORDER_MARK, LossLog, json_lines
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Loss
 from passhat.stats.outcomes.gathering import Chunk
@@ -86,7 +86,7 @@ class CsvRows:
     kind = "CSV"
     place = "line"
 
-    def __init__(self, source: Source, losing: Losing | None = None) -> None:
+    def __init__(self, source: Source, losing: LossLog | None = None) -> None:
         self._source = source
         self._losing = losing or Losses()
         self.lines: Sequence[int] = ()
@@ -229,7 +229,7 @@ class _LineGuard(io.RawIOBase):
     ``is_broken`` turns true when a block is not UTF-8, before any of its text is handed over.
     """
 
-    def __init__(self, begun: bytes, stream: IO[bytes], losing: Losing) -> None:
+    def __init__(self, begun: bytes, stream: IO[bytes], losing: LossLog) -> None:
         self._begun = io.BytesIO(begun)
         self._stream = stream
         self._losing = losing
@@ -273,7 +273,7 @@ class JsonLinesRows:
     kind = "JSON lines"
     place = "line"
 
-    def __init__(self, source: Source, losing: Losing | None = None) -> None:
+    def __init__(self, source: Source, losing: LossLog | None = None) -> None:
         self._source = source
         self._losing = losing or Losses()
         self.lines: Sequence[int] = ()

@@ -194,7 +194,7 @@ _NOTHING_TO_CLOSE = (Session.close, Agent.close)
 
 
 @dataclass(slots=True)
-class _Made:
+class _AttemptState:
     """State of an attempt while it goes on."""
 
     info: AttemptInfo
@@ -264,12 +264,12 @@ class Attempter:
 
     async def _made(
         self, task: Task, info: AttemptInfo, clock: Clock, trace: Inbox | None = None
-    ) -> tuple[_Made, Judgement]:
-        made = _Made(info, clock, trace)
+    ) -> tuple[_AttemptState, Judgement]:
+        made = _AttemptState(info, clock, trace)
         clock.start()
         info.meter.timed_by(clock)
         try:
-            judgement = await self._played(task, made)
+            judgement = await self._play(task, made)
             clock.verdict()  # an agent that answered all the same when its time was over
         except asyncio.CancelledError:
             reason = clock.verdict()
@@ -284,7 +284,7 @@ class Attempter:
             clock.stop()
         return made, judgement
 
-    async def _take_spans(self, made: _Made, calls: Sequence[ModelCall]) -> None:
+    async def _take_spans(self, made: _AttemptState, calls: Sequence[ModelCall]) -> None:
         """Add what the agent's own spans tell, unless it was counted already."""
         meter = made.info.meter
         counted = meter.by_agent
@@ -319,7 +319,7 @@ class Attempter:
             return Judgement.missing(MissingReason.TIMEOUT, reason)
         return Judgement.failed(FailureCategory.TIMEOUT, reason)
 
-    def _record(self, task: Task, made: _Made, judgement: Judgement) -> AttemptRecord:
+    def _record(self, task: Task, made: _AttemptState, judgement: Judgement) -> AttemptRecord:
         meter = made.info.meter
         if meter.calls:
             judgement = explained(judgement, meter.calls)
@@ -349,12 +349,12 @@ class Attempter:
         causes = [cause for call in info.meter.calls for cause in call.retries]
         return _encodable(self.redact.shortened(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
-    async def _played(self, task: Task, made: _Made) -> Judgement:
+    async def _play(self, task: Task, made: _AttemptState) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""
-        episode = await self._ours(made, self.suite.episode, task, made.info.seed)
+        episode = await self._call_suite(made, self.suite.episode, task, made.info.seed)
         if not isinstance(episode, Episode):
             _refuse(episode, Episode, f"the episode of {self.suite.name}")
-        episode.report_calls(partial(self._called, made))
+        episode.report_calls(partial(self._count_tool_call, made))
         episode.join(made.info)
         try:
             made.clock.next_step()  # starting the agent counts towards its first step
@@ -363,9 +363,9 @@ class Attempter:
                 await self._conversation(episode, session, made)
             except BaseException:
                 with suppress(AgentFault):  # the first fault counts
-                    await self._closed(session, made)
+                    await self._close_session(session, made)
                 raise
-            await self._closed(session, made)
+            await self._close_session(session, made)
             made.clock.judging()
             return await _judged(episode, made)
         finally:
@@ -374,9 +374,9 @@ class Attempter:
             for role, text in episode.remarks:
                 made.transcript.append({"role": role, "text": self.redact(text)})
             if getattr(episode.close, "__func__", None) is not Episode.close:
-                await self._ours(made, episode.close)
+                await self._call_suite(made, episode.close)
 
-    async def _closed(self, session: Session, made: _Made) -> None:
+    async def _close_session(self, session: Session, made: _AttemptState) -> None:
         """Take the session's own count of its usage, and end it."""
         try:
             if session.usage is not None:
@@ -388,8 +388,8 @@ class Attempter:
         except Exception as error:
             raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
 
-    async def _conversation(self, episode: Episode, session: Session, made: _Made) -> None:
-        turn: Turn | None = await self._ours(made, episode.open)
+    async def _conversation(self, episode: Episode, session: Session, made: _AttemptState) -> None:
+        turn: Turn | None = await self._call_suite(made, episode.open)
         if self.canary is not None and turn is not None:
             turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
         while turn is not None:
@@ -406,11 +406,11 @@ class Attempter:
             made.steps += 1
             answer = await self._answer(session, turn, made)
             began = time.time()
-            turn = await self._ours(made, episode.reply, answer)
+            turn = await self._call_suite(made, episode.reply, answer)
             if made.trace is not None:
                 _note_tool(made, answer, began)
 
-    async def _answer(self, session: Session, turn: Turn, made: _Made) -> str:
+    async def _answer(self, session: Session, turn: Turn, made: _AttemptState) -> str:
         current: AbstractContextManager[None] = _NO_CONTEXT
         if self.telemetry is not None and made.trace is not None:
             current = self.telemetry.current(made.trace)
@@ -442,7 +442,7 @@ class Attempter:
             made.leak = self.canary.stray(answer, made.info.task, made.info.number)
         return answer
 
-    async def _add_tool_steps(self, made: _Made) -> None:
+    async def _add_tool_steps(self, made: _AttemptState) -> None:
         """Put the tools that a framework called by itself into the transcript, as steps."""
         calls = made.info.meter.calls
         for call in calls[made.calls_seen :]:
@@ -470,7 +470,9 @@ class Attempter:
             return self._short(text)
         return _encodable(await asyncio.to_thread(self.redact.shortened, text))
 
-    async def _ours(self, made: _Made, work: Callable[..., T | Awaitable[T]], *given: object) -> T:
+    async def _call_suite(
+        self, made: _AttemptState, work: Callable[..., T | Awaitable[T]], *given: object
+    ) -> T:
         """Run code of the suite: an error or a delay there is not the agent's fault."""
         try:
             value = work(*given)
@@ -484,7 +486,7 @@ class Attempter:
         except _ANY as error:
             raise WorldFault(MissingReason.INFRASTRUCTURE, described(error)) from None
 
-    def _called(self, made: _Made, call: str, result: str) -> bool:
+    def _count_tool_call(self, made: _AttemptState, call: str, result: str) -> bool:
         """Count a tool that the agent called itself like a call in its answer."""
         made.steps += 1
         made.tools_reported = True
@@ -497,7 +499,7 @@ class Attempter:
         return made.steps < self.limits.max_steps
 
 
-def _note_tool(made: _Made, answer: str, began: float) -> None:
+def _note_tool(made: _AttemptState, answer: str, began: float) -> None:
     """Note a tool call that the suite carried out, if the answer is one."""
     if not answer.startswith("<json>"):
         return
@@ -508,7 +510,7 @@ def _note_tool(made: _Made, answer: str, began: float) -> None:
             made.carried_out.append(call)
 
 
-async def _started(agent: Agent, made: _Made) -> Session:
+async def _started(agent: Agent, made: _AttemptState) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
@@ -539,7 +541,7 @@ def _refuse(made: object, contract: type[Contract], where: str) -> NoReturn:
     raise AssertionError("unreachable")
 
 
-async def _judged(episode: Episode, made: _Made) -> Judgement:
+async def _judged(episode: Episode, made: _AttemptState) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Foresight", "Range", "Spread", "foresee", "sum_of", "time_left"]
+__all__ = ["Range", "RunPreview", "Spread", "preview_run", "sum_of", "time_left"]
 
 _DEVIATIONS = 2.0
 _AS_IF_SEEN = 2
@@ -90,7 +90,7 @@ def time_left(left: int, jobs: int, seconds: Spread, elapsed: float = 0.0) -> Ra
 
 
 @dataclass(frozen=True, slots=True)
-class Foresight:
+class RunPreview:
     """Expected time, calls and cost of a run before it starts.
 
     ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
@@ -106,13 +106,13 @@ class Foresight:
     by_price: bool = False
 
 
-def foresee(
+def preview_run(
     attempts: int,
     jobs: int,
     max_steps: int,
     pilot: Iterable[tuple[float | None, float | None, float | None]] = (),
     price_per_call: Range | None = None,
-) -> Foresight:
+) -> RunPreview:
     """Expected time, calls and cost of a number of attempts.
 
     Parameters
@@ -134,4 +134,4 @@ def foresee(
     if by_price and price_per_call is not None:
         money = Range(calls.low * price_per_call.low, calls.high * price_per_call.high)
     known = max(seconds.count, steps.count, cost.count)
-    return Foresight(attempts, known, time_left(attempts, jobs, seconds), calls, money, by_price)
+    return RunPreview(attempts, known, time_left(attempts, jobs, seconds), calls, money, by_price)

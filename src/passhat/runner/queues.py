@@ -17,7 +17,7 @@ from passhat.stats.gate.sequential_gate import Look, Watcher
 from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import AttemptRecord
 
-__all__ = ["Claims", "Outbox", "StopRule", "StoreRetry", "StoreThread", "Wanted"]
+__all__ = ["AttemptKey", "Claims", "Outbox", "StopRule", "StoreRetry", "StoreThread"]
 
 
 class StopRule:
@@ -72,7 +72,7 @@ class StopRule:
 
 
 T = TypeVar("T")
-Wanted = tuple[str, int]
+AttemptKey = tuple[str, int]
 """A task and the number of an attempt at it."""
 
 _DRAIN_SECONDS = 0.05
@@ -193,7 +193,7 @@ class StoreRetry:
         return call.result()
 
 
-Refill = Callable[[], Awaitable[Iterator[Wanted] | None]]
+Refill = Callable[[], Awaitable[Iterator[AttemptKey] | None]]
 """Called when there is nothing more to claim; returns further attempts, if there are any."""
 
 
@@ -218,8 +218,8 @@ class Claims:
 
     def __init__(
         self,
-        claim: Callable[[Sequence[Wanted]], list[Wanted]],
-        todo: Iterator[Wanted],
+        claim: Callable[[Sequence[AttemptKey]], list[AttemptKey]],
+        todo: Iterator[AttemptKey],
         jobs: int,
         wanted: Callable[[], bool],
         retry: StoreRetry,
@@ -232,12 +232,12 @@ class Claims:
         self._retry = retry
         self._refill = refill
         self._claiming = asyncio.Lock()
-        self._claimed: list[Wanted] = []
+        self._claimed: list[AttemptKey] = []
         self._time = asyncio.get_running_loop().time
         self._last = 0.0
         self._asked = -math.inf
 
-    async def following(self) -> Wanted | None:
+    async def following(self) -> AttemptKey | None:
         """The next attempt; ``None`` when there is none, or no more are wanted."""
         if not self._claimed:
             async with self._claiming:
@@ -253,7 +253,7 @@ class Claims:
                     self._todo = more
         return self._claimed.pop() if self._claimed and self.more_wanted() else None
 
-    async def _more(self) -> Iterator[Wanted] | None:
+    async def _more(self) -> Iterator[AttemptKey] | None:
         """Attempts that other runners left; queried once for all workers that run out together."""
         now = self._time()
         if self._refill is None or now - self._asked < _ASKED_SECONDS:
@@ -269,7 +269,7 @@ class Claims:
             if pending:
                 self._claimed = await self._retry(partial(self._claim, pending))
 
-    def _block(self) -> list[Wanted]:
+    def _block(self) -> list[AttemptKey]:
         now = self._time()
         quick = now - self._last < _QUICK_SECONDS
         self._size = min(2 * self._size, _LARGEST_BLOCK) if quick else self._jobs

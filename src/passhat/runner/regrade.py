@@ -143,7 +143,7 @@ class Regraded(Plain):
         }
 
 
-class _Cannot(Exception):
+class _NotRegradable(Exception):
     """The attempt cannot be judged again; the message is the reason."""
 
     def __init__(self, why: str, outcome: Outcome = Outcome.NOT_REGRADABLE) -> None:
@@ -164,7 +164,9 @@ async def regrade(
     try:
         for start in range(0, len(places), jobs):
             block = [store.attempt(run, *place) for place in places[start : start + jobs]]
-            work = (_again(ended, tasks, suite, redact) for ended in block if ended is not None)
+            work = (
+                _judge_again(ended, tasks, suite, redact) for ended in block if ended is not None
+            )
             for regraded in await asyncio.gather(*work):
                 if regraded.outcome is Outcome.CHANGED and keep and regraded.now is not None:
                     store.add_judgement(run, regraded.task, regraded.number, regraded.now)
@@ -173,16 +175,16 @@ async def regrade(
         await settled(suite.close())
 
 
-async def _again(
+async def _judge_again(
     ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
 ) -> Regraded:
     before = ended.said[-1]
     try:
         if before.source is JudgementSource.HUMAN:
-            raise _Cannot("a person decided", Outcome.HUMAN)
+            raise _NotRegradable("a person decided", Outcome.HUMAN)
         async with asyncio.timeout(_SECONDS):
             judgement = await _judged(ended, tasks, suite, redact)
-    except _Cannot as reason:
+    except _NotRegradable as reason:
         return Regraded(ended.task, ended.number, reason.outcome, before, why=reason.why)
     except TimeoutError:
         why = f"the judge did not answer within {_SECONDS:g} s"
@@ -205,9 +207,9 @@ async def _judged(
     """The judge's verdict on the stored answers."""
     turns, answers = _conversation(ended)
     if ended.task not in tasks:
-        raise _Cannot(f"{suite.name} has no such task any more")
+        raise _NotRegradable(f"{suite.name} has no such task any more")
     if ended.seed is None:
-        raise _Cannot("the seed of its world is not recorded")
+        raise _NotRegradable("the seed of its world is not recorded")
     try:
         episode = await settled(suite.episode(tasks[ended.task], ended.seed))
         try:
@@ -215,12 +217,12 @@ async def _judged(
             judgement = await settled(episode.judge())
         finally:
             await settled(episode.close())
-    except (_Cannot, TimeoutError):
+    except (_NotRegradable, TimeoutError):
         raise
     except Exception as error:  # the suite's own code broke: that is no verdict
-        raise _Cannot(f"the judge broke: {type(error).__name__}: {error}") from None
+        raise _NotRegradable(f"the judge broke: {type(error).__name__}: {error}") from None
     if judgement.verdict is Verdict.MISSING:
-        raise _Cannot(f"the judge came to no verdict: {judgement.why}: {judgement.detail}")
+        raise _NotRegradable(f"the judge came to no verdict: {judgement.why}: {judgement.detail}")
     return judgement
 
 
@@ -228,16 +230,16 @@ def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
     """Messages to the agent, and its answers."""
     entries = [entry for entry in ended.transcript if entry["role"] not in REMARKS]
     if not entries:
-        raise _Cannot("no conversation is stored")
+        raise _NotRegradable("no conversation is stored")
     if any(entry["role"] not in ("user", "agent") for entry in entries):
-        raise _Cannot("tools were called beside the conversation")
+        raise _NotRegradable("tools were called beside the conversation")
     turns = [entry["text"] for entry in entries if entry["role"] == "user"]
     turns[:1] = [Turn(turns[0]).without_reference().text]  # the runner's word, not the world's
     answers = [entry["text"] for entry in entries if entry["role"] == "agent"]
     if len(answers) < len(turns):
-        raise _Cannot(f"the agent never answered: {ended.why}", Outcome.NOT_JUDGED)
+        raise _NotRegradable(f"the agent never answered: {ended.why}", Outcome.NOT_JUDGED)
     if any(_REDACTED in answer for answer in answers):
-        raise _Cannot("a secret was removed from an answer, so it is not what the judge saw")
+        raise _NotRegradable("a secret was removed from an answer, so it is not what the judge saw")
     return turns, answers
 
 
@@ -252,9 +254,9 @@ async def _replayed(
     turn: Turn | None = await settled(episode.open())
     for place, (message, answer) in enumerate(zip(turns, answers, strict=True), 1):
         if turn is None:
-            raise _Cannot(f"the conversation now ends before answer {place}")
+            raise _NotRegradable(f"the conversation now ends before answer {place}")
         if redact(turn.text) != message:
-            raise _Cannot(
+            raise _NotRegradable(
                 f"turn {place} now reads {shorten(_apart(redact(turn.text), message))}, "
                 f"then {shorten(_apart(message, redact(turn.text)))}"
             )
@@ -262,8 +264,8 @@ async def _replayed(
     if turn is None:
         return
     if ended.why in ("timeout", "infrastructure", "stopped", "budget"):
-        raise _Cannot(f"the conversation was cut short: {ended.why}", Outcome.NOT_JUDGED)
-    raise _Cannot("the conversation now goes on after the last answer")
+        raise _NotRegradable(f"the conversation was cut short: {ended.why}", Outcome.NOT_JUDGED)
+    raise _NotRegradable("the conversation now goes on after the last answer")
 
 
 def _apart(text: str, other: str) -> str:

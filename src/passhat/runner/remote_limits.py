@@ -34,7 +34,7 @@ __all__ = [
     "settle",
 ]
 
-Wanted = tuple[str, int]
+AttemptKey = tuple[str, int]
 """A task and the number of an attempt at it."""
 Settled = tuple[Usage | None, ...]
 """What calls used, in their order; ``None`` for one that was refused and cost nothing."""
@@ -46,7 +46,7 @@ class LimitRequest:
 
     id: int
     provider: str = ""
-    attempt: Wanted | None = None
+    attempt: AttemptKey | None = None
     settled: Settled = ()
     worst: Usage = field(default_factory=Usage)
 
@@ -103,7 +103,7 @@ class RemoteLimits:
         self._unsent.append(what)
         self._some.set()
 
-    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
+    async def poll(self) -> list[LimitRequest | LimitUpdate]:
         """For the gatekeeper: new requests and updates, as soon as there are any."""
         await self._some.wait()
         self._some.clear()
@@ -114,12 +114,12 @@ class RemoteLimits:
         """Stop sending requests."""
         self._some.set()
 
-    def hear(self, messages: Sequence[Answer | LimitUpdate]) -> None:
+    def receive(self, messages: Sequence[Answer | LimitUpdate]) -> None:
         """From the gatekeeper."""
         for message in messages:
             if isinstance(message, LimitUpdate):
                 if message.provider in self._paces:
-                    self._paces[message.provider].learn(message)
+                    self._paces[message.provider].apply(message)
             elif (waiting := self._open.get(message.id)) is not None and not waiting.done():
                 waiting.set_result(message.refused)
 
@@ -133,7 +133,7 @@ class _SharedPace(Pace):
         self._provider = provider
         self._limited = limited
 
-    def learn(self, update: LimitUpdate) -> None:
+    def apply(self, update: LimitUpdate) -> None:
         """Apply an update from another worker."""
         self.answered = self.answered or update.answered
         if update.pause:
@@ -159,7 +159,7 @@ class AccountElsewhere(Account):
 
     __slots__ = ("_attempt", "_remote", "_settled")
 
-    def __init__(self, line: RemoteLimits, attempt: Wanted) -> None:
+    def __init__(self, line: RemoteLimits, attempt: AttemptKey) -> None:
         super().__init__()
         self._remote = line
         self._attempt = attempt
@@ -167,7 +167,7 @@ class AccountElsewhere(Account):
 
     async def reserve(self, worst: Usage) -> None:
         question = replace(
-            self._remote.question(), attempt=self._attempt, settled=self.untold(), worst=worst
+            self._remote.question(), attempt=self._attempt, settled=self.unreported(), worst=worst
         )
         with self.off_the_clock():
             refused = await self._remote.ask(question)
@@ -182,7 +182,7 @@ class AccountElsewhere(Account):
         super().forgo()
         self._settled.append(None)
 
-    def untold(self) -> Settled:
+    def unreported(self) -> Settled:
         """Usage of calls since the last report to the gatekeeper."""
         settled, self._settled = tuple(self._settled), []
         return settled
@@ -201,8 +201,8 @@ class Gatekeeper:
         self._paces: Mapping[str, Pace] = {
             name: provider.pace for name, provider in _providers(models).items()
         }
-        self._accounts: dict[Wanted, Account] = {}
-        self._waiting: dict[Wanted, asyncio.Task[object]] = {}
+        self._accounts: dict[AttemptKey, Account] = {}
+        self._waiting: dict[AttemptKey, asyncio.Task[object]] = {}
 
     @property
     def is_needed(self) -> bool:
@@ -210,7 +210,7 @@ class Gatekeeper:
         return bool(self._paces)
 
     @contextmanager
-    def keeping(self, attempt: Wanted, account: Account) -> Iterator[None]:
+    def keeping(self, attempt: AttemptKey, account: Account) -> Iterator[None]:
         """While a worker makes an attempt, its calls draw on this account."""
         self._accounts[attempt] = account
         try:
@@ -240,7 +240,7 @@ class Gatekeeper:
             self._waiting.pop(question.attempt, None)
         return Answer(question.id)
 
-    def learn(self, update: LimitUpdate) -> None:
+    def apply(self, update: LimitUpdate) -> None:
         """Apply an update that a worker received from its provider."""
         pace = self._paces[update.provider]
         if update.answered:
@@ -248,7 +248,7 @@ class Gatekeeper:
         if update.pause:
             pace.hold(update.pause)
 
-    def news(self) -> list[LimitUpdate]:
+    def current_updates(self) -> list[LimitUpdate]:
         """Current pauses and first answers, for a worker that starts or restarts."""
         return [LimitUpdate(name, pace.left, pace.answered) for name, pace in self._paces.items()]
 

@@ -27,7 +27,7 @@ from passhat.runner.boundary import ProcessGuard, stuck
 from passhat.runner.budget import Account, Budget
 from passhat.runner.queues import Claims, Outbox, StopRule, StoreRetry, StoreThread
 from passhat.runner.redaction import Redactor
-from passhat.runner.spending import Watched
+from passhat.runner.spending import SpendingWatch
 from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Watch
 from passhat.stats.gate.sequential_gate import Look
@@ -297,7 +297,7 @@ class _Execution:
         # drawn once it is.
         self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, "")
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)
-        self._watched = Watched(plan.budget, store, self._run, thread)
+        self._watched = SpendingWatch(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
         self._silent = 0
         self._fault: RunStopped | None = None
@@ -321,7 +321,7 @@ class _Execution:
             if self._fault is not None:
                 raise self._fault
             if not workers.cancelled():
-                _raise_plainly(workers, plan.redact)
+                _raise_first_error(workers, plan.redact)
         finally:
             watching.cancel()
             await self._release()
@@ -373,7 +373,7 @@ class _Execution:
             refused = await self._retry(partial(self._store.finish, self._run, records))
             dropped = {(record.task, record.number) for record in refused}
             records = [record for record in records if (record.task, record.number) not in dropped]
-            self._watched.wrote(records)
+            self._watched.note_written(records)
         for record in records:
             progress.count(record)
             self._seen(record, progress)
@@ -551,7 +551,7 @@ _SILENT = (
 """Failures after which an agent had no chance to say what it used."""
 
 
-def _raise_plainly(workers: asyncio.Task[None], redact: Redactor) -> None:
+def _raise_first_error(workers: asyncio.Task[None], redact: Redactor) -> None:
     """Raise a single error for a run that cannot go on, however many workers met it."""
     try:
         workers.result()

@@ -22,7 +22,7 @@ from passhat.runner.budget import Budget, Sum, Used
 from passhat.runner.queues import StoreThread
 from passhat.store import AttemptRecord, Store
 
-__all__ = ["Spending", "Watched", "budget_for", "prepare"]
+__all__ = ["Spending", "SpendingWatch", "budget_for", "prepare"]
 
 _INPUT_BEFORE_SEEN = 4_000
 """Tokens of input of one call, as long as none was seen."""
@@ -123,7 +123,7 @@ def budget_for(
     )
 
 
-class Watched:
+class SpendingWatch:
     """Updates a budget from time to time with the usage of other runners of the run.
 
     Only what is finished is seen. What others have in flight, and what they finished since the last
@@ -136,31 +136,31 @@ class Watched:
         self._store = store
         self._run = run
         self._priced = budget is not None and budget.cap.cost < math.inf
-        self._ours = Used()
+        self._own = Used()
         self.writing = asyncio.Lock()
         """Held while attempts are written and :meth:`wrote` is called: a look in between would
         take ours for another runner's."""
 
-    def wrote(self, records: Sequence[AttemptRecord]) -> None:
+    def note_written(self, records: Sequence[AttemptRecord]) -> None:
         """Note attempts that this runner wrote to the store."""
         for record in records if self._budget is not None else ():
-            self._ours = _with(self._ours, record.tokens, record.cost, self._priced)
+            self._own = _with(self._own, record.tokens, record.cost, self._priced)
 
     async def keep(self) -> None:
         """Look until canceled. A look that takes long is made rarely."""
         while self._budget is not None:
             before = time.monotonic()
             with suppress(StoreUnavailable):
-                await self._look(self._budget)
+                await self._update(self._budget)
             spent = time.monotonic() - before
             await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * spent))
 
-    async def _look(self, budget: Budget) -> None:
+    async def _update(self, budget: Budget) -> None:
         """Read the usage in the store that is not from this runner."""
         used = partial(_used_in, self._store, self._run, priced=self._priced)
         async with self.writing:
             total = await self._thread(used)
-            budget.learn(total.without(self._ours))
+            budget.learn(total.without(self._own))
 
 
 def _used(store: Store, run: str, spending: Spending) -> Used:

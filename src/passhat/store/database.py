@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 __all__ = [
     "Database",
-    "Found",
+    "ResultSet",
     "is_address",
     "is_well_formed",
     "private_file",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class Found(Protocol):
+class ResultSet(Protocol):
     """Result of a statement: rows, or the number of changed rows."""
 
     @property
@@ -47,7 +47,7 @@ class Database(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Found: ...
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> ResultSet: ...
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object: ...
 

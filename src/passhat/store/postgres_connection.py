@@ -191,9 +191,9 @@ class PostgresConnection:
         except psycopg.Error as error:
             if self._open is None or self._open.broken or self._open.closed:
                 self.close()
-            raise self._as_ours(error) from None
+            raise self._translated(error) from None
 
-    def _as_ours(self, error: psycopg.Error) -> PasshatError:
+    def _translated(self, error: psycopg.Error) -> PasshatError:
         passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if not passing or _never_works(error):
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)

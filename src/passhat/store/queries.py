@@ -20,6 +20,7 @@ from passhat.stats.outcomes import Verdict
 from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.rows import (
+    AttemptFilter,
     AttemptLine,
     CallCounts,
     Group,
@@ -31,13 +32,13 @@ from passhat.store.rows import (
     StoredJudgement,
     StoredRun,
     TaskCounts,
-    Wanted,
     protocol_from,
     stored_run,
     unpacked,
 )
 
 __all__ = [
+    "AttemptFilter",
     "AttemptLine",
     "DatabaseQueries",
     "Group",
@@ -47,7 +48,6 @@ __all__ = [
     "RunCounts",
     "RunHead",
     "TaskCounts",
-    "Wanted",
 ]
 
 Row = tuple[Any, ...]
@@ -202,7 +202,9 @@ class Queries(ABC):
 
     # -- attempts ----------------------------------------------------------------------------
 
-    def lines(self, run: int, wanted: Wanted, size: int, after: Place | None) -> list[AttemptLine]:
+    def lines(
+        self, run: int, wanted: AttemptFilter, size: int, after: Place | None
+    ) -> list[AttemptLine]:
         """Some attempts in the order of the suite, from a place on."""
         where, values = self._where(run, wanted)
         if after is not None:
@@ -210,7 +212,7 @@ class Queries(ABC):
         return self._lines(run, f"{where} ORDER BY a.task, a.number LIMIT ?", (*values, size))
 
     def newest(
-        self, run: int, wanted: Wanted, size: int, before: tuple[str, int, int] | None = None
+        self, run: int, wanted: AttemptFilter, size: int, before: tuple[str, int, int] | None = None
     ) -> list[AttemptLine]:
         """A page of attempts, newest first; ``before`` is the position of the last one seen."""
         where, values = self._where(run, wanted)
@@ -221,7 +223,9 @@ class Queries(ABC):
         order = "ORDER BY a.finished DESC, a.task DESC, a.number DESC LIMIT ?"
         return self._lines(run, f"{where} {order}", (*values, size))
 
-    def beside(self, run: int, wanted: Wanted, place: Place, *, before: bool) -> AttemptLine | None:
+    def beside(
+        self, run: int, wanted: AttemptFilter, place: Place, *, before: bool
+    ) -> AttemptLine | None:
         """The attempt just before or after a place."""
         where, values = self._where(run, wanted)
         sign, way = ("<", "DESC") if before else (">", "ASC")
@@ -233,7 +237,7 @@ class Queries(ABC):
 
     def line(self, run: int, place: Place) -> AttemptLine | None:
         """A finished attempt."""
-        where, values = self._where(run, Wanted(task=place[0]))
+        where, values = self._where(run, AttemptFilter(task=place[0]))
         lines = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
         return lines[0] if lines else None
 
@@ -325,7 +329,7 @@ class Queries(ABC):
         rows = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
         return self._JUDGED if rows[0][0] else "attempts"
 
-    def _where(self, run: int, wanted: Wanted) -> tuple[str, tuple[object, ...]]:
+    def _where(self, run: int, wanted: AttemptFilter) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]
         chosen: list[object] = [run]
         if wanted.verdict is not None:

@@ -21,6 +21,7 @@ from passhat.store.database import without_password
 from passhat.suites.base import Judgement, Task, fingerprint
 
 __all__ = [
+    "AttemptFilter",
     "AttemptLine",
     "AttemptRecord",
     "AttemptSet",
@@ -37,7 +38,6 @@ __all__ = [
     "StoredJudgement",
     "StoredRun",
     "TaskCounts",
-    "Wanted",
     "damage_reported",
     "packed",
     "protocol_from",
@@ -446,7 +446,7 @@ class AttemptLine(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AttemptFilter:
     """A choice of attempts: all, by verdict or category, or those of a task."""
 
     verdict: Verdict | None = None

@@ -12,7 +12,7 @@ from passhat._plugins import check_instance
 from passhat.errors import InvalidValue
 from passhat.suites.base import Settings, Suite
 
-__all__ = ["GROUP", "end_child", "last_words", "load_suite", "suite_kinds"]
+__all__ = ["GROUP", "end_child", "last_error_line", "load_suite", "suite_kinds"]
 
 
 _SHOWN = 400
@@ -29,7 +29,7 @@ def end_child(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
     errors.close()
 
 
-def last_words(errors: IO[bytes]) -> str:
+def last_error_line(errors: IO[bytes]) -> str:
     """The last line of a process's standard error, which mostly states the problem."""
     errors.seek(0)
     text = errors.read().decode("utf-8", "replace").strip()

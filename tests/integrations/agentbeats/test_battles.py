@@ -60,8 +60,8 @@ def test_a_scenario_from_start_to_end(
     ended = passhat("battle", path, "-o", "result.json", "--wait", 120)
     assert ended.code == 0, ended.err
     assert "pass^2" in ended.out
-    told = [line for line in ended.err.splitlines() if " attempt " in line]
-    assert len([line for line in told if not line.startswith("still working")]) == 4
+    lines = [line for line in ended.err.splitlines() if " attempt " in line]
+    assert len([line for line in lines if not line.startswith("still working")]) == 4
     kept = json.loads((tmp_path / "result.json").read_text())
     assert kept["participants"] == {"agent": f"http://127.0.0.1:{white}"}
     assert kept["results"][0]["runs"][0]["attempts"] == 4

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from passhat.integrations.agentbeats.a2a_server import LARGEST_REQUEST
-from passhat.integrations.agentbeats.assessments import Answered, request_assessment
+from passhat.integrations.agentbeats.assessments import GreenReply, request_assessment
 from passhat.report.build import build_report
 from passhat.store import open_store
 
@@ -33,7 +33,7 @@ def asked_of(white: str, **config: object) -> str:
     return json.dumps({"participants": {"agent": white}, "config": config})
 
 
-def sent(url: str, text: str, token: str | None = None) -> tuple[Answered, list[str]]:
+def sent(url: str, text: str, token: str | None = None) -> tuple[GreenReply, list[str]]:
     said: list[str] = []
     return asyncio.run(request_assessment(url, text, said.append, token=token)), said
 
@@ -248,9 +248,9 @@ def test_signs_of_life_go_on_while_a_report_is_computed_and_taken(
         alive.clear()
         met.append(alive.wait(10))
 
-    def slow_report(*told: Any) -> Any:
+    def slow_report(*arguments: Any) -> Any:
         until_alive()
-        return build_report(*told)
+        return build_report(*arguments)
 
     async def take(request: Request) -> Response:
         if (await request.json())["is_result"]:
@@ -339,7 +339,7 @@ def test_too_many_at_once_are_told_so_and_a_reset_ends_what_hangs(
     green = start_green(most_at_once=1)
     hanging = serving(_hanging)
 
-    async def whole() -> tuple[Answered, Answered, dict[str, Any], dict[str, Any]]:
+    async def whole() -> tuple[GreenReply, GreenReply, dict[str, Any], dict[str, Any]]:
         alive = asyncio.Event()
 
         def hear(line: str) -> None:
@@ -372,6 +372,6 @@ def test_a_reset_without_words_is_a_reset(body: bytes, start_green: Any) -> None
 
 
 def test_another_signal_is_refused(start_green: Any) -> None:
-    told = {"signal": "x"}
-    answered = httpx.post(f"{start_green().launcher}/reset", json=told, timeout=PATIENCE)
+    body = {"signal": "x"}
+    answered = httpx.post(f"{start_green().launcher}/reset", json=body, timeout=PATIENCE)
     assert answered.status_code == 400

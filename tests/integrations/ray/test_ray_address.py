@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from passhat.integrations.ray import ray_runner
-from passhat.integrations.ray.ray_runner import knock
+from passhat.integrations.ray.ray_runner import check_ray_address
 
 
 @contextmanager
@@ -47,15 +47,15 @@ def _somebody(said: bytes, *, hangs: bool = False) -> Iterator[str]:
 )
 def test_who_may_be_ray_is_left_to_ray(said: bytes) -> None:
     with _somebody(said) as address:
-        knock(address)
+        check_ray_address(address)
 
 
 def test_silence_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_runner, "_SECONDS", 0.05)
     with _somebody(b"", hangs=True) as address:
-        knock(address)
+        check_ray_address(address)
     with _somebody(b"\0\0\x12", hangs=True) as address:
-        knock(address)
+        check_ray_address(address)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_silence_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_who_answers_otherwise_is_shown(said: bytes, shown: str) -> None:
     with _somebody(said) as address, pytest.raises(ConnectionError) as told:
-        knock(f"ray://{address}")
+        check_ray_address(f"ray://{address}")
     assert str(told.value) == f"who listens there is not Ray, but says {shown}"
 
 
@@ -79,9 +79,9 @@ def test_a_web_server_is_not_ray() -> None:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         with pytest.raises(ConnectionError, match="is not Ray, but says"):
-            knock(f"ray://127.0.0.1:{server.server_port}")
+            check_ray_address(f"ray://127.0.0.1:{server.server_port}")
         thread.join()
 
 
 def test_a_word_is_left_to_ray() -> None:
-    knock("auto")
+    check_ray_address("auto")

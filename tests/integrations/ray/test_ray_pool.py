@@ -11,7 +11,7 @@ import pytest
 from moved_clock import move_clock, run_with_clock
 from passhat.errors import EngineUnavailable
 from passhat.integrations.ray import ray_pool as ray_crew
-from passhat.integrations.ray.ray_pool import RayPool, line_of
+from passhat.integrations.ray.ray_pool import RayPool, first_line_of
 
 
 def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
@@ -49,4 +49,4 @@ def test_a_process_that_stood_still_does_not_take_the_head_for_gone(
     ],
 )
 def test_of_what_ray_says_the_reason_is_shown(said: str, shown: str) -> None:
-    assert line_of(ConnectionError(said)) == shown
+    assert first_line_of(ConnectionError(said)) == shown

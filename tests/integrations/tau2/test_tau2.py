@@ -184,7 +184,7 @@ def test_without_a_checkout_it_is_said_how_to_get_one(
 
 def test_a_check_that_raises_is_the_agents_failure() -> None:
     """An agent that did nothing leaves nothing to look at, and the task's check raises."""
-    from passhat.integrations.tau2.worker import raised_by_check
+    from passhat.integrations.tau2.worker import is_check_error
 
     def assert_order_is_shipped() -> bool:
         orders: dict[str, str] = {}
@@ -203,7 +203,7 @@ def test_a_check_that_raises_is_the_agents_failure() -> None:
     ):
         with pytest.raises(Exception) as caught:  # noqa: PT011 - any of three
             function()
-        assert raised_by_check(caught.value) is expected
+        assert is_check_error(caught.value) is expected
 
 
 def test_simulations_are_kept_in_tau2s_own_form(

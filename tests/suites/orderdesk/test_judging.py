@@ -71,7 +71,7 @@ def test_a_user_that_breaks_is_not_the_agents_fault() -> None:
         def first(self) -> str:
             return "Hello."
 
-        def hear(self, text: str) -> str | None:
+        def reply_to(self, text: str) -> str | None:
             raise RuntimeError(text)
 
     domain = retail()

@@ -23,16 +23,16 @@ def test_the_same_seed_says_the_same_and_others_vary() -> None:
 def test_facts_come_out_only_when_asked() -> None:
     one = user(1)
     assert "mistake" not in one.first()
-    assert one.hear("What is your e-mail address?") == (
+    assert one.reply_to("What is your e-mail address?") == (
         "My e-mail address is ines.halden@mail.example"
     )
-    assert one.hear("May I ask for the reason?") == "I ordered it by mistake."
+    assert one.reply_to("May I ask for the reason?") == "I ordered it by mistake."
 
 
 def test_several_questions_are_answered_together() -> None:
     one = user(3)
     one.first()
-    words = one.hear("Please tell me your name and your postcode.")
+    words = one.reply_to("Please tell me your name and your postcode.")
     assert words is not None
     assert "Ines Halden" in words
     assert "4021" in words
@@ -41,29 +41,29 @@ def test_several_questions_are_answered_together() -> None:
 def test_a_statement_is_no_question() -> None:
     one = user(3)
     one.first()
-    assert one.hear("75.00 will go to your card. Is there anything else?") is None
+    assert one.reply_to("75.00 will go to your card. Is there anything else?") is None
 
 
 def test_who_insists_does_so_once() -> None:
     one = user(10)
     one.first()
-    assert one.hear("I am sorry, I cannot do that.") is not None
-    assert one.hear("I am sorry, I cannot do that.") is None
+    assert one.reply_to("I am sorry, I cannot do that.") is not None
+    assert one.reply_to("I am sorry, I cannot do that.") is None
 
 
 def test_a_refusal_brings_out_the_second_best() -> None:
     one = user(19)
     one.first()
-    words = one.hear("I am sorry, that one is out of stock.")
+    words = one.reply_to("I am sorry, that one is out of stock.")
     assert words is not None
     assert "jacket" in words
-    assert one.hear("Card or voucher?") == "As a voucher."
+    assert one.reply_to("Card or voucher?") == "As a voucher."
 
 
 def test_a_user_who_gets_nowhere_leaves() -> None:
     one = user(1)
     one.first()
-    answers = [one.hear("What is the colour of the sky?") for _ in range(5)]
+    answers = [one.reply_to("What is the colour of the sky?") for _ in range(5)]
     assert answers[0] is not None
     assert answers[-1] is None
 

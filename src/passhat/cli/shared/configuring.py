@@ -21,7 +21,7 @@ __all__ = [
     "origins",
     "same_options",
     "store_option",
-    "strangers",
+    "unknown_settings",
 ]
 
 _PREFIX = "PASSHAT_"
@@ -198,7 +198,7 @@ def origins(ctx: click.Context) -> Iterator[Origin]:
         yield Origin(key, list(value) if isinstance(value, tuple) else value, source, where)
 
 
-def strangers(ctx: click.Context, environment: Iterable[str]) -> list[str]:
+def unknown_settings(ctx: click.Context, environment: Iterable[str]) -> list[str]:
     """Variables that look like settings and are none: a slip would go unseen otherwise."""
     known = {str(option.envvar) for option in _options_by_key(ctx.command).values()}
     return sorted(name for name in environment if name.startswith(_PREFIX) and name not in known)

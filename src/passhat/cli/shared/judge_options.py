@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from passhat.judging.bench import JudgingChoice
 
-__all__ = ["Chooser", "judging_options"]
+__all__ = ["JudgingOptions", "judging_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RULES = ("judges_choice", "strict", "allow_weak")
@@ -22,7 +22,7 @@ def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
     """Options on sandbox, interpreter, limits and judges; the command gets them as ``choose``.
 
     ``seconds`` and ``memory`` are what the options for the limits are called: other commands have
-    other limits besides. ``choose`` is a :class:`Chooser`.
+    other limits besides. ``choose`` is a :class:`JudgingOptions`.
     """
 
     def decorated(function: F) -> F:
@@ -31,7 +31,7 @@ def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
             chosen = {name: options.pop(name) for name in _NAMES}
             context = click.get_current_context()
             given = any(_is_given(context, name) for name in _NAMES)
-            return function(*arguments, choose=Chooser(chosen, given), **options)
+            return function(*arguments, choose=JudgingOptions(chosen, given), **options)
 
         for option in reversed(_options(seconds, memory)):
             with_choice = option(with_choice)
@@ -40,7 +40,7 @@ def judging_options(seconds: str, memory: str) -> Callable[[F], F]:
     return decorated
 
 
-class Chooser:
+class JudgingOptions:
     """The judging options of a command; ``given`` is false when all have their defaults."""
 
     def __init__(self, chosen: dict[str, Any], given: bool) -> None:

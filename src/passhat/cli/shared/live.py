@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.agents import Agent
     from passhat.protocol import Protocol
     from passhat.runner import Progress, RunPlan
-    from passhat.runner.preview import Foresight, Range
+    from passhat.runner.preview import Range, RunPreview
     from passhat.store import AttemptRecord, Store, StoredRun
 
 __all__ = ["Display", "attempt_line", "say_before"]
@@ -55,12 +55,12 @@ def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None
         )
     for line in _changes(plan, store, runs, baseline):
         click.echo(f"note: {line}", err=True)
-    from passhat.runner.preview import foresee
+    from passhat.runner.preview import preview_run
 
     pilot = store.measures(plan.agent.name, plan.suite.name)
     price = _price_per_call(plan.agent)
     steps = 1 if plan.suite.single_turn else plan.limits.max_steps
-    needs = foresee(left, plan.jobs, steps, pilot, price)
+    needs = preview_run(left, plan.jobs, steps, pilot, price)
     source = plan.agent.price.source if plan.agent.price is not None else ""
     line = _needs_line(needs, plan.limits.attempt_seconds * -(-left // plan.jobs), source)
     click.echo(f"up to {line}" if plan.stop_when else line, err=True)
@@ -122,7 +122,7 @@ def _last_like(plan: RunPlan, runs: Sequence[StoredRun]) -> StoredRun | None:
     return next((run for run in reversed(runs) if (run.agent, run.suite) == like), None)
 
 
-def _needs_line(needs: Foresight, at_most: float, source: str = "") -> str:
+def _needs_line(needs: RunPreview, at_most: float, source: str = "") -> str:
     from passhat._display import counted, duration, duration_range, money_range
 
     what = f"{counted(needs.attempts, 'attempt')} to make"

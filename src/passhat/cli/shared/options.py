@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from passhat.stats.terms import OptionName
 
 __all__ = [
-    "HowToRead",
     "KList",
+    "ReadingOptions",
     "SuggestingGroup",
     "chosen_runs",
     "column_map",
@@ -119,7 +119,7 @@ def sources_or_latest_argument(function: F) -> F:
 
 
 @dataclass(frozen=True, slots=True)
-class HowToRead:
+class ReadingOptions:
     """The user's options for reading sources, as a single object."""
 
     columns: Mapping[str, str]
@@ -300,7 +300,7 @@ def source_options(function: F) -> F:
 
     @wraps(function)
     def with_how(*arguments: Any, **options: Any) -> Any:
-        how = HowToRead(**{name: options.pop(name) for name in _READING})
+        how = ReadingOptions(**{name: options.pop(name) for name in _READING})
         return function(*arguments, how=how, **options)
 
     for option in (

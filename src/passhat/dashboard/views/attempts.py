@@ -9,7 +9,7 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.outcomes import FailureCategory, Verdict
-from passhat.store.queries import AttemptLine, Reading, Wanted
+from passhat.store.queries import AttemptFilter, AttemptLine, Reading
 
 __all__ = ["attempt", "attempts"]
 
@@ -28,7 +28,7 @@ def attempts(state: AppState, request: PageRequest) -> Answer:
     """The attempts of a run, a page at a time; ``after`` is where the page starts."""
     summary = state.summaries.one(request.path["run"])
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
-    choice = Wanted(VERDICTS[verdict], request.text("why"))
+    choice = AttemptFilter(VERDICTS[verdict], request.text("why"))
     size = min(request.whole("size", _PAGE), _MOST_ROWS)
     page = _found(state.reading, summary, choice, order, size + 1, request.text("after"))
     lines, more = page[:size], len(page) > size
@@ -69,7 +69,7 @@ def _words(state: AppState, summary: Summary) -> list[str]:
 
 
 def _found(
-    reading: Reading, summary: Summary, choice: Wanted, order: str, size: int, after: str
+    reading: Reading, summary: Summary, choice: AttemptFilter, order: str, size: int, after: str
 ) -> list[AttemptLine]:
     when, _, place = after.rpartition("~")
     task, _, number = place.partition(".")
@@ -106,7 +106,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             [(turn.number, turn.kind, turn.who, turn.text) for turn in turns],
         )
     only = request.choice("verdict", [*VERDICTS])
-    choice = Wanted(VERDICTS[only])
+    choice = AttemptFilter(VERDICTS[only])
     before, after = (
         state.reading.beside(run, choice, line.place, before=before) for before in (True, False)
     )

@@ -49,7 +49,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class TaskAcrossRuns:
     """A task under all compared runs."""
 
     task: str
@@ -195,7 +195,7 @@ def _suite(state: AppState, summary: Summary) -> tuple[object, ...]:
 
 def _beside(
     state: AppState, chosen: Sequence[Summary], runs: Sequence[Run], word: str
-) -> list[Beside]:
+) -> list[TaskAcrossRuns]:
     """Every task of any of the runs; of two, the largest gain first."""
     sides = [_sides(state, summary, run) for summary, run in zip(chosen, runs, strict=True)]
     changes: dict[str, TaskChange] = {}
@@ -204,7 +204,8 @@ def _beside(
         changes = {change.task: change for change in listed}
     tasks = dict.fromkeys([*changes, *(task for run in runs for task in run.outcomes.tasks)])
     return [
-        Beside(task, tuple(side.get(task) for side in sides), changes.get(task)) for task in tasks
+        TaskAcrossRuns(task, tuple(side.get(task) for side in sides), changes.get(task))
+        for task in tasks
     ]
 
 

@@ -13,7 +13,7 @@ from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store
-from passhat.store.queries import AttemptLine, Wanted
+from passhat.store.queries import AttemptFilter, AttemptLine
 
 __all__ = ["grid", "override"]
 
@@ -53,7 +53,7 @@ def grid(state: AppState, request: PageRequest) -> Answer:
     """The tasks that match, some at a time, with the answers of their attempts."""
     summary = state.summaries.one(request.path["run"])
     show, word = request.choice("show", SHOW), request.text("task").lower()
-    lines = state.reading.lines(summary.head.key, Wanted(), _MOST_ATTEMPTS + 1, None)
+    lines = state.reading.lines(summary.head.key, AttemptFilter(), _MOST_ATTEMPTS + 1, None)
     cut = len(lines) > _MOST_ATTEMPTS
     disagreeing = _disagreeing(state, summary, lines[:_MOST_ATTEMPTS])
     by_task = [

@@ -21,7 +21,7 @@ from passhat.report.measures import Measure, measures_of
 from passhat.report.view import Report, card_interval, card_value, estimate_text
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.outcomes import Verdict
-from passhat.store.queries import Group, Wanted
+from passhat.store.queries import AttemptFilter, Group
 
 __all__ = ["Card", "cards_of", "run", "total"]
 
@@ -91,7 +91,7 @@ def _live(state: AppState, summary: Summary, known: RunSnapshot | None) -> dict[
             "steps": total(groups, "steps"),
             "tokens": total(groups, "tokens"),
         },
-        "lines": state.reading.newest(summary.head.key, Wanted(), _RECENT),
+        "lines": state.reading.newest(summary.head.key, AttemptFilter(), _RECENT),
     }
 
 

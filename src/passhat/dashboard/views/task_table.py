@@ -14,7 +14,7 @@ from passhat.errors import PasshatError
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Estimate, estimate_all
 from passhat.stats.outcomes import Outcomes, Verdict
-from passhat.store.queries import AttemptLine, Wanted
+from passhat.store.queries import AttemptFilter, AttemptLine
 
 __all__ = ["DOTS_UP_TO", "TaskLine", "TaskList", "task", "task_list"]
 
@@ -28,7 +28,7 @@ def task(state: AppState, request: PageRequest) -> Answer:
     """Its attempts one by one."""
     summary = state.summaries.one(request.path["run"])
     name, form, key = _which(state, summary, request)
-    lines = state.reading.lines(summary.head.key, Wanted(task=key), _MOST_LINES, None)
+    lines = state.reading.lines(summary.head.key, AttemptFilter(task=key), _MOST_LINES, None)
     if form == "csv":
         rows = [line.to_dict() for line in lines]
         return Csv([*rows[0]] if rows else ["task"], [[*row.values()] for row in rows])
@@ -153,7 +153,7 @@ def task_list(
     if known is None:
         return TaskList((), 0, summary.counts.tasks, 1, 1, filters)
     outcomes = known.run.outcomes
-    rows = _sorted(outcomes, _fitting(outcomes, filters), filters["sort"])
+    rows = _sorted(outcomes, _matching_rows(outcomes, filters), filters["sort"])
     pages = max(1, -(-len(rows) // _PAGE))
     page = min(request.whole("page", 1), pages)
     chosen = rows[(page - 1) * _PAGE : page * _PAGE].tolist()
@@ -179,7 +179,7 @@ def _made(outcomes: Outcomes, index: int) -> int:
     return int(outcomes.n[index] + outcomes.missing[index])
 
 
-def _fitting(outcomes: Outcomes, filters: dict[str, str]) -> IntArray:
+def _matching_rows(outcomes: Outcomes, filters: dict[str, str]) -> IntArray:
     n, c = outcomes.n, outcomes.c
     fits = {
         "all": np.ones(len(n), bool),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from passhat.agents.a2a import A2AAgent
-from passhat.agents.a2a_wire import theirs, whole_numbers
+from passhat.agents.a2a_wire import await_agent, whole_numbers
 from passhat.agents.base import AgentFault
 from passhat.errors import InvalidValue, PasshatError, shorten
 from passhat.integrations.agentbeats.strangers import AllowedHosts
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from a2a.types import Task as RemoteTask
 
 __all__ = [
-    "Answered",
     "Assessment",
     "BadRequest",
     "Battle",
+    "GreenReply",
     "NoRequest",
     "Rules",
     "is_greeting",
@@ -42,7 +42,7 @@ _LARGEST_STREAM = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Answered:
+class GreenReply:
     """Reply of a green agent: its last state, and the artifacts' texts and data."""
 
     state: str = ""
@@ -76,18 +76,18 @@ class Answered:
 
 async def request_assessment(
     url: str, text: str, say: Callable[[str], object], *, token: str | None = None
-) -> Answered:
+) -> GreenReply:
     """Send the request and report every status update as it arrives."""
     from a2a.helpers import get_message_text, new_text_message
     from a2a.types import Role, SendMessageRequest
 
     agent = A2AAgent(url, largest_reply=_LARGEST_STREAM, token=token)
-    reply = Answered()
+    reply = GreenReply()
     try:
         client = await agent.connected()
         message = new_text_message(text, role=Role.ROLE_USER)
         events = client.send_message(SendMessageRequest(message=message))
-        while (event := await theirs(anext(events, None))) is not None:
+        while (event := await await_agent(anext(events, None))) is not None:
             kind = event.WhichOneof("payload")
             if kind == "message":
                 reply.state, reply.said = "message", get_message_text(event.message)

@@ -45,7 +45,16 @@ from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import AttemptRecord, Store, open_store
 
-__all__ = ["CALLER", "EVALUATOR", "GreenAgent", "Result", "Settings", "Stopped", "evaluate", "told"]
+__all__ = [
+    "CALLER",
+    "EVALUATOR",
+    "GreenAgent",
+    "Result",
+    "Settings",
+    "Stopped",
+    "evaluate",
+    "progress_line",
+]
 
 
 EVALUATOR = "green_agent"
@@ -110,7 +119,7 @@ async def evaluate(
 
         def one(record: AttemptRecord, progress: Progress, role: str = role) -> None:
             made.append(_row(record))
-            seen(told(role, record, progress, assessment.attempts))
+            seen(progress_line(role, record, progress, assessment.attempts))
 
         await run_attempts(plan, store, stop, one)
         if stop.asked:
@@ -140,7 +149,7 @@ def _row(record: AttemptRecord) -> dict[str, object]:
     }
 
 
-def told(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
+def progress_line(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
     """An attempt as a line of text, for progress messages."""
     ended = record.judgement
     why = f", {ended.why}: {ended.detail}" if ended.why else ""

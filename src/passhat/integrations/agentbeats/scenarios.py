@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from passhat.agents.a2a import A2AAgent
 from passhat.errors import InvalidValue, ReadError, shorten
-from passhat.integrations.agentbeats.assessments import Answered, request_assessment
+from passhat.integrations.agentbeats.assessments import GreenReply, request_assessment
 
 __all__ = ["Scenario", "play", "read_scenario"]
 
@@ -91,7 +91,7 @@ def _place(data: object, where: str, path: str, role: str = "") -> Place:
 
 async def play(
     scenario: Scenario, say: Say, *, wait_seconds: float = 30.0, token: str | None = None
-) -> Answered:
+) -> GreenReply:
     """Start the agents, wait for their cards, send the request, and always stop the agents."""
     async with _started([*scenario.participants, scenario.green], say) as processes:
         for place in (*scenario.participants, scenario.green):
@@ -105,7 +105,7 @@ class _Process:
     running: subprocess.Popen[bytes]
     said: IO[bytes]
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         self.said.seek(0)
         lines = self.said.read()[-4000:].decode("utf-8", "replace").strip().splitlines()
         return " / ".join(lines[-3:])
@@ -172,7 +172,7 @@ async def _wait_for_card(
                 if process is not None and process.running.poll() is not None:
                     raise InvalidValue(
                         f"{place.role} ended before it answered: "
-                        f"{shorten(process.last_words() or 'it said nothing', 300)}",
+                        f"{shorten(process.last_error_line() or 'it said nothing', 300)}",
                         hint=f"Its cmd is: {place.command}",
                     ) from None
                 if loop.time() > end:

@@ -40,7 +40,7 @@ from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_le
 from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
-from passhat.suites.registry import end_child, last_words
+from passhat.suites.registry import end_child, last_error_line
 
 __all__ = [
     "Batch",
@@ -49,8 +49,8 @@ __all__ = [
     "InspectSuite",
     "batches",
     "is_gone",
-    "left_behind",
     "this_owner",
+    "unfinished_batches",
 ]
 
 
@@ -148,7 +148,7 @@ def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
     ]
 
 
-def left_behind(folder: Path) -> Iterator[Batch]:
+def unfinished_batches(folder: Path) -> Iterator[Batch]:
     """Evaluations whose log was not read, because passhat was killed."""
     for path in sorted(folder.glob(f"eval-*/{_ASKED}")):
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -208,7 +208,7 @@ class InspectProcess:
         line = self._process.stdout.readline()
         if not line:
             raise InvalidValue(
-                f"inspect ended without an answer: {last_words(self._errors)}",
+                f"inspect ended without an answer: {last_error_line(self._errors)}",
                 hint="Try the task by itself, with: inspect eval",
             )
         message: dict[str, Any] = json.loads(line)
@@ -290,11 +290,11 @@ class InspectSuite(Harness):
         run = plan.record.id
         store.begin(plan.record, plan.attempts)
         folder = Path(store.path).parent / "inspect" / run
-        left = list(left_behind(folder))
+        left = list(unfinished_batches(folder))
         if left:
             await expire_leases(store, run, stop, plan.tell)
         for batch in left:
-            self._take_in(batch, plan, store, store.claim(run, _attempts(batch)))
+            self._read_log(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
         made = store.made(run)
         claimed = store.claim(run, [attempt for attempt in plan.wanted() if attempt not in made])
@@ -343,12 +343,12 @@ class InspectSuite(Harness):
                 progress.count(record)
                 seen(record, progress)
             ended, failed = message.get("done", {}), message.get("trouble", "")
-        self._take_in(batch, plan, store, _attempts(batch))
+        self._read_log(batch, plan, store, _attempts(batch))
         problem = failed or (ended.get("error", "") if ended.get("status") == "error" else "")
         if problem:
             raise InvalidValue(f"inspect could not run {self.name}: {problem.rstrip('.')}.")
 
-    def _take_in(
+    def _read_log(
         self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
     ) -> None:
         """Read the log into the store; attempts that are not in it remain to be made."""

@@ -144,7 +144,7 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
     from inspect_ai.dataset import MemoryDataset
 
     os.environ["INSPECT_CACHE_DIR"] = job["cache_dir"]  # an attempt is fresh, never from a cache
-    _tell_samples(say)
+    _report_samples(say)
     task = load_task(job["spec"])
     ids = set(job["samples"])
     chosen = [sample for sample in numbered(task) if str(sample.id) in ids]
@@ -192,10 +192,10 @@ def _model(name: str) -> Any:
     return get_model(_MOCK, custom_outputs=answer, memoize=False)
 
 
-def _tell_samples(say: Callable[[object], None]) -> None:
+def _report_samples(say: Callable[[object], None]) -> None:
     from inspect_ai.hooks import Hooks, SampleEnd, hooks
 
-    class Telling(Hooks):
+    class SampleReporter(Hooks):
         async def on_sample_end(self, data: SampleEnd) -> None:
             sample = data.sample
             scores = {name: score.value for name, score in (sample.scores or {}).items()}
@@ -210,7 +210,7 @@ def _tell_samples(say: Callable[[object], None]) -> None:
                 }
             )
 
-    hooks(name="passhat", description="tells passhat of every sample that ended")(Telling)
+    hooks(name="passhat", description="tells passhat of every sample that ended")(SampleReporter)
 
 
 def _plain(error: BaseException) -> str:

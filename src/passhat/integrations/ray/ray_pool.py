@@ -20,14 +20,14 @@ from passhat.errors import EngineUnavailable, RunStopped
 from passhat.integrations.ray.ray_worker import BatchResult
 from passhat.runner.attempt import seed_of
 from passhat.runner.budget import Budget
-from passhat.runner.queues import Claims, Outbox, Wanted
+from passhat.runner.queues import AttemptKey, Claims, Outbox
 from passhat.runner.remote_limits import Answer, Gatekeeper, LimitRequest, LimitUpdate, settle
 from passhat.runner.run import RunPlan
 from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptRecord
 from passhat.suites.base import Judgement
 
-__all__ = ["BatchChannel", "RayPool", "connection_lost", "line_of", "result_of"]
+__all__ = ["BatchChannel", "RayPool", "connection_lost", "first_line_of", "result_of"]
 
 
 _REFILL_SECONDS = 0.005
@@ -46,14 +46,14 @@ class BatchChannel:
     def __init__(self, actor: Any) -> None:
         self._actor = actor
         self._tickets = itertools.count()
-        self._unsent: list[tuple[int, Sequence[Wanted]]] = []
+        self._unsent: list[tuple[int, Sequence[AttemptKey]]] = []
         self._open: dict[int, asyncio.Future[BatchResult]] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._lives = 0
         self._expected = 1
         self._sending: asyncio.Handle | None = None
 
-    async def made(self, batch: Sequence[Wanted]) -> BatchResult:
+    async def made(self, batch: Sequence[AttemptKey]) -> BatchResult:
         """The result of a batch; raises the error of the call to the worker."""
         loop = asyncio.get_running_loop()
         ticket = next(self._tickets)
@@ -90,14 +90,14 @@ class BatchChannel:
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
 
-    async def _call(self, batches: Sequence[tuple[int, Sequence[Wanted]]], life: int) -> None:
+    async def _call(self, batches: Sequence[tuple[int, Sequence[AttemptKey]]], life: int) -> None:
         try:
             finished: list[tuple[int, BatchResult]] = await result_of(
                 self._actor.exchange.remote(batches)
             )
         except Exception as error:
             if life == self._lives:  # or another call said it before
-                self._lose_all(error)
+                self._fail_all_pending(error)
             return
         for ticket, made in finished:
             if (pending := self._open.get(ticket)) is not None and not pending.done():
@@ -107,7 +107,7 @@ class BatchChannel:
             loop = asyncio.get_running_loop()
             self._sending = loop.call_later(_REFILL_SECONDS, self._send)
 
-    def _lose_all(self, error: Exception) -> None:
+    def _fail_all_pending(self, error: Exception) -> None:
         """Fail all open batches: the worker that had them died."""
         self._lives += 1
         self._expected = 1
@@ -176,7 +176,7 @@ class _StoppedRun(RunStopped):
 
 
 @contextmanager
-def _kept_when_stopped(outbox: Outbox) -> Iterator[None]:
+def _storing_when_stopped(outbox: Outbox) -> Iterator[None]:
     """Store the finished attempts when the run has to stop."""
     try:
         yield
@@ -253,13 +253,13 @@ class RayPool:
         """Make one batch after another, each sized to fit the time of a batch."""
         size = 1
         while True:
-            batch: list[Wanted] = []
+            batch: list[AttemptKey] = []
             while len(batch) < size and (attempt := await claims.following()) is not None:
                 batch.append(attempt)
             if not batch:
                 return
             before = time.monotonic()
-            with _kept_when_stopped(outbox):
+            with _storing_when_stopped(outbox):
                 for record in await self._made(batch):
                     outbox.put(record)
             await outbox.room()
@@ -267,29 +267,29 @@ class RayPool:
             fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
             size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
 
-    async def _made(self, batch: list[Wanted]) -> list[AttemptRecord]:
+    async def _made(self, batch: list[AttemptKey]) -> list[AttemptRecord]:
         """The records of a batch, after retries on other workers if workers die."""
         for number in range(1, _DEATHS + 1):
             async with self._turn(number):
-                made = await self._tried(batch)
+                made = await self._try_batch(batch)
             if made is not None:
                 return made.records
             if len(batch) > 1:  # one of them may be what workers die of: the others are not
                 return [record for attempt in batch for record in await self._made([attempt])]
-        return [self._deadly(batch[0])]
+        return [self._failed_by_deaths(batch[0])]
 
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """Make one attempt after another, each with its share of the cap."""
         while (attempt := await claims.following()) is not None:
-            with _kept_when_stopped(outbox):
-                record = await self._made_under(budget, attempt, claims)
+            with _storing_when_stopped(outbox):
+                record = await self._made_with_budget(budget, attempt, claims)
             if record is None:
                 return
             outbox.put(record)
             await outbox.room()
 
-    async def _made_under(
-        self, budget: Budget, attempt: Wanted, claims: Claims
+    async def _made_with_budget(
+        self, budget: Budget, attempt: AttemptKey, claims: Claims
     ) -> AttemptRecord | None:
         """``None`` when it was not made: the cap is reached, or no more attempts are wanted."""
         lost = False
@@ -302,7 +302,7 @@ class RayPool:
                     return None  # no longer, while it waited for its share of the cap
                 with self._gate.keeping(attempt, account):
                     async with self._turn(number):
-                        made = await self._tried([attempt])
+                        made = await self._try_batch([attempt])
                 if made is None:
                     lost = account.abandon() or lost
                     continue
@@ -312,7 +312,7 @@ class RayPool:
             (record,) = made.records
             # What was used by a worker that died is spent, but the amount is unknown.
             return msgspec.structs.replace(record, tokens=None, cost=None) if lost else record
-        return self._deadly(attempt)
+        return self._failed_by_deaths(attempt)
 
     def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
         """The last try of an attempt is made while no other has its last.
@@ -321,20 +321,20 @@ class RayPool:
         """
         return self._last_tries if number == _DEATHS else nullcontext()
 
-    def _deadly(self, attempt: Wanted) -> AttemptRecord:
+    def _failed_by_deaths(self, attempt: AttemptKey) -> AttemptRecord:
         task, number = attempt
         why = f"the worker died {_DEATHS} times while it made this attempt"
         judgement = Judgement.missing(MissingReason.INFRASTRUCTURE, why)
         seed = seed_of(self._plan.seed, task, number)
         return AttemptRecord(task, number, judgement, seed=seed, retries=_DEATHS - 1)
 
-    async def _tried(self, batch: list[Wanted]) -> BatchResult | None:
+    async def _try_batch(self, batch: list[AttemptKey]) -> BatchResult | None:
         worker = await self._free_worker()
         worker.busy += 1
         try:
             made: BatchResult = await worker.channel.made(batch)
         except self._ray.exceptions.RayActorError:
-            self._revive(worker)
+            self._wait_for_restart(worker)
             return None
         except ConnectionError as error:
             raise connection_lost(error) from None
@@ -367,7 +367,7 @@ class RayPool:
             await asyncio.sleep(_PAUSE_SECONDS)
         return min(alive, key=lambda worker: worker.busy)
 
-    def _revive(self, worker: _Worker) -> None:
+    def _wait_for_restart(self, worker: _Worker) -> None:
         """Wait for the first reply of a worker that Ray restarts, here or on another node."""
         if worker.down:
             return
@@ -406,33 +406,33 @@ class RayPool:
 
     async def _listen(self, worker: _Worker) -> None:
         """Poll a worker for requests and updates about limits, and send it the answers."""
-        updates: list[LimitUpdate] = self._gate.news()
+        updates: list[LimitUpdate] = self._gate.current_updates()
         while True:
             try:
                 if updates:
-                    await result_of(worker.actor.hear.remote(updates))
+                    await result_of(worker.actor.receive.remote(updates))
                     updates = []
-                messages = await result_of(worker.actor.fetched.remote())
+                messages = await result_of(worker.actor.poll.remote())
             except (self._ray.exceptions.RayError, ConnectionError):
-                self._revive(worker)
+                self._wait_for_restart(worker)
                 while worker.down:
                     await asyncio.sleep(_PAUSE_SECONDS)
-                updates = self._gate.news()
+                updates = self._gate.current_updates()
                 continue
             for message in messages:
                 self._take(worker, message)
 
     def _take(self, worker: _Worker, message: LimitRequest | LimitUpdate) -> None:
         if isinstance(message, LimitUpdate):
-            self._gate.learn(message)
+            self._gate.apply(message)
             for other in self._workers:
                 if other is not worker:
-                    other.actor.hear.remote([message])
+                    other.actor.receive.remote([message])
             return
 
         async def answer() -> None:
             answered: Answer = await self._gate.answered(message)
-            worker.actor.hear.remote([answered])
+            worker.actor.receive.remote([answered])
 
         task = asyncio.create_task(answer())
         self._answering.add(task)
@@ -447,7 +447,7 @@ def connection_lost(why: object) -> EngineUnavailable:
     )
 
 
-def line_of(error: BaseException) -> str:
+def first_line_of(error: BaseException) -> str:
     """The first informative line of an error; Ray's first line may only announce the next.
 
     Of a traceback that Ray passes on, the end: what went wrong, without the way there.

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from passhat.agents import Agent
 from passhat.errors import EngineUnavailable, InvalidValue, MissingExtra
-from passhat.integrations.ray.ray_pool import RayPool, connection_lost, line_of
+from passhat.integrations.ray.ray_pool import RayPool, connection_lost, first_line_of
 from passhat.integrations.ray.ray_worker import About, Job, RayWorker
 from passhat.runner.queues import Claims, Outbox
 from passhat.runner.redaction import Redactor
@@ -27,7 +27,7 @@ from passhat.runner.remote_limits import Gatekeeper
 from passhat.runner.run import RunPlan
 from passhat.runner.run_spec import RunSpec
 
-__all__ = ["OnRay", "knock"]
+__all__ = ["OnRay", "check_ray_address"]
 
 
 _SECONDS = 5.0
@@ -38,7 +38,7 @@ _TLS_ALERT = b"\x15\x03"
 _SAID_AT_MOST = 60
 
 
-def knock(address: str) -> None:
+def check_ray_address(address: str) -> None:
     """Return if Ray may be there.
 
     Silence and a connection that is closed without a word prove nothing, as the head may be busy
@@ -160,7 +160,7 @@ class OnRay:
             self._connect()
             self._start()
         except BaseException:
-            self._leave()
+            self._disconnect()
             raise
         return self
 
@@ -177,8 +177,8 @@ class OnRay:
             # One that is killed outright would leave its sandboxes behind.
             closing = [actor.close.remote() for actor in self._actors]
             self._ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_SECONDS)
-            self._dismiss()
-        self._leave()
+            self._stop_workers()
+        self._disconnect()
 
     def _connect(self) -> None:
         if self._ray.is_initialized():
@@ -191,21 +191,22 @@ class OnRay:
             quiet = {**quiet, "include_dashboard": False}
         try:
             if self._address:
-                knock(self._address)
+                check_ray_address(self._address)
             self._connected = True
             with warnings.catch_warnings():
                 # Ray warns of what it raises next, with a link to its own pages.
                 warnings.simplefilter("ignore", UserWarning)
-                self._join(quiet)
+                self._use_cluster(quiet)
         except (RuntimeError, ValueError, OSError) as error:  # most are a ConnectionError
+            cause = first_line_of(error)
             raise EngineUnavailable(
-                f"the Ray cluster {self._address or 'here'} cannot be used ({line_of(error)}).",
+                f"the Ray cluster {self._address or 'here'} cannot be used ({cause}).",
                 hint="Start one with `ray start --head`; clients use its port 10001, unless told "
                 "otherwise. If it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN "
                 "here as there.",
             ) from None
 
-    def _join(self, settings: dict[str, Any]) -> None:
+    def _use_cluster(self, settings: dict[str, Any]) -> None:
         """Ray tries again where no head answers, but not where a busy head cannot take us in."""
         for left in reversed(range(_JOIN_TRIES)):
             try:
@@ -216,7 +217,7 @@ class OnRay:
             else:
                 return
 
-    def _leave(self) -> None:
+    def _disconnect(self) -> None:
         if self._connected:
             self._ray.shutdown()
 
@@ -234,7 +235,7 @@ class OnRay:
             canary=plan.canary,
             attempts=plan.attempts.each,
         )
-        self._actors = self._hired(count, job)
+        self._actors = self._start_workers(count, job)
         try:
             reports = self._ray.get(
                 [actor.about.remote() for actor in self._actors], timeout=_START_SECONDS
@@ -251,14 +252,14 @@ class OnRay:
             raise connection_lost(error) from None
         self._refuse_differing(reports)
 
-    def _hired(self, count: int, job: Job) -> list[Any]:
+    def _start_workers(self, count: int, job: Job) -> list[Any]:
         """Workers, in processes of their own."""
         # All attempts may end up at one worker, and answers to their questions must get through.
         at_once = self._plan.jobs + 8
         made = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=at_once)(RayWorker)
         return [made.remote(job) for _ in range(count)]
 
-    def _dismiss(self) -> None:
+    def _stop_workers(self) -> None:
         for actor in self._actors:
             self._ray.kill(actor)
 

@@ -87,7 +87,7 @@ class BatchResult:
     stopped: tuple[str, str | None] | None = None
 
 
-class _Tray:
+class _ResultQueue:
     """Batches that are being made, and finished batches until a call returns them."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Tray:
         """Finished batches, once enough are finished; none, if a newer call has come."""
         self.close()
         call = self._call = asyncio.get_running_loop().create_future()
-        self._look()
+        self._return_call_if_due()
         await call
         if self._call is not call:
             return []
@@ -123,9 +123,9 @@ class _Tray:
     def _take(self, ticket: int, made: asyncio.Task[BatchResult]) -> None:
         self._making.discard(made)
         self._finished.append((ticket, made))
-        self._look()
+        self._return_call_if_due()
 
-    def _look(self) -> None:
+    def _return_call_if_due(self) -> None:
         """Return a call when three in four batches are finished: the rest keep the worker busy."""
         if len(self._finished) >= max(1, 3 * len(self._making)):
             self.close()
@@ -142,7 +142,7 @@ class RayWorker:
             os.chdir(job.folder)
         self._job = job
         self._remote = RemoteLimits()
-        self._tray = _Tray()
+        self._results = _ResultQueue()
         self._watch = Watch(job.limits)
         self._watching: asyncio.Task[None] | None = None
         # The secrets to be kept out of transcripts are those of this machine.
@@ -183,13 +183,13 @@ class RayWorker:
                 self._wrong = _described(error)
         return About(version("passhat"), "", "", self._wrong)
 
-    async def fetched(self) -> list[LimitRequest | LimitUpdate]:
+    async def poll(self) -> list[LimitRequest | LimitUpdate]:
         """This worker's requests and updates about limits, as soon as there are any."""
-        return await self._remote.fetched()
+        return await self._remote.poll()
 
-    async def hear(self, messages: Sequence[Answer | LimitUpdate]) -> None:
+    async def receive(self, messages: Sequence[Answer | LimitUpdate]) -> None:
         """Take answers to this worker's requests, and updates of other workers."""
-        self._remote.hear(messages)
+        self._remote.receive(messages)
 
     async def exchange(
         self, batches: Sequence[tuple[int, Sequence[tuple[str, int]]]]
@@ -203,8 +203,8 @@ class RayWorker:
             self._watching = asyncio.create_task(self._watch.keep())
         for ticket, attempts in batches:
             # A time limit cancels the task that it is about, which must be our own and not Ray's.
-            self._tray.expect(ticket, asyncio.create_task(self._make(attempts)))
-        return await self._tray.collected()
+            self._results.expect(ticket, asyncio.create_task(self._make(attempts)))
+        return await self._results.collected()
 
     async def _make(self, attempts: Sequence[tuple[str, int]]) -> BatchResult:
         clock, spec = self._watch.clock(), self._job.spec
@@ -217,7 +217,7 @@ class RayWorker:
                 record = await self._attempter.attempt(self._tasks[task], info, clock)
                 made.records.append(record)
                 if isinstance(account, AccountElsewhere):
-                    made.settled += account.untold()
+                    made.settled += account.unreported()
                 stop_on_account(record)
         except RunStopped as error:
             made.stopped = (self._redact(error.message), error.hint)
@@ -233,7 +233,7 @@ class RayWorker:
     async def close(self) -> None:
         """Close the resources of suite and agent, such as sandboxes."""
         self._remote.close()
-        self._tray.close()
+        self._results.close()
         if self._watching is not None:
             self._watching.cancel()
         if self._wrong:

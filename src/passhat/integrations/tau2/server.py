@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from passhat.errors import InvalidValue
-from passhat.suites.registry import end_child, last_words
+from passhat.suites.registry import end_child, last_error_line
 
 __all__ = ["Connection", "Server", "WorkerGone"]
 
@@ -120,7 +120,7 @@ class Server:
         line = process.stdout.readline() if ready else b""
         if not line:
             raise InvalidValue(
-                f"tau2 in {self._checkout} did not start: {last_words(errors)}",
+                f"tau2 in {self._checkout} did not start: {last_error_line(errors)}",
                 hint=self._hint("broken"),
             )
         reply = json.loads(line)

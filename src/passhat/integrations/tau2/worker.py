@@ -162,7 +162,7 @@ def bridge_class() -> type:
             if self._calls == 0:
                 turn["policy"] = self.domain_policy
                 turn["tools"] = [tool.openai_schema["function"] for tool in self.tools]
-                turn["history"] = [line for message in state if (line := remembered(message))]
+                turn["history"] = [line for message in state if (line := history_line(message))]
             self._channel.send({"turn": turn})
             answer = self._channel.receive()
             self._calls += 1
@@ -238,7 +238,7 @@ def heard(message: Any) -> dict[str, Any]:
     return {"kind": "user", "text": str(message.content)}
 
 
-def remembered(message: Any) -> str:
+def history_line(message: Any) -> str:
     """A line of the history before the agent's first turn."""
     if message.role == "tool":
         return f"Tool result: {message.content}"
@@ -315,7 +315,7 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
         )
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
-        if raised_by_check(error):
+        if is_check_error(error):
             # The world is not as the task demands, and the check says so by raising.
             checks = {"ENV_ASSERTION": 0.0}
             keep(played, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
@@ -391,7 +391,7 @@ def write(path: Path, data: object) -> None:
     part.replace(path)
 
 
-def raised_by_check(error: BaseException) -> bool:
+def is_check_error(error: BaseException) -> bool:
     """Whether a check of the task raised, rather than the judge: an agent that did nothing fails.
 
     tau2's checks assert things about the world (``assert_...`` functions of an environment, run by

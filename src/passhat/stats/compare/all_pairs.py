@@ -14,7 +14,7 @@ from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
-from passhat.stats.compare.claims import Claim, Looked
+from passhat.stats.compare.claims import AdjustedFor, Claim
 from passhat.stats.compare.comparison import MEAN_SHARE, Result, Setting, judge
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import TOGETHER, cluster_rows, simultaneous_tail, tail_of
@@ -217,7 +217,9 @@ def _results(
             word,
             pairings[key],
             terms,
-            Setting(pairings[key].names, agreements[key], Looked(len(keys), what), tail, adjusted),
+            Setting(
+                pairings[key].names, agreements[key], AdjustedFor(len(keys), what), tail, adjusted
+            ),
             population,
         )
         for key, word in keys

@@ -15,9 +15,9 @@ from passhat.stats.compare.lift import Interval
 from passhat.stats.terms import Population
 
 __all__ = [
+    "AdjustedFor",
     "Claim",
     "Evidence",
-    "Looked",
     "Method",
     "decide",
     "headline",
@@ -36,7 +36,7 @@ class Claim(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class AdjustedFor:
     """The number and kind of comparisons that the intervals were adjusted for."""
 
     count: int = 1
@@ -93,7 +93,7 @@ class Evidence:
     tasks: int
     population: Population
     agreement: Agreement
-    looked: Looked
+    looked: AdjustedFor
     missing: int
     needed: int | None
     undecided: bool

@@ -18,9 +18,9 @@ from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
 from passhat.stats.clusters import shared_labels
 from passhat.stats.compare.claims import (
+    AdjustedFor,
     Claim,
     Evidence,
-    Looked,
     Method,
     decide,
     headline,
@@ -60,7 +60,7 @@ class Setting:
 
     names: tuple[str, str]
     agreement: Agreement
-    looked: Looked
+    looked: AdjustedFor
     tail: float
     adjusted: str = ""
     changes: tuple[TaskChange, ...] = ()
@@ -397,7 +397,7 @@ def slice_results(
     setting = Setting(
         pairing.names,
         agreement,
-        Looked(count, what),
+        AdjustedFor(count, what),
         tail_of(terms.level, terms.alternative) / count,
         f"Bonferroni over {count} {what}" if count > 1 else "",
     )

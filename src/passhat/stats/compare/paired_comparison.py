@@ -13,7 +13,7 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.clusters import TaskClusters
-from passhat.stats.compare.claims import Claim, Looked, points
+from passhat.stats.compare.claims import AdjustedFor, Claim, points
 from passhat.stats.compare.comparison import (
     MEAN_SHARE,
     Result,
@@ -444,7 +444,7 @@ def _results(
     setting = Setting(
         pairing.names,
         agreement,
-        Looked(count, "metrics"),
+        AdjustedFor(count, "metrics"),
         tail,
         adjusted,
         changes if population is Population.THESE_TASKS else (),

@@ -21,7 +21,7 @@ from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 if TYPE_CHECKING:
-    from passhat.stats.estimate.intervals.interval_methods import Asked
+    from passhat.stats.estimate.intervals.interval_methods import IntervalTerms
 
 __all__ = ["Estimate", "default_ks", "estimate", "estimate_all", "exact", "missing_effect"]
 
@@ -210,14 +210,14 @@ def estimate_all(
 
     The parameters are those of :func:`estimate`.
     """
-    from passhat.stats.estimate.intervals.interval_methods import Asked
+    from passhat.stats.estimate.intervals.interval_methods import IntervalTerms
 
     words = [parse(word) for word in metrics]
     without_interval = "level" in options and options["level"] is None
     if without_interval:
         del options["level"]
     terms = Terms.from_options(options, terms, takes=_TAKES)
-    asked = None if without_interval else Asked(terms, rng)
+    asked = None if without_interval else IntervalTerms(terms, rng)
     policy = terms.missing
     views = _Views(outcomes, policy.completion, drop_short=terms.drop_short)
     made = _bounded_all(views, words, asked)
@@ -265,7 +265,7 @@ class _Views:
 
 
 def _bounded_all(
-    views: _Views, metrics: Iterable[Metric], asked: Asked | None
+    views: _Views, metrics: Iterable[Metric], asked: IntervalTerms | None
 ) -> dict[Metric, _Bounded]:
     """Values and intervals; metrics on the same tasks share a pass."""
     groups: dict[int, tuple[FilledOutcomes, dict[Metric, _Bounded]]] = {}

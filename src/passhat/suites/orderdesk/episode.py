@@ -15,7 +15,7 @@ from passhat.suites.orderdesk.tools import Desk, Tool, invoke, listed, specified
 
 __all__ = [
     "JUDGE_VERSION",
-    "AtTheDesk",
+    "DeskEpisode",
     "Goal",
     "OrderdeskEpisode",
     "User",
@@ -147,11 +147,11 @@ class User(Protocol):
     def first(self) -> str:
         """The first message of the conversation."""
 
-    def hear(self, text: str) -> str | None:
+    def reply_to(self, text: str) -> str | None:
         """The user's reply; ``None`` when they leave."""
 
 
-class AtTheDesk(Episode):
+class DeskEpisode(Episode):
     """The desk's side of a conversation: messages to the agent, and effects of its calls."""
 
     def __init__(self, domain: Domain, scenario: Scenario, goals: Sequence[Goal]) -> None:
@@ -228,7 +228,7 @@ class AtTheDesk(Episode):
         return Turn(f"{words}\n{_FORM}", said=words, result=words)
 
 
-class OrderdeskEpisode(AtTheDesk):
+class OrderdeskEpisode(DeskEpisode):
     """A conversation at the desk with a scripted user."""
 
     def __init__(
@@ -245,7 +245,7 @@ class OrderdeskEpisode(AtTheDesk):
         if not isinstance(done, str):
             return done
         try:
-            return self.heard(self._user.hear(done))
+            return self.heard(self._user.reply_to(done))
         except Exception as error:
             self.user_broke(error)
             return None

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import MissingReason
 from passhat.suites.base import SimulatedUser, Speaker, Turn, WorldFault
-from passhat.suites.orderdesk.episode import AtTheDesk, Goal
+from passhat.suites.orderdesk.episode import DeskEpisode, Goal
 from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
 
 __all__ = ["STOP", "ScriptedUser", "SimulatedEpisode", "instructions"]
@@ -33,7 +33,7 @@ _MOOD_LINES: Mapping[str, str] = MappingProxyType(
 )
 
 
-class SimulatedEpisode(AtTheDesk):
+class SimulatedEpisode(DeskEpisode):
     """A conversation at the desk with a user who is simulated by a model."""
 
     def __init__(
@@ -211,7 +211,7 @@ class ScriptedUser:
         clear = len({topic for topic, _ in facts}) == len(set(facts))
         return clear and all(not wish.insists and wish.otherwise is None for wish in self._left)
 
-    def hear(self, text: str) -> str | None:
+    def reply_to(self, text: str) -> str | None:
         """The user's reply; ``None`` when they leave."""
         sentences = [sentence.lower() for sentence in _BETWEEN_SENTENCES.split(text)]
         asking = [

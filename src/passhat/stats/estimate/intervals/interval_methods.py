@@ -25,11 +25,11 @@ from passhat.stats.estimate.metrics import (
 from passhat.stats.estimate.task_values import FilledOutcomes
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["Asked", "Interval", "intervals_of"]
+__all__ = ["Interval", "IntervalTerms", "intervals_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IntervalTerms:
     """The terms of an interval; ``rng`` replaces the fixed seed where draws are needed."""
 
     terms: Terms = field(default_factory=Terms)
@@ -46,7 +46,7 @@ class Interval:
 
 
 def intervals_of(
-    view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked
+    view: FilledOutcomes, points: Mapping[Metric, float], asked: IntervalTerms
 ) -> dict[Metric, Interval]:
     """Intervals of all metrics in one pass; a metric without an interval is omitted.
 
@@ -87,7 +87,7 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
     return Interval(low, high, interval.method + (_EXTENDED if extended else ""))
 
 
-def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
+def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
     cells = view.histogram
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
     if int(cells.n.max()) == 1 and not asked.terms.equal_tails:
@@ -120,7 +120,7 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked
         yield from _named(gains, ends, f"{_JOINT}, {_seeded(asked)}")
 
 
-def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked) -> _Named:
+def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: IntervalTerms) -> _Named:
     labels = view.outcomes.label(asked.terms.cluster or "")
     weighed = f"weights per {asked.terms.cluster} ({counted(len(set(labels)), 'cluster')})"
     averages = [metric for metric in metrics if not isinstance(metric, Delta)]
@@ -141,7 +141,7 @@ def _for_clusters(view: FilledOutcomes, metrics: Sequence[Metric], asked: Asked)
         yield from _named(gains, ends, f"{_JOINT}, {weighed}, {_seeded(asked)}")
 
 
-def _seeded(asked: Asked) -> str:
+def _seeded(asked: IntervalTerms) -> str:
     """Where the draws come from."""
     return f"seed {SEED}" if asked.rng is None else "the caller's generator"
 
@@ -152,7 +152,9 @@ def _named(metrics: Sequence[Metric], ends: Intervals, method: str) -> _Named:
         yield metric, Interval(low, high, method + (_EXTENDED if extended else ""))
 
 
-def _for_these_tasks(view: FilledOutcomes, points: Mapping[Metric, float], asked: Asked) -> _Named:
+def _for_these_tasks(
+    view: FilledOutcomes, points: Mapping[Metric, float], asked: IntervalTerms
+) -> _Named:
     """A frontier per metric; metrics with the same values share it, so pass^1 = pass@1."""
     tasks = TheseTasks(view.histogram, asked.terms)
     n = int(view.histogram.n.max())
