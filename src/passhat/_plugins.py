@@ -91,7 +91,7 @@ def _check_names(cls: type, names: dict[str, str], contracts: tuple[type[Contrac
             continue
         likely = _misspelt(name, [hook for hook in hooks if hooks[hook] == kind])
         if kind == "data" and name == f"{likely}s":
-            continue  # ``prices`` beside the hook ``price`` is a list of something
+            continue  # ``prices`` next to the hook ``price`` is a list of something
         if likely and not _overridden(cls, likely):
             raise InvalidValue(
                 f"{cls.__module__}.{cls.__qualname__} has {name!r}, which looks like a "

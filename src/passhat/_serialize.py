@@ -1,7 +1,7 @@
 """Results as plain data: ``to_data``, ``as_json``, and the base class ``Plain``.
 
-A result is a dataclass, and its fields are what is written. A class that writes anything else
-derives from ``Plain`` and says so in ``WRITTEN``, or, where values differ from the fields, in
+A result is a dataclass, and its fields are written. A class that writes anything else
+derives from ``Plain`` and lists it in ``WRITTEN``, or, where values differ from the fields, in
 ``_written``.
 """
 
@@ -73,7 +73,7 @@ def to_data(value: object) -> Any:
 
 def as_json(value: object) -> str:
     """JSON as commands print it: indented, every digit, a newline at the end."""
-    # Not msgspec.json: it writes NaN as null, which would hide a mistake of ours.
+    # Not msgspec.json: it writes NaN as null, which would hide a bug.
     return json.dumps(to_data(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

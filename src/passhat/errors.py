@@ -7,7 +7,7 @@ these and exits with the code beside it.
     ├── MetricError                   a metric word that is not in the grammar
     ├── RuleError                     a gate's rule that cannot be read
     ├── InvalidCounts (ValueError)    n, c or k that cannot be counts of attempts
-    ├── InvalidValue (ValueError)     any other argument outside what it may be
+    ├── InvalidValue (ValueError)     any other argument outside its allowed values
     ├── TooFewAttempts                k is larger than the attempts a task has
     ├── OrderUnknown                  an ordered metric on outcomes without an order
     ├── UnequalAttempts               a metric that needs the same n on every task
@@ -15,7 +15,7 @@ these and exits with the code beside it.
     ├── RunStopped                    a run that cannot go on: a key is refused, a model unknown
     ├── SandboxUnavailable            generated code cannot be run safely on this machine
     ├── EngineUnavailable             a cluster that cannot be reached or cannot do the work
-    ├── ReadError                     a file that cannot be read as what it claims to be
+    ├── ReadError                     a file that cannot be read in its format
     │   ├── UnknownFormat             no reader recognizes the file
     │   ├── NoRows                    a table without a row, or an empty file
     │   ├── StoreConflict             two stores that hold different things under one name
@@ -87,7 +87,7 @@ class TooFewAttempts(PasshatError):
     Attributes
     ----------
     k : int
-        What was asked for.
+        The requested k.
     largest_k : int
         The largest k that every task supports.
     tasks : tuple of str

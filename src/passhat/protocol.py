@@ -82,17 +82,17 @@ class Protocol(Plain):
     allocation : str, optional
         Where attempts differ by task: how, and from which earlier run they were taken.
     decoding : mapping, optional
-        Temperature, top_p and whatever else shapes sampling. An absent key is unknown.
+        Temperature, top_p and other sampling settings. An absent key is unknown.
     max_steps, step_seconds, attempt_seconds : optional
         Limits of one attempt.
     user_simulator, judge : str, optional
-        Who played the user, who decided.
+        The model that played the user, and the judge.
     missing : {"bound", "fail", "exclude"}
-        What is done with attempts that have no verdict.
+        How attempts that have no verdict are counted.
     pass_at : float
         An attempt with a graded reward passes at ``reward >= pass_at - 1e-6``.
     question : Question
-        What the run was made to answer.
+        The question that the run was made to answer.
     """
 
     suite: str | None = None
@@ -133,7 +133,7 @@ class Protocol(Plain):
         )
 
     def __eq__(self, other: object) -> bool:
-        # By what is written down: to Python, False is 0 as well.
+        # Compared as JSON text: to Python, False is 0 as well.
         if not isinstance(other, Protocol):
             return NotImplemented
         return self._canonical() == other._canonical()
@@ -144,14 +144,14 @@ class Protocol(Plain):
     def differences(self, other: Protocol) -> tuple[Difference, ...]:
         """List the fields in which the two do not agree, or are not known to.
 
-        What decides comparability of *runs* is listed; the question asked of them is not, since
+        The fields that decide comparability of *runs* are listed; the question is not, since
         the same attempts may answer another question later.
         """
         fields, other_fields = dict(self._flat()), dict(other._flat())
         return tuple(
             Difference(name, a, b, known=a is not None and b is not None)
             for name in _merged_names(fields, other_fields)
-            # What an allocation leads to is seen in the attempts themselves.
+            # The effect of an allocation is seen in the attempts themselves.
             if name != "allocation"
             if not _alike(a := fields.get(name), b := other_fields.get(name)) or a is None
         )

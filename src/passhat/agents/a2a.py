@@ -1,8 +1,8 @@
 """``a2a:URL``: an agent behind an A2A endpoint, of protocol version 1.0 or 0.3.
 
 An attempt that ends by its time limit, by Ctrl-C or under a cap leaves its task working on the
-other side. The agent is asked once to cancel it, within a short limit; what it makes of that
-changes no verdict. A task whose id the agent has not told yet cannot be named, so it goes on.
+other side. The agent is asked once to cancel it, within a short limit; its reaction
+changes no verdict. A task whose id is not yet known cannot be named, so it continues.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class A2AAgent(Agent):
             )
         try:
             card = parse_agent_card(response.json())
-        except Exception as error:  # whatever a stranger's text does to two parsers
+        except Exception as error:  # any error that hostile text causes in two parsers
             what = shorten(str(error), 120)
             raise AgentFault(
                 FailureCategory.AGENT_ERROR, f"{place} is no agent card ({what})"

@@ -41,7 +41,7 @@ class Reply:
     """The agent's answer to a message, assembled from all of its events.
 
     An agent answers with a Message, or with a Task that is complete at once, or with events that
-    complete it bit by bit. ``done`` says when nothing more will come. A question that stands in
+    complete it bit by bit. ``done`` is true when nothing more will come. A question that is in
     a task as it is (``settled``) may be the one that was just answered: more may come.
     """
 
@@ -108,7 +108,7 @@ class Reply:
                 f"the agent's task ended as {self._state.lower()}{why}",
             )
         made = "\n".join("".join(parts) for parts in self._artifacts.values())
-        # A question stands in the status; a result stands in the artifacts, if there are any.
+        # A question is in the status; a result is in the artifacts, if there are any.
         return _nonempty_text(
             self._status_text or made if self.open_task else made or self._status_text
         )
@@ -251,7 +251,7 @@ def _bounded(
 
 def is_address(url: str) -> bool:
     """Whether this is an ``http`` address with a host."""
-    # urlsplit drops line breaks and tabs, and takes spaces: it would read what is not sent.
+    # urlsplit drops line breaks and tabs, and accepts spaces: it would read a URL that is not sent.
     if any(char <= " " or char == "\x7f" for char in url):
         return False
     try:

@@ -39,7 +39,7 @@ class AnthropicAgent(ChatAgent):
         client = self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0)
         if client.api_key or client.auth_token or getattr(client, "credentials", None):
             return client
-        if base_url is not None:  # a local server rarely wants a key
+        if base_url is not None:  # a local server rarely needs a key
             return self.sdk.AsyncAnthropic(base_url=base_url, max_retries=0, api_key="no-key")
         raise InvalidValue(
             f"{self.kind}:{self.model} needs a key.",

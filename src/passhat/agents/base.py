@@ -64,9 +64,9 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes
     ----------
     name : str
-        What was asked: ``openai:gpt-5``, or the name of a tool.
+        The model or tool that was called: ``openai:gpt-5``, or the name of a tool.
     model : str
-        The model that the server says it used.
+        The model that the server reports.
     role : str
         ``agent``, ``user`` (a simulated user), ``judge`` or ``tool``.
     stop, stop_raw : str
@@ -78,7 +78,7 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     retries : list of str
         The causes of earlier tries of the same call.
     request, reply
-        What was sent and what came back, as plain data.
+        The request and the reply, as plain data.
     started : float, optional
         When it began, in seconds since 1970.
     source : str
@@ -118,7 +118,7 @@ class Clock(Protocol):
 class Meter:
     """Tokens, money and retries that an attempt uses.
 
-    Around every call: ``reserve`` the most it can use, then ``settle`` what it did use, or
+    Around every call: ``reserve`` the most it can use, then ``settle`` its actual usage, or
     ``forgo`` it when it was refused and cost nothing. This one only counts; the runner's, under a
     cap, may let ``reserve`` wait or refuse.
     """
@@ -228,7 +228,7 @@ class Session(Contract):
     Attributes
     ----------
     usage : Usage, optional
-        What the attempt used, for a session that does not write to the attempt's
+        Usage of the attempt, for a session that does not write to the attempt's
         :class:`Meter` itself. Read once, when the conversation is over.
     """
 
@@ -260,7 +260,7 @@ class Agent(Contract):
     harness : str
         The name of another harness whose models this agent stands for, such as ``inspect``.
     price : Price, optional
-        Dollars per million tokens, where the agent knows it: the cost is then estimated before
+        Dollars per million tokens, where the agent has a price: the cost is then estimated before
         the run.
     source_files : tuple of Path
         The files that hold the agent's own code. A run belongs to their content: attempts of

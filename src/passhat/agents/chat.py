@@ -96,7 +96,7 @@ class Request:
     Attributes
     ----------
     settings : mapping
-        What is sent as it is: temperature, penalties, ``extra.`` settings and so on.
+        Settings that are sent unchanged: temperature, penalties, ``extra.`` settings and so on.
     limit : int
         The largest number of output tokens; ``limit_name`` is the field that the user named for
         it, empty for the API's usual one.
@@ -152,7 +152,7 @@ class ChatAgent(Agent, ABC):
             ) from None
         self.name = f"{self.kind}:{self.model}" + (f"@{self.base_url}" if self.base_url else "")
         self.price: Price | None = None
-        # A missing key is reported, and what the SDK imports late is loaded, before the run.
+        # A missing key is reported, and lazy imports of the SDK are loaded, before the run.
         self._client: Any = self.open_client()
         self.warm(self._client)
         address = self.address(self._client).rstrip("/")
@@ -347,7 +347,7 @@ class ChatSession(Session):
         return write_call(RESPOND, {"content": text})
 
 
-# -- reading what providers answer ----------------------------------------------------------------
+# -- reading the answers of providers --------------------------------------------------------------
 
 
 def json_reply(text: str) -> dict[str, Any]:
@@ -432,11 +432,11 @@ def _written(call: ToolCall) -> str:
     arguments = arguments_of(call)
     if arguments is not None:
         return write_call(call.name, arguments)
-    # Handed on as it is: the suite says what is wrong with it, and asks again.
+    # Passed on unchanged: the suite reports the problem, and asks again.
     return f'<json>{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}</json>'
 
 
-# -- reading the word -----------------------------------------------------------------------------
+# -- parsing the model's word ----------------------------------------------------------------------
 
 
 def _read_word(kind: str, rest: str) -> _Word:

@@ -78,7 +78,7 @@ class CommandAgent(Agent):
 
     async def session(self, attempt: AttemptInfo) -> _CommandSession:
         loop = asyncio.get_running_loop()
-        # What create_subprocess_exec does, which keeps the pipes to itself.
+        # The steps of create_subprocess_exec, which keeps the pipes to itself.
         pipes, streams = await loop.subprocess_exec(
             lambda: _Streams(limit=_LONGEST_LINE, loop=loop),
             *self._words,
@@ -202,7 +202,7 @@ class _CommandSession(Session):
             if pipe is None or pipe.is_closing():
                 continue
             if isinstance(pipe, asyncio.WriteTransport):
-                pipe.abort()  # without what was not written yet
+                pipe.abort()  # discards unwritten data
             else:
                 pipe.close()
         with suppress(ProcessLookupError):

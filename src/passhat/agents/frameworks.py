@@ -232,7 +232,7 @@ _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {
 }
 
 
-# -- what a function returns ----------------------------------------------------------------------
+# -- return values of functions --------------------------------------------------------------------
 
 
 def returned(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:

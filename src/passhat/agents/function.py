@@ -111,7 +111,7 @@ class _FunctionSession(Session):
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
     """Run in a daemon thread: an agent that hangs does not keep the program alive.
 
-    Its name says which attempt it belongs to, for the report on agents that never returned.
+    Its name contains the attempt it belongs to, for the report on agents that never returned.
     """
     loop = asyncio.get_running_loop()
     # A future takes no StopIteration as its exception, so errors are handed on as values.
@@ -126,7 +126,7 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
         raised: BaseException | None = None
         try:
             value = work()
-        except BaseException as error:  # handed on: the runner decides what it means
+        except BaseException as error:  # passed on: the runner classifies it
             raised = error
         with suppress(RuntimeError):  # the run is over, and its loop closed
             loop.call_soon_threadsafe(settle, value, raised)
@@ -140,5 +140,5 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
         return value
     if isinstance(error, Exception) and not isinstance(error, StopIteration | WorldFault):
         raise error
-    # A plain function knows nothing of the run: whatever it raises is its own failure.
+    # A plain function has no access to the run: any exception is its own failure.
     raise AgentFault(FailureCategory.EXCEPTION, type(error).__name__)

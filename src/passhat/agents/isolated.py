@@ -1,7 +1,7 @@
 """``--isolate``: a Python agent in a process of its own for every attempt.
 
-An agent that hangs or eats memory can then be killed, and what it does to its process (the working
-directory, signals, standard output) ends with it. The process speaks the JSON lines of
+An agent that hangs or eats memory can then be killed, and its changes to its process (the working
+directory, signals, standard output) end with it. The process reads and writes the JSON lines of
 :mod:`passhat.agents.command`.
 """
 

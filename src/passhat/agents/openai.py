@@ -1,6 +1,6 @@
 """``openai:MODEL[@BASE_URL]``: the official SDK, for OpenAI and every compatible server.
 
-``openai:`` speaks Chat Completions, ``openai-responses:`` the Responses API, ``azure:`` Azure
+``openai:`` uses Chat Completions, ``openai-responses:`` the Responses API, ``azure:`` Azure
 OpenAI, ``openrouter:`` and ``ollama:`` are the same at their usual addresses.
 """
 
@@ -42,7 +42,7 @@ class OpenAiAgent(ChatAgent):
         try:
             return self.sdk.AsyncOpenAI(base_url=self.base_url, max_retries=0)
         except self.sdk.OpenAIError as error:
-            if self.base_url is not None:  # a local server rarely wants a key
+            if self.base_url is not None:  # a local server rarely needs a key
                 return self.sdk.AsyncOpenAI(base_url=self.base_url, max_retries=0, api_key="no-key")
             raise InvalidValue(
                 f"{self.kind}:{self.model} needs a key. {error}",
@@ -54,7 +54,7 @@ class OpenAiAgent(ChatAgent):
         _ = client.chat.completions
 
     def body(self, request: Request) -> dict[str, Any]:
-        # OpenAI wants the new name, most other servers know only the old one.
+        # OpenAI requires the new name, most other servers accept only the old one.
         usual = "max_tokens" if self.is_elsewhere else "max_completion_tokens"
         messages = [] if request.system is None else [_message("system", request.system)]
         messages += [_written(entry) for entry in request.entries]

@@ -29,7 +29,7 @@ class TokenCount:
     """The tokens of one call.
 
     ``input`` is all of them; some may have been read from a cache or written to one. ``reasoning``
-    is the part of ``output`` that was thinking, where the provider says so.
+    is the part of ``output`` that was thinking, where the provider reports it.
     """
 
     input: int

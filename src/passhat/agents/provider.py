@@ -1,7 +1,7 @@
 """Calls to a model's API: pacing, retries, and the handling of failed calls:
 
     account    the key, the credit or the model is wrong: the run stops, the attempt is missing
-    busy       asked too often, or overloaded: all attempts of the provider wait together
+    busy       called too often, or overloaded: all attempts of the provider wait together
     broken     unreachable, or an answer that cannot be read: this call is tried again
     rejected   this request is not accepted: the agent's attempt fails
     filtered   the provider's content filter refused the request: the attempt fails as filtered
@@ -148,7 +148,7 @@ class ModelReply:
     Attributes
     ----------
     native : object
-        The provider's own form of the message, which it wants back in the next request.
+        The provider's own form of the message, which is sent back in the next request.
     empty : str
         Why there is neither text nor a call: ``empty`` or ``thinking only``.
     """
@@ -232,7 +232,7 @@ def _classified(status: int, message: str, code: str, wait: float | None) -> Pro
     words = f"{code} {message}"
     if "insufficient_quota" in words:
         return ProviderError(ErrorKind.ACCOUNT, detail)
-    # A limit per minute is worded like a spent quota (Gemini), but says how long to wait.
+    # A limit per minute is worded like a spent quota (Gemini), but gives a time to wait.
     waits = status in _BUSY_STATUS and wait is not None
     is_account = status < 500 and _ACCOUNT.search(words)
     if not waits and (status in _ACCOUNT_STATUS or is_account):
@@ -267,7 +267,7 @@ def _message_and_code(body: object) -> tuple[str, str]:
     )
     nested = inner.get("metadata")
     if isinstance(nested, Mapping) and isinstance(nested.get("raw"), str):
-        message = f"{message}: {nested['raw']}"  # a gateway quotes what its provider answered
+        message = f"{message}: {nested['raw']}"  # a gateway quotes the answer of its provider
     codes = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
     number = next((code for code in codes if code.isdecimal()), "")
     return str(message)[:_QUOTED], number or " ".join(codes)
@@ -330,7 +330,7 @@ class Provider:
     Parameters
     ----------
     kind : str
-        ``openai`` or ``anthropic``; the word that ``--rate`` knows it by.
+        ``openai`` or ``anthropic``; the name of the provider in ``--rate``.
     address : str
         Where it is, for messages.
     sdk : module
@@ -452,7 +452,7 @@ class Provider:
         grown = 2.0 ** (tried - 1)
         if problem.wait is None:
             pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * grown) * self._random.uniform(0.5, 1)
-        else:  # "at once" is taken for soon: a provider that says so may say so for long
+        else:  # "at once" is taken for soon: a provider may repeat it for long
             pause = max(problem.wait, min(_LONGEST_SOON, _SOON * grown))
         if problem.kind is ErrorKind.BUSY:
             self.pace.hold(pause)

@@ -243,7 +243,7 @@ def command(
     try:
         _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
     except BrokenPipeError:
-        # The reader of the output (head, less) has gone; the verdict stays what it is.
+        # The reader of the output (head, less) has gone; the verdict stays the same.
         forget_standard_output()
     return ExitCode(result.exit_code)
 

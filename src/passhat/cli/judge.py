@@ -300,7 +300,7 @@ def command(
     if out is not None and store_path is not None:
         if _is_on_command_line("store_path"):
             raise click.UsageError("results go to --out or to --store, not to both.")
-        store_path = None  # PASSHAT_STORE is for those who name no file
+        store_path = None  # PASSHAT_STORE applies only where no file is named
 
     from passhat.judging.code_suites import read_code_suite
     from passhat.judging.samples import read_samples

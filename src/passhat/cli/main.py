@@ -197,7 +197,7 @@ def cli() -> None:
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
-    # Escape sequences other than colors and what a progress bar needs: erase, up, show, hide.
+    # Escape sequences other than colors and those of a progress bar: erase, up, show, hide.
     r"|\x1b(?!\[[0-9;]*m|\[[0-2]?K|\[\d*A|\[\?25[hl])"
 )
 
@@ -205,7 +205,7 @@ _UNSAFE = re.compile(
 class _SafeStream(io.TextIOBase):
     """A stream that escapes control characters, so that no text can control the terminal.
 
-    What commands print is clean already; this is the net below them, for every command at once.
+    Commands print clean text already; this is a safety net for every command at once.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -86,7 +86,7 @@ def _lines(reading: Reading) -> Iterator[str]:
         yield f"{name}"
         yield f"  passed over: {why}"
     for run in reading.runs:
-        # What was left out or put together while the files were combined.
+        # Parts that were dropped or joined while the files were combined.
         known = {line for file in reading.files for read in file.runs for line in read.reading}
         yield from (f"{run.name}: {line}" for line in run.reading if line not in known)
     yield ""

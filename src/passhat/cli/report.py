@@ -98,7 +98,7 @@ def command(
     if handed_on:
         needs = replace(needs, attempts=True)  # scores of traces need the attempts' own ids
     runs = how.read(sources_or_latest(sources), labels=(by, terms.cluster), needs=needs)
-    # A list of every task was asked for, so one screen is not what is wanted.
+    # A list of every task was requested, so the report may exceed one screen.
     long = full or with_tasks or by is not None
     short = not (long or detailed or md is not None or csv is not None or handed_on)
     options = ReportOptions(ks, metrics, terms, by, with_tasks, detailed, short=short)

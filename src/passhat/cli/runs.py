@@ -33,7 +33,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
         open_store(store_path, must_exist=True, read_only=True) as store,
     ):
         runs = store.runs()
-        # Where tasks have different numbers of attempts, the share of attempts says nothing.
+        # Where tasks have different numbers of attempts, the share of attempts is misleading.
         means = {run.id: _task_mean(store, run.id) for run in runs if run.allocation}
     if as_json_text:
         click.echo(as_json({"runs": to_data(runs)}), nl=False)

@@ -8,7 +8,7 @@
     /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
 
 Each of them with ``.json`` or ``.csv`` behind it is the same for a program. ``/runs/RUN/live``
-says when a run has changed.
+sends an event when a run has changed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def make_app(
     store : str
         A store that is there and up to date: a path or an address.
     access : Access
-        Who may ask.
+        Hosts, names and token that allow access.
     allow_run : bool
         Whether runs may be started from a page.
     ending : callable

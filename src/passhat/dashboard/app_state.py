@@ -87,7 +87,7 @@ class ChangeFeed:
             try:
                 came = self._reading.wait(_WAIT_SECONDS)
             except PasshatError:
-                # The first wait that succeeds again says that something may have come.
+                # The first wait that succeeds again reports a possible change.
                 self._over.wait(_AWAY_SECONDS)
                 continue
             if came or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:

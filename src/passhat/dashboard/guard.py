@@ -107,7 +107,7 @@ class Guard:
     access : Access
         Hosts, names and token.
     server : str
-        What the server is called in refusals, as in ``dashboard``.
+        Name of the server in refusals, as in ``dashboard``.
     command : str
         The command that printed its address, as in ``passhat view``.
     content_types : sequence of str

@@ -133,7 +133,7 @@ class RunSnapshots:
     def soon(self, summary: Summary) -> RunSnapshot | None:
         """Everything if it is there in a moment; meanwhile nothing, and the page asks again.
 
-        While a run goes on, what was known a moment ago is better than nothing.
+        While a run goes on, an older snapshot is better than nothing.
         """
         if summary.counts.attempts == 0:
             return None

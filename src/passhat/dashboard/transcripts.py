@@ -1,6 +1,6 @@
 """A conversation for reading: speakers, and turns that are tool calls and their results.
 
-What stands in a transcript is data. Nothing of it is ever taken for markup, and characters that
+A transcript is data. Nothing of it is ever taken for markup, and characters that
 steer a terminal or turn text around are shown by name.
 """
 

@@ -12,7 +12,7 @@ down, a test class is instantiated, mutable parameters are copied. Fixtures of w
 shared, as they are between tests. A test that fails is a failed attempt; a fixture that cannot be
 set up is a missing one, since that is not the agent's doing.
 
-Without ``suite`` the rule speaks about this one task, by Clopper-Pearson bounds on its success
+Without ``suite`` the rule is about this one task, by Clopper-Pearson bounds on its success
 rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one
 suite, judged together when the session ends, and the rule is about new tasks, or with
 ``about="these-tasks"`` about exactly these tests again.

@@ -16,7 +16,7 @@ __all__ = ["Agreement", "Audited", "agreement", "audit_sample"]
 class Audited(Plain):
     """A judged attempt, with everything a person needs to judge it again.
 
-    ``human`` is what a person said of it, if one has: whether it passed.
+    ``human`` is the verdict of a person, if there is one: whether it passed.
     """
 
     task: str
@@ -45,7 +45,7 @@ class Audited(Plain):
 def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audited]:
     """Draw attempts, half of them passed and half failed as far as there are enough of both.
 
-    The same seed draws the same attempts, whatever order they come in.
+    The same seed draws the same attempts, in any order of the input.
     """
     chance = random.Random(f"audit/{seed}")
     kinds = []
@@ -66,7 +66,7 @@ def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audite
 class Agreement(Plain):
     """How often a person agreed with the judge, with a 95% interval for each of its verdicts.
 
-    The intervals are Clopper and Pearson's. They speak about attempts that were drawn, as an audit
+    The intervals are Clopper and Pearson's. They are about attempts that were drawn, as an audit
     sample is; attempts picked because they looked wrong say less.
     """
 

@@ -38,7 +38,7 @@ _Waiting = SimpleQueue[tuple[Work, "Future[CodeVerdict]"] | None]
 class JudgePool:
     """Workers that judge programs until they are closed.
 
-    Each program is judged once. What a broken sandbox interrupts is judged again in a new one.
+    Each program is judged once. A judgement that a broken sandbox interrupts is made again.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class JudgePool:
 def _judged(examiner: Examiner, task: CodeTask, program: str) -> CodeVerdict:
     try:
         return examiner.judge(task, program)
-    except Exception as error:  # a bug of ours must not lose the other judgements
+    except Exception as error:  # a bug here must not lose the other judgements
         examiner.close()
         detail = f"{type(error).__name__}: {error}"
         return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)

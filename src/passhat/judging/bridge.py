@@ -1,6 +1,6 @@
 """The judge's end of a container: a fork server's socket, replaced by two pipes.
 
-Descriptors cannot be handed into a container. So files are sent, and what flows through a stream
+Descriptors cannot be passed into a container. So files are sent, and the data of a stream
 is passed on piece by piece; ``inside.relay`` is the other end.
 """
 
@@ -30,7 +30,7 @@ class Bridge:
     writing, reading : int
         The pipes to and from the container. Taken over.
     first : bytes
-        What the container is sent before anything else.
+        The first bytes that the container is sent.
     """
 
     def __init__(self, control: socket.socket, writing: int, reading: int, first: bytes) -> None:

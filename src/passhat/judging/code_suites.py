@@ -136,7 +136,7 @@ def _mbpp(name: str, row: Row) -> CodeTask:
     return CodeTask(
         name,
         helpers="\n".join(_strings(lines)),
-        # The set-up may use what the program defines, so it belongs to the tests.
+        # The set-up may use definitions of the program, so it belongs to the tests.
         tests="\n".join([*filter(None, [_text(row, "test_setup_code")]), *tests]),
         canonical=_text(row, "code"),
         text=_asked(row),

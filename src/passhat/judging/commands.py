@@ -121,12 +121,12 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
         # Else /run and others could be written, and the image's own /tmp would be copied in.
         words += ["--read-only-tmpfs=false", f"{scratch},notmpcopyup"]
     else:
-        # Docker's profile for AppArmor forbids every mount, with whatever capabilities.
+        # Docker's profile for AppArmor forbids every mount, with any capabilities.
         words += [scratch, "--security-opt=apparmor=unconfined"]
     words += [f"--memory={memory}", f"--memory-swap={memory}", "--cpus=1"]
     words += [f"--pids-limit={_MOST_PROCESSES}", "--ulimit=core=0:0"]
     words += [f"--ulimit=nofile={_MOST_FILES}:{_MOST_FILES}", "--ulimit=nproc=4096:4096"]
-    # An image's own entry point would be code that was not asked for.
+    # An image's own entry point would run unwanted code.
     words += ["--entrypoint", container.python, container.image]
     return [*words, "-I", "-B", "-c", _BOOT]
 
@@ -146,7 +146,7 @@ def remove_container(container: Container, name: str) -> None:
     """End a container that may still be there.
 
     The engine removes it by itself, too, when its first process has ended; an engine that is at it
-    refuses to be asked.
+    does not answer.
     """
     at_once = ["--time", "0"] if container.engine == "podman" else []
     for _ in range(_REMOVE_TRIES):

@@ -317,7 +317,7 @@ def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> Code
 def _require_start(lived: Ended) -> None:
     """Raise SandboxFault if the sandbox broke before the program began.
 
-    Only the first word is looked at: once a program runs, the words are its own.
+    Only the first frame is read: once a program runs, the frames are its own.
     """
     match lived.words[0] if lived.words else None:
         case ["started"]:

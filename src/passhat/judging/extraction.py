@@ -91,7 +91,7 @@ def _closes(line: str, fence: str) -> tuple[bool, str | None]:
     ending = fence[0] * len(fence)
     if stripped.endswith(ending) and fence[0] not in stripped[: -len(fence)].rstrip(fence[0])[-1:]:
         before = stripped.rstrip(fence[0])
-        # Three quotes of the other kind may stand in a string; code before them must not be one.
+        # Three quotes of the other kind may be in a string; code before them must not be one.
         if before.strip() and before.count(ending) == 0:
             return True, before
     return False, line
@@ -164,7 +164,7 @@ def _whole(code: str, task: CodeTask, *, fenced: bool) -> str:
             return f"{task.helpers or ''}\n{form}\n"
     continued = task.program(code)
     if not compiles(continued):
-        # Code is often moved to the margin; what remains of a first line may be, too.
+        # Code is often moved to the margin; the rest of a first line may be, too.
         moved = task.program(textwrap.indent(textwrap.dedent(code), "    "))
         if compiles(moved) and (fenced or not _is_prose(code)):
             return moved
@@ -182,7 +182,7 @@ def _defines(name: str, code: str) -> bool:
 def compiles(code: str) -> bool:
     """Whether a text is Python."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a SyntaxWarning of the program is not ours to show
+        warnings.simplefilter("ignore")  # a SyntaxWarning of the program is not shown to the user
         try:
             compile(code, "program", "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):

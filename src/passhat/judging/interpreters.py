@@ -81,7 +81,7 @@ def grant(
     Returns
     -------
     tuple of Granted, tuple of str
-        What to show, and the distributions with their versions.
+        Folders and files to show, and the distributions with their versions.
     """
     if not names:
         return (), ()
@@ -186,7 +186,7 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
     """Describe the interpreter at ``path``, by default that of passhat.
 
     Without ``packages`` the one at ``path`` comes with everything installed there. With them only
-    these, and what they need, are shown.
+    these, and their dependencies, are shown.
     """
     facts = _run_code(path, _ASK)
     whole = path is not None and not packages

@@ -45,7 +45,7 @@ class TestStrength(Plain):
 
     WRITTEN = ("task", "killed", "mutants", "share", "weak", "canonical_passes")
 
-    __test__ = False  # not a test, whatever pytest thinks of the name
+    __test__ = False  # not a test, in spite of its name: pytest must not collect it
 
     task: str
     killed: int
@@ -187,5 +187,5 @@ def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStren
         data = json.loads(path.read_text(encoding="utf-8"))
         rows = [TestStrength(**{name: row[name] for name in _FIELDS}) for row in data["tasks"]]
     except (OSError, ValueError, TypeError, KeyError):
-        return {}  # a report does not fail for want of a remark
+        return {}  # a report does not fail because a remark is missing
     return {row.task: row for row in rows}

@@ -42,7 +42,7 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
     """Read ``{task_id, completion}`` lines; the k-th line of a task is its k-th attempt.
 
     ``solution`` or ``program`` in place of ``completion`` is a whole program, and ``response``
-    is what a model said, with the program somewhere in it. So is a completion in a fence.
+    is the answer of a model, with the program somewhere in it. So is a completion in a fence.
     """
     seen: Counter[str] = Counter()
     samples = []

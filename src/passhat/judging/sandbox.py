@@ -47,8 +47,8 @@ class Ended:
 
     ``why`` is ``ended`` (by itself), ``stopped`` (by the judge) or the limit that was reached:
     ``cpu``, ``wall`` or ``files``. ``words`` are the frames that the child reported, and
-    ``written`` all of its report; for a program they are its own words and prove nothing.
-    ``waiting`` is true for tests that were waiting for the program, or reading what it sent.
+    ``written`` all of its report; a program writes its own frames, which prove nothing.
+    ``waiting`` is true for tests that were waiting for the program, or reading its messages.
     """
 
     why: str

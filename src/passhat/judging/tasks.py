@@ -47,7 +47,7 @@ class CodeTask:
     Parameters
     ----------
     id : str
-        What samples call it.
+        The id that samples use.
     prompt : str
         Code that a completion continues; empty when a completion is a whole program.
     entry_point : str
@@ -61,9 +61,9 @@ class CodeTask:
     canonical : str
         A solution known to be right, as a completion; empty when there is none.
     text : str
-        What is asked for in words, where the prompt does not say it.
+        The task in natural language, where the prompt does not contain it.
     labels : tuple of (str, str)
-        What slices of a report go by.
+        Labels for the slices of a report.
     """
 
     id: str
@@ -94,7 +94,7 @@ class CodeTask:
             "entry_point": self.entry_point,
             # A prompt whose helpers no test uses need not be run again and again.
             "helpers": helpers if helpful else "",
-            # Beside the program only what the program does not bring itself, since it comes after.
+            # Only imports that the program lacks, since they come after it.
             "setup": imports + ("" if self.prompt and not helpful else self.helpers),
             "tests": self.tests,
             "functions": sorted(functions),
@@ -219,7 +219,7 @@ def defined_functions(source: str) -> set[str]:
 def free_names(tests: str) -> set[str]:
     """Names that tests use and neither they nor Python define: a helper's or the program's.
 
-    What they import from ``solution`` or ``candidate`` is the program's as well.
+    Names imported from ``solution`` or ``candidate`` are the program's as well.
     """
     tree = _parsed(tests)
     used: set[str] = set()

@@ -34,7 +34,7 @@ class CodeVerdict:
     seconds, cpu_seconds : float
         Wall clock and processor time of the program, in all its executions.
     judges : tuple of (str, str)
-        What each judge found, where more than one was asked: its name, and its verdict in words.
+        Each judge's name and verdict, where more than one judged.
     """
 
     verdict: Verdict

@@ -64,7 +64,7 @@ class Needs:
     answers : bool
         Whether attempts at a task gave the identical answer.
     one_by_one : bool
-        Read every attempt, whatever memory that takes.
+        Read every attempt, in spite of the memory that takes.
     growing : bool
         The file is still being written: the last line counts once it has ended.
     """
@@ -116,9 +116,9 @@ class ReadOptions:
     labels : tuple of str
         Columns to keep as labels of the tasks.
     needs : Needs
-        What the runs are read for.
+        The parts of the data that are needed.
     agent : str, optional
-        The agent of all runs, which wins over what a source or its file name says.
+        The agent of all runs; overrides the name in a source or in its file name.
     records, trials, passes : str, optional
         Where the records of a file are, which fields hold one attempt each, and what passes; see
         :class:`passhat.readers.mapping.RecordMap`.

@@ -1,6 +1,6 @@
 """From the attempts in a log to runs; shared by every reader of logs.
 
-A reader hands over one attempt at a time and says at the end what the log knows about each run.
+A reader hands over one attempt at a time, and at the end the facts that the log states of each run.
 The builder keeps columns, not objects, counts what was read, skipped and lost, and sees to it that
 no attempt counts twice.
 """
@@ -35,7 +35,7 @@ _EXTRAS = ("seed", "transcript", "source_id")
 class RunFacts:
     """Facts that a log states about a run as a whole.
 
-    ``variant`` tells it apart from the other runs of the same log (a suite, a prompt, a filter);
+    ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter);
     ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
     when the log does not name the agent and the name of the file has to do.
     """
@@ -58,13 +58,13 @@ class LogBuilder:
     source : Source
         The log.
     kind : str
-        What it was recognized as, for a person.
+        The recognized format, for a person.
     options : ReadOptions
-        What the user said.
+        Options of the user.
     order : {"appearance", "trial"}
-        Whether attempts stand in their order, or each carries its number.
+        Whether attempts are listed in their order, or each carries its number.
     slices : sequence of str
-        Labels of tasks that the log knows.
+        Labels of tasks that the log has.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """JSON split into its parts without decoding: to recognize a file, and to rescue sound parts.
 
 A whole document is decoded in one go when it is sound. When it is not, one broken record must not
-take the others with it: the list they stand in is found, cut into elements, and each is decoded
+take the others with it: the list that holds them is found, cut into elements, and each is decoded
 for itself.
 """
 

@@ -120,9 +120,9 @@ def open_document(
     items : callable
         The records of a decoded document, as a list or a dict.
     paths : sequence of paths
-        Where the records stand, for cutting them out of a broken document.
+        The paths of the records, for cutting them out of a broken document.
     noun : str
-        What a record is called when one is lost.
+        The name of a record in messages about lost ones.
     """
     try:
         document = decode(data, whole)
@@ -167,7 +167,7 @@ def short_lines(stream: IO[bytes]) -> Iterator[bytes]:
         cutter = _TextCutter()
         kept = bytearray(cutter.feed(line))
         while block := stream.readline(_LONG_LINE):
-            if len(kept) < _LONGEST_RECORD:  # what is longer than this is lost: it cannot end
+            if len(kept) < _LONGEST_RECORD:  # a longer line is lost: it has no end
                 kept += cutter.feed(block)
             if block.endswith(b"\n"):
                 break

@@ -73,7 +73,7 @@ class Rule:
 
 def _compared(left: Any, sign: str, right: Any) -> bool:
     if sign in (">=", "<=") and isinstance(left, float) and abs(left - right) <= 1e-9:
-        return True  # sums of floating scores land a hair beside the threshold
+        return True  # sums of floating scores land just below the threshold
     signs = {
         ">=": left >= right,
         "<=": left <= right,
@@ -107,11 +107,11 @@ class RecordMap:
     trials : str
         Fields that hold one attempt each, as in ``run_*``.
     passes : str
-        What passes, as in ``score >= 0.5``; without it, ``fields["success"]`` decides.
+        The rule for a pass, as in ``score >= 0.5``; without it, ``fields["success"]`` decides.
     where : str
         Which records count, as in ``name == {scorer}``; the others are skipped.
     order : {"trial", "appearance", "unknown"}
-        What is known about the order of attempts at a task.
+        The order of attempts at a task, as far as it is known.
     constants : mapping
         Facts about every run: ``model``, ``suite``, ``judge``.
     says : mapping
@@ -123,7 +123,7 @@ class RecordMap:
     columns : tuple of str
         Likewise for the header of a table.
     absent : str
-        What to say of a file of this format that holds no verdicts at all.
+        The message for a file of this format that holds no verdicts at all.
     """
 
     name: str = "mapping"

@@ -51,9 +51,9 @@ class CountedParquet:
     source : Source
         A Parquet file.
     columns : ColumnMap
-        What each column was taken for; one row is one attempt.
+        The meaning of each column; one row is one attempt.
     options : ReadOptions
-        From which reward an attempt passes, and what the runs are for.
+        The reward from which an attempt passes, and the data that are needed.
     """
 
     def __init__(self, source: Source, columns: ColumnMap, options: ReadOptions) -> None:
@@ -107,7 +107,7 @@ class CountedParquet:
         """n, c and missing of every task, in the order in which tasks first appear.
 
         Where there are very many tasks the table is gone through several times, with a part of
-        the tasks each time: what is kept at once stays small.
+        the tasks each time, to keep memory small.
         """
         trial, trials = self._trial(database, where, values)
         labels = list(self._columns.slices)
@@ -157,7 +157,7 @@ class CountedParquet:
         ).fetchone()
         return 1 if result is None else -(-int(result[0]) // _TASKS_AT_ONCE) or 1
 
-    # -- what a row says ------------------------------------------------------------------------
+    # -- the verdict of a row -------------------------------------------------------------------
 
     def _verdict(self, database: DuckDBPyConnection) -> tuple[str | None, tuple[str, ...]]:
         """An expression for 1, 0 or -1, by the rules that single rows are read with."""

@@ -53,9 +53,9 @@ class Reading:
     Attributes
     ----------
     runs : tuple of Run
-        After copies are counted once and, where asked, runs of the same agent are joined.
+        After copies are counted once and, on request, runs of the same agent are joined.
     files : tuple of FileRead
-        What each file holds.
+        The runs of each file.
     passed_over : tuple of (name, why)
         Files in a named folder that were not read.
     refused : tuple of (name, why)
@@ -97,7 +97,7 @@ def read(
     sources : path, glob, folder or several of them
         ``example:helpdesk`` is a table that ships with passhat, ``-`` is standard input.
     columns : mapping, optional
-        What the table calls a column, as in ``{"model": "llm"}``.
+        The table's name of a column, as in ``{"model": "llm"}``.
     pass_at : float, optional
         The reward from which an attempt passes; needed when rewards go beyond 1.
     scorer : str, optional
@@ -115,25 +115,25 @@ def read(
     store : str
         Where a word that is not a file is looked up as the id of a run: a path or an address.
     needs : Needs, optional
-        What the runs are for. Of a store or a Parquet file with many attempts only that is read;
+        The data that are needed. Of a store or a Parquet file with many attempts only that is read;
         without it, single attempts of runs up to a million.
     max_unpacked : int, optional
-        How many bytes a compressed file may unpack to, whatever its ratio.
+        How many bytes a compressed file may unpack to, at any ratio.
     records : str, optional
         Where the records of a JSON or XML file are, as in ``results[*]``; ``columns`` may then name
         fields inside a record, as in ``{"success": "report.resolved"}``.
     trials : str, optional
         Fields that hold one attempt each, as in ``run_*``: wide to long.
     passes : str, optional
-        What passes, as in ``score >= 0.5``.
+        The rule for a pass, as in ``score >= 0.5``.
     mapping : path, optional
         A mapping as TOML.
 
     Returns
     -------
     list of Run
-        One per agent and set-up. Each says in ``reading`` what was taken for what, and in
-        ``losses`` what could not be read.
+        One per agent and set-up. Each lists in ``reading`` how columns and fields were read, and in
+        ``losses`` the parts that could not be read.
     """
     reading = read_all(sources, **how)
     if reading.refused:

@@ -1,7 +1,7 @@
 """Where runs are read from: files, folders, globs, stores, and the examples that ship with passhat.
 
 This is the front door for files of unknown origin: only regular files are opened, links that leave
-a folder or loop are not followed, and what a compressed file unpacks to is limited.
+a folder or loop are not followed, and the unpacked size of a compressed file is limited.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Source:
     size : int, optional
         How many bytes of a plain file count, when not all do.
     max_unpacked : int, optional
-        The stated limit on what a compressed file unpacks to.
+        The stated limit on the unpacked size of a compressed file.
     """
 
     name: str

@@ -135,7 +135,7 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
     count = rows.count()
     needs = options.needs
-    if needs.spread:  # what attempts took is read with them
+    if needs.spread:  # measures are read with the attempts
         needs = replace(needs, attempts=True, attempts_up_to=None)
     if not is_counted(count, needs) or not columns.holds_attempts:
         return None

@@ -1,6 +1,6 @@
 """The members of a zip file, one at a time, also with zstd and also when the file is cut off.
 
-Python's zipfile does not know method 93 (zstd) before 3.14, so members are unpacked here. A zip
+Python's zipfile does not support method 93 (zstd) before 3.14, so members are unpacked here. A zip
 file ends with its table of contents: when that is gone, the members are found by walking from one
 local header to the next.
 """

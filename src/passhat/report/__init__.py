@@ -1,6 +1,6 @@
 """A single view model, and the terminal, Markdown, JSON, CSV and HTML made from it.
 
-Nothing is imported here: the list of runs must not wait for what a comparison needs.
+Nothing is imported here: the list of runs must not wait for the imports of a comparison.
 
 ``passhat.report`` is this package and also a public function, because Python attaches a
 subpackage to its parent under the same name. Hence the package can be called.

@@ -1,6 +1,6 @@
 """Reports, comparisons and finished runs on one screen: at most 15 lines of 80 columns.
 
-The sentence with its interval, one small table, the tasks to look at, what would help next and how
+The sentence with its interval, one small table, the tasks to look at, the next step and how
 to see more. ``--full`` and every file have the rest.
 """
 
@@ -41,7 +41,7 @@ def runs_on_screen(runs: Sequence[Run]) -> Sequence[Run]:
 def brief_report(report: Report, console: Console, left_out: int = 0) -> str:
     """A single run: the sentence and its table. Several runs: a table for all of them.
 
-    ``left_out`` says how many further runs there are.
+    ``left_out`` is the number of further runs.
     """
     if len(report.runs) == 1 and not left_out:
         return captured(console, lambda: _run(report.runs[0]))

@@ -108,7 +108,7 @@ def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ..
         return forecast_curve(
             outcomes, word, level=terms.level, missing=terms.missing, cluster=terms.cluster
         )
-    except PasshatError:  # nothing has a verdict, so nothing can be said beyond n either
+    except PasshatError:  # nothing has a verdict, so there is no forecast beyond n either
         return ()
 
 
@@ -235,7 +235,7 @@ def _under(outcomes: Outcomes, word: str, policy: str, terms: Terms) -> Estimate
 def _plan(run: Run, word: str, level: float) -> Plan | None:
     try:
         return plan(run, metric=word, half_width=HALF_WIDTH, level=level) if word else None
-    except PasshatError:  # one attempt per task does not tell tasks from chance
+    except PasshatError:  # one attempt per task cannot separate tasks from chance
         return None
 
 
@@ -251,7 +251,7 @@ def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
     ]
     try:
         reached = half_widths(outcomes, chosen, sizes, level)
-    except PasshatError:  # one attempt per task does not tell tasks from chance
+    except PasshatError:  # one attempt per task cannot separate tasks from chance
         return ()
     return tuple(
         Width(*size, min(1.0, 2 * half)) for size, half in zip(sizes, reached, strict=True)

@@ -1,6 +1,6 @@
 """The attempts of a run in order: per task the row of marks and its totals.
 
-This is what happened, not what is to be expected; the estimates with their intervals follow in the
+These are observations, not expectations; the estimates with their intervals follow in the
 report. Nothing is printed here.
 """
 
@@ -73,7 +73,7 @@ class TaskSummary(Plain):
     """Results of the attempts at a task.
 
     ``first`` is first^k and ``in_a_row`` is window^(k/2), each True, False or unknown. ``numbers``
-    says which attempts the verdicts belong to: a run that was stopped may have gaps.
+    are the attempts that the verdicts belong to: a run that was stopped may have gaps.
     """
 
     task: str

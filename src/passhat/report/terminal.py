@@ -28,7 +28,7 @@ __all__ = [
     "render_summary",
 ]
 
-# Okabe and Ito's palette: told apart by people with any kind of color vision.
+# Okabe and Ito's palette: distinguishable with any kind of color vision.
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "grey50"
 _MOST_TASKS_SHOWN = 200
 _QUESTIONS = (
@@ -291,7 +291,7 @@ def _comparison_parts(comparison: Comparison) -> Iterator[RenderableType]:
     yield facts(entries)
 
 
-# Okabe and Ito's palette, with a shape beside each color.
+# Okabe and Ito's palette, with a shape next to each color.
 _VERDICT_COLORS = {
     GateVerdict.SHOWN: "#009E73",
     GateVerdict.REFUTED: "#D55E00",

@@ -1,6 +1,6 @@
 """The view model: everything any form of a report shows, computed once.
 
-Every form prints these objects and computes nothing, so a number is the same wherever it stands.
+Every form prints these objects and computes nothing, so a number is the same everywhere.
 """
 
 from __future__ import annotations

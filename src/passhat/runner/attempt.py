@@ -53,13 +53,13 @@ _TOKEN = re.compile(r"\bref-[0-9a-f]{12}\b")
 class Canary:
     """The references of a run, by which leaks between attempts are detected.
 
-    They follow from a key, so that a run that goes on tomorrow knows those of today; to an agent
+    They are derived from a key, so that a run that is resumed later has the same ones; to an agent
     they are random.
 
     Parameters
     ----------
     key : str
-        What the run's references come from: its id and seed.
+        The key that the run's references are derived from: its id and seed.
     tasks : sequence of str
         Ids of the tasks.
     attempts : int
@@ -116,7 +116,7 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
         return None
     answers = [call for call in calls if call.role == "agent" and call.stop]
     cut = [call for call in answers if call.stop == StopReason.LENGTH]
-    # The limit that was sent; a server may cut earlier, so what it made counts where it is known.
+    # The limit that was sent; a server may cut earlier, so the actual length counts where known.
     limits = [int(call.output_tokens or call.limit or 0) for call in cut]
     plain = [msgspec.to_builtins(_capped(call)) for call in calls]
     return CallRecords(
@@ -369,7 +369,7 @@ class Attempter:
             made.clock.judging()
             return await _judged(episode, made)
         finally:
-            # A suite may know better than the letters which answers are the same.
+            # A suite may have a better test than equal text for equal answers.
             made.answer_hash = episode.answer_hash
             for role, text in episode.remarks:
                 made.transcript.append({"role": role, "text": self.redact(text)})
@@ -476,7 +476,7 @@ class Attempter:
         """Run code of the suite: an error or a delay there is not the agent's fault."""
         try:
             value = work(*given)
-            # Asking the abstract class would be slower, and this is asked several times an attempt.
+            # A check of the abstract class would be slower, and this runs several times an attempt.
             if not hasattr(value, "__await__"):
                 return value
             made.clock.next_reply(self.suite.slow_reason)

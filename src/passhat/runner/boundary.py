@@ -71,7 +71,7 @@ async def call_agent(
 class _Call:
     """A call of an agent's coroutine that has to wait, and can be abandoned.
 
-    A coroutine that swallows its cancellation would hold up the run for ever. So it is driven here,
+    A coroutine that swallows its cancellation would block the run forever. So it is driven here,
     as ``await`` would do it, until it ignored the end of its time: then it is never resumed again.
     A task for every call would do the same, at three times the processor time of a whole short
     attempt. Cancellations of its own (``asyncio.timeout`` cancels, too) are handed on to it.
@@ -109,7 +109,7 @@ class _Call:
                     waiting = steps.throw(error)
                 else:
                     waiting = steps.send(sent)
-        except StopIteration as stop:  # what the coroutine returned
+        except StopIteration as stop:  # the return value of the coroutine
             return stop.value
 
 

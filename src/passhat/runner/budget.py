@@ -95,9 +95,9 @@ class Budget:
     cost, tokens : float, optional
         The caps; ``None`` is none.
     first : Sum
-        What an attempt may use, as long as no attempt was seen.
+        The amount that an attempt may use, as long as no attempt was seen.
     before : Used
-        What the run used before, and elsewhere.
+        The amount that the run used before, and elsewhere.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class Budget:
         """Room for another attempt, as soon as there is; ``None`` when there will not be."""
         while not self.exhausted:
             need = self.need
-            if self._fits(need) and not self._waiting:  # who has begun comes first
+            if self._fits(need) and not self._waiting:  # attempts in flight come first
                 return self._opened(need)
             if self._in_flight == 0:
                 left = self.cap - self.spent
                 if not self.made and left.tokens > 0 and left.cost > 0:
-                    # The first attempt, alone with what is left.
+                    # The first attempt, alone with the rest of the cap.
                     return self._opened(left.smaller(self._first))
                 self.exhausted = True
                 break
@@ -191,7 +191,7 @@ class Budget:
         """An attempt is over: free the rest of its reservation."""
         self._reserved -= unused
         self._in_flight -= 1
-        if used != Sum():  # an attempt that never got through says nothing about the next
+        if used != Sum():  # an attempt without a call is no evidence for the next
             self._made_here += 1
             self._largest = self._largest.larger(used)
         self._tell()
@@ -288,7 +288,7 @@ class _Capped(Account):
             self._pending.cost if used.cost is None else used.cost,
         )
         if self._pending.tokens:
-            # A server that counts more than it can have used is believed, and expected to go on.
+            # A server that reports more than the bound is believed, and expected to do so again.
             factor = self._budget.overrun * amount.tokens / self._pending.tokens
             self._budget.overrun = max(self._budget.overrun, factor)
         self._pending = Sum()

@@ -304,7 +304,7 @@ def _disk(place: Path) -> Iterator[Finding]:
     """Whether the store's folder takes a file, and how much more it would take."""
     folder = next(parent for parent in place.absolute().parents if parent.exists())
     try:
-        # Asking for permission says too little: a file system may be read-only, full or not real.
+        # A check of permissions is not enough: a file system may be read-only, full or not real.
         with tempfile.TemporaryFile(dir=folder):
             pass
         if place.exists():

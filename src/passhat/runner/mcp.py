@@ -111,10 +111,10 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
     manager = StreamableHTTPSessionManager(
         server,
         # Sessions, and answers as events: without them a call can neither be canceled nor report
-        # its progress. A session that its client forgot to end goes away by itself.
+        # its progress. A session that its client forgot to end expires by itself.
         session_idle_timeout=_IDLE_SECONDS,
         max_request_body_size=1024 * 1024,
-        # Web pages in a browser on this machine are kept out, whatever name they call it by.
+        # Web pages in a browser on this machine are kept out, by any host name.
         security_settings=TransportSecuritySettings(allowed_hosts=["127.0.0.1:*"]),
     )
 
@@ -240,7 +240,7 @@ class McpEpisode(Episode):
                 return turn
             raise RunStopped(_without_tools(self._suite), hint=_NO_TOOLS)
         self.tools = {tool.name: tool for tool in turn.tools}
-        # A suite that does not keep the policy apart has it in its words.
+        # A suite that does not separate the policy has it in its text.
         policy, words = ("", turn.text) if turn.said is None else (turn.system or "", turn.said)
         system = (
             f"{policy}\n\n## Tools by MCP\n\n"
@@ -267,7 +267,7 @@ class McpEpisode(Episode):
                 raise self._broke
             if self._over:
                 return None
-            # A task without tools takes the words as they are.
+            # A task without tools takes the text unchanged.
             if self.tools and not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
                 answer = write_call(RESPOND, {"content": answer})
             return await settled(self._world.reply(answer))
@@ -305,7 +305,7 @@ class McpEpisode(Episode):
         try:
             turn: Turn | None = await settled(self._world.reply(call))
         except Exception as error:
-            # Told where the runner hears it: with the agent's next answer.
+            # Reported to the runner with the agent's next answer.
             self._broke, self._over = error, True
             return Called.refused("the world broke; this is not your fault.")
         self._over = turn is None

@@ -62,7 +62,7 @@ def sum_of(more: int, seen: Spread) -> Range | None:
     middle = more * seen.mean
     if middle <= 0:
         return Range(0.0, 0.0)
-    # The sum varies by itself, and the mean it is taken from is only known from what was seen.
+    # The sum varies by itself, and its mean is only estimated from the attempts seen.
     # By factors rather than by differences: a few attempts take far longer than all the others.
     share = seen.deviation / seen.mean * math.sqrt(1 / more + 1 / seen.count)
     factor = math.exp(_DEVIATIONS * share)
@@ -94,7 +94,7 @@ class RunPreview:
     """Expected time, calls and cost of a run before it starts.
 
     ``pilot`` is how many stored attempts of the same agent at the same suite this rests on; 0 when
-    it rests on limits and prices alone. ``by_price`` says that the cost was not seen, but comes
+    it rests on limits and prices alone. ``by_price`` is set when the cost was not seen, but comes
     from the price of a call.
     """
 
@@ -122,7 +122,7 @@ def preview_run(
     pilot
         (seconds, steps, cost) of earlier attempts; ``None`` is "not recorded".
     price_per_call
-        What one call of the agent costs, from the price table; used where no cost is stored.
+        The cost of one call of the agent, from the price table; used where no cost is stored.
     """
     seconds, steps, cost = Spread(), Spread(), Spread()
     for attempt in pilot:

@@ -94,7 +94,7 @@ _LOOK_SECONDS = 0.5
 class StoreThread:
     """Runs calls of one store one after the other, in a thread of their own.
 
-    The event loop goes on meanwhile: agents are served, and Ctrl-C is heard, while a database is
+    The event loop goes on meanwhile: agents are served, and Ctrl-C works, while a database is
     locked or silent. A daemon thread, because a call that never returns must not keep the process.
     """
 

@@ -1,7 +1,7 @@
 """Judge stored attempts again without making them again.
 
-A fresh world with the same seed hears the answers that the agent gave, and its judge decides. That
-is only done while the world says, turn by turn, what it said then. Where it does not, or where an
+A fresh world with the same seed receives the agent's stored answers, and its judge decides. That
+is only done while the world replies, turn by turn, as it did then. Where it does not, or where an
 answer was stored without a secret that stood in it, nothing is guessed: the attempt is reported as
 not regradable and keeps its verdict.
 """

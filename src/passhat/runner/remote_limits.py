@@ -2,9 +2,9 @@
 
 The process that started the run is the gatekeeper: it owns the same :class:`Pace` and
 :class:`Budget` that the local runner uses, and nothing of their arithmetic is done elsewhere. A
-worker has :class:`RemoteLimits`, a queue of requests that the gatekeeper fetches and answers. What
-has no limit is never asked about: without ``--rate`` a call costs no message, and only what all
-workers must know (a pause, the first answer) is sent.
+worker has :class:`RemoteLimits`, a queue of requests that the gatekeeper polls and answers. Without
+a limit nothing is requested: without ``--rate`` a call costs no message, and only updates for all
+workers (a pause, the first answer) are sent.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Gatekeeper:
         finally:
             del self._accounts[attempt]
             if (waiting := self._waiting.pop(attempt, None)) is not None:
-                waiting.cancel()  # its worker died: it must not get what it waited for
+                waiting.cancel()  # its worker died: it must not get the reservation it waited for
 
     async def answered(self, question: LimitRequest) -> Answer:
         """Wait for a turn or for room under the cap, as an attempt in this process would."""

@@ -80,7 +80,7 @@ class RunPlan:
     Attributes
     ----------
     attempts : PlannedAttempts
-        How many at which task; the only place that knows.
+        Number of attempts at each task; the only place that has it.
     stop_when : tuple of str
         Rules such as ``pass^4 >= 0.6``; the run ends once they are settled.
     give_up_after : int
@@ -88,7 +88,7 @@ class RunPlan:
     canary : bool
         Whether conversations carry a reference by which a leak is found out.
     tell : callable
-        Hears what the user should know while the run goes on.
+        Called with progress messages.
     """
 
     suite: Suite
@@ -239,7 +239,7 @@ Work = Callable[[RunPlan, Claims, Outbox], Awaitable[None]]
 class Harness(Suite):
     """A suite that another harness runs: the plan is handed over to it.
 
-    Its agents have the same ``harness`` word; they go with no other suite, and no other agent with
+    Its agents have the same ``harness`` name; they go with no other suite, and no other agent with
     this one.
     """
 
@@ -562,6 +562,6 @@ def _raise_first_error(workers: asyncio.Task[None], redact: Redactor) -> None:
         first: BaseException = errors
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
-        if isinstance(first, RunStopped):  # it quotes what a server said
+        if isinstance(first, RunStopped):  # it quotes the message of a server
             first = RunStopped(redact(first.message), hint=first.hint)
         raise first from None

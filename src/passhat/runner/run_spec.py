@@ -330,7 +330,7 @@ class RunSpec:
         return AttemptLimits(steps, self.step_seconds, self.attempt_seconds or 600.0)
 
     def _protocol(self, suite: Suite, agent: Agent, limits: AttemptLimits) -> Protocol:
-        # What the agent's own word sets, and over it what the run sets.
+        # Settings of the agent's own word, overridden by those of the run.
         given: dict[str, Scalar | None] = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -509,11 +509,11 @@ class RunResult:
     stored : StoredRun
         The run as the store has it now, with earlier attempts.
     plan : RunPlan
-        What was planned.
+        The plan of the run.
     progress : Progress
-        What this call added.
+        Counts of the attempts that this call added.
     stopped : bool
-        Whether it was asked to stop (Ctrl-C, a signal).
+        Whether it was stopped early (Ctrl-C, a signal).
     """
 
     id: str
@@ -575,9 +575,9 @@ async def arun(
         # Elsewhere every worker has its own.
         telemetry = None if engine else spec.telemetry(loaded, plan.record.id, tell)
         plan = replace(plan, budget=budget, telemetry=telemetry)
-        others = loaded.models[1:]  # the runner itself asks the agent
+        others = loaded.models[1:]  # the runner itself calls the agent
         workers: AbstractContextManager[Work | None] = nullcontext()
-        # With nothing to make no model is asked, and no Ray worker started.
+        # With nothing to make no model is called, and no Ray worker started.
         if (others or engine is not None) and left_to_make(plan, store):
             for model in others:
                 await awaited(model.check())

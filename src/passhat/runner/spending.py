@@ -59,7 +59,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
     Raises
     ------
     InvalidValue
-        A cap is asked for, and one of the agents does not say what it uses or has no price.
+        A cap is set, and one of the agents does not report its usage or has no price.
     """
     models = [agent for agent in agents if isinstance(agent, ChatAgent)]
     shared = {(model.kind, model.base_url): model.provider for model in reversed(models)}
@@ -88,7 +88,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
 def _check(agent: Agent, spending: Spending) -> None:
     option = "--budget" if spending.cost is not None else "--max-tokens"
     if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
-        return  # says what it used when it answers; see budget_for
+        return  # reports its usage with its answer; see budget_for
     if not isinstance(agent, ChatAgent):
         raise InvalidValue(
             f"{option} cannot hold: {agent.name} does not say what it uses.",
@@ -126,7 +126,7 @@ def budget_for(
 class SpendingWatch:
     """Updates a budget from time to time with the usage of other runners of the run.
 
-    Only what is finished is seen. What others have in flight, and what they finished since the last
+    Only finished attempts are seen. Attempts that others have in flight, or finished since the last
     look, can go beyond the cap.
     """
 

@@ -1,7 +1,7 @@
 """Clusters of tasks: tasks of one repository, template or document are not independent.
 
 An interval about new tasks then draws whole clusters with their sizes. With few clusters there is
-little to draw from, and that is said.
+little to draw from, and a warning says so.
 """
 
 from __future__ import annotations

@@ -111,12 +111,12 @@ class ConfidenceSequence:
         The chance that the interval contains the mean at every look. A two-sided one spends half
         of the error on each side.
     sides : {"two-sided", "lower", "upper"}
-        Which ends are wanted.
+        The ends to compute.
     total : int, optional
         The size of the suite, when the question is what *this* suite would read if all its tasks
         were run. Without it the question is about new tasks, and the values are independent.
     thresholds : iterable of float
-        Values that will be asked about; they become points of the grid, so that the decision there
+        Values to decide about; they become points of the grid, so that the decision there
         is as sharp as it can be.
     points : int
         How many equal steps the grid of candidate means has.
@@ -305,7 +305,7 @@ class _Urn:
         self._passed += int(value)
         seen, passed, total = self._seen, self._passed, self._total
         failed = seen - passed
-        # Probability of what was seen, in its order, under K passes in the suite.
+        # Probability of the observed values, in their order, under K passes in the suite.
         k = np.arange(max(self._refuted, passed), min(total, total - failed + 1))
         if len(k) == 0 or seen == total:
             return passed / total if seen == total else self._refuted / total
@@ -356,7 +356,7 @@ def _around(thresholds: Iterable[float]) -> list[float]:
 def consumption_order(tasks: Iterable[str], seed: int | str) -> tuple[str, ...]:
     """The order in which tasks are used, drawn before any of them has run.
 
-    Tasks must not be looked at in the order in which they finish. What finishes first is not like
+    Tasks must not be used in the order in which they finish. Tasks that finish first are not like
     the rest: an agent that gives up slowly and succeeds fast makes a suite of .50 read .68 early
     on. A task that is next in this order and still running is waited for.
 

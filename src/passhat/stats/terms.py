@@ -73,7 +73,7 @@ class Terms:
     Attributes
     ----------
     missing : MissingPolicy
-        What attempts without a verdict count as: ``bound``, ``fail`` or ``exclude``.
+        How attempts without a verdict are counted: ``bound``, ``fail`` or ``exclude``.
     level : float
         The confidence of intervals; one-sided in a gate.
     drop_short : bool
@@ -86,7 +86,7 @@ class Terms:
     allow : bool
         Compare runs although their protocols differ; the differences are listed.
     alternative : {"two-sided", "greater", "less"}
-        Only comparisons are asked in one direction.
+        The direction of a comparison.
     equal_tails : bool
         Each end alone must hold with confidence (1 + level) / 2, as a gate needs it. Blaker's
         interval of one attempt per task does not give that, Clopper and Pearson's does.

@@ -1,6 +1,6 @@
 """The common base of both stores: runs, claims, finished attempts.
 
-A query that both databases understand is written here, once. What they do differently is in
+A query that both databases understand is written here, once. Their differences are in
 :mod:`passhat.store.sqlite` and :mod:`passhat.store.postgres`.
 """
 
@@ -89,7 +89,7 @@ class Store(ABC):
         self._heart.stop()
         self._db.close()
 
-    # -- what databases do differently ---------------------------------------------------------
+    # -- differences between the databases -----------------------------------------------------
 
     @abstractmethod
     def wait_at_most(self, seconds: float) -> None:
@@ -114,7 +114,7 @@ class Store(ABC):
     def changes(self, seconds: float) -> bool:
         """Wait for a write, at most so long; returns whether there was one.
 
-        The first call begins to watch and is ``True``: what is there has to be read once.
+        The first call begins to watch and is ``True``: existing data have to be read once.
         """
 
     @abstractmethod
@@ -279,7 +279,7 @@ class Store(ABC):
         return count
 
     def _delete_missing(self, run: int) -> int:
-        # What a later judgement settled is not missing any more.
+        # Attempts that a later judgement settled are not missing any more.
         missing = int(Verdict.MISSING)
         chosen = (
             "run = ? AND (task, number) IN (SELECT a.task, a.number FROM attempts a "
@@ -479,7 +479,7 @@ class Store(ABC):
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
-                with suppress(PasshatError):  # the first error says what happened
+                with suppress(PasshatError):  # the first error has the cause
                     self._db.execute("ROLLBACK")
             raise
 

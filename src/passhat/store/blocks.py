@@ -87,7 +87,7 @@ class Block:
         values: Sequence[object],
         names: Mapping[int, str],
     ) -> Iterator[Row]:
-        # What an attempt left behind that is being made again is not copied.
+        # Remains of an attempt that is being made again are not copied.
         finished = (
             "x.verdict IS NOT NULL"
             if table == "attempts"
@@ -182,7 +182,7 @@ def digest_of(
 ) -> dict[str, Digest]:
     """Digests of all that belongs to the attempts of a run, table by table.
 
-    ``tell`` hears how many attempts were looked at.
+    ``tell`` is called with the number of attempts read.
     """
     digests = dict.fromkeys(PER_ATTEMPT, (0, 0))
     columns = {table: columns_of(store, table) for table in PER_ATTEMPT}

@@ -83,7 +83,7 @@ def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Hea
     """Check everything once; ``tell`` is called with the name of each step."""
     tell("whether the database is sound")
     if not store.is_sound():
-        # What else would be counted is not worth the name.
+        # Further counts would be unreliable.
         return Health(VERSION, False, store.size(), abandoned_claims=0, **dict.fromkeys(_COUNTS, 0))
     counts = {}
     for name, sql in _COUNTS.items():

@@ -1,6 +1,6 @@
 """Copy or merge runs from one store into another.
 
-Rows are compared with what the other store has, block by block, and only those it lacks are
+Rows are compared with those of the other store, block by block, and only those it lacks are
 written, each block in a transaction of its own. So a copy or a merge that was broken off goes on
 where it stopped, and nothing is ever overwritten: an attempt that both stores have in different
 forms is a conflict, and refused. A merge looks for conflicts everywhere before it writes anything.
@@ -279,7 +279,7 @@ def _insertion(table: str, columns: Sequence[str]) -> str:
             "WHERE attempts.verdict IS NULL"
         )
     if table in ("transcripts", "calls"):
-        # What an attempt left that is to be made again: that of the finished one is taken.
+        # Remains of an attempt that is to be made again: those of the finished one are taken.
         return f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET {changed}"
     return statement
 
@@ -294,7 +294,7 @@ def _lacking(
 ) -> Iterator[Row]:
     """Rows of the source that the target has not; the same attempt in two forms is refused.
 
-    Of what the target has, a few bytes a row are held.
+    A few bytes per row of the target are held.
     """
     number = 1 + list(columns).index("number")
     existing = {

@@ -202,7 +202,7 @@ def taken(stream: Stream, run: int) -> MeasureColumns:
     """Measures of every finished attempt, with its newest verdict; in the order of the tasks."""
     keys, verdicts = array("q"), array("b")
     columns = [array("d") for _ in MEASURES]
-    # The view costs a look-up each, and most runs have no later word.
+    # The view costs a look-up each, and most runs have no later judgement.
     judged = any(True for _ in stream(_JUDGED, (run,), 1))
     statement = _TAKEN.format(attempts="judged" if judged else "attempts")
     for block in stream(statement, (run,), _BLOCK):

@@ -1,6 +1,6 @@
 """Later judgements of attempts: the judge again, or a person.
 
-The first judgement stays as it was written. What counts is the newest word, which the view
+The first judgement stays as it was written. The newest judgement counts, which the view
 ``judged`` of the database shows.
 """
 

@@ -110,7 +110,7 @@ class Heartbeat:
             self._over.set()
             self._thread.join()
             self._thread = None
-        with suppress(PasshatError):  # a server that is away: the lease expires by itself
+        with suppress(PasshatError):  # the server is unreachable: the lease expires by itself
             self._end(begun)
 
     def _keep(self) -> None:

@@ -30,7 +30,7 @@ _CLAIM = (
     "WHERE attempts.owner = excluded.owner AND attempts.verdict IS NULL "
     "RETURNING task, number"
 )
-# While the server itself was away no lease could be renewed: time before it started does not count.
+# While the server itself was down no lease could be renewed: time before its start is not counted.
 _HELD = (
     "SELECT coalesce(a.owner, ''), count(*), max(l.beats), max(l.seconds - "
     f"({_NOW} - greatest(l.seen, extract(epoch FROM pg_postmaster_start_time())))) "
@@ -121,7 +121,7 @@ class PostgresStore(Store):
         got = set(self._db.execute(_CLAIM, values).fetchall())
         self._heart.start()
         if run not in self._going:
-            # Dashboards see that the run goes on; from now on results tell them.
+            # Dashboards see that the run goes on; from now on results notify them.
             self._tell(run)
             self._going.add(run)
         return [attempt for attempt in attempts if (tasks[attempt[0]], attempt[1]) in got]

@@ -89,7 +89,7 @@ class PostgresConnection:
     address : str
         ``postgresql://user@host/database``, as libpq takes it.
     read_only : bool
-        Whether the server refuses whatever would write.
+        Whether the server refuses writes.
     """
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
@@ -104,7 +104,7 @@ class PostgresConnection:
                 "@ / ? # % are written as %40 %2F %3F %23 %25.",
             )
         try:
-            # What the address itself sets is left alone.
+            # Settings in the address itself are left alone.
             known = ("connect_timeout", *_TCP)
             settings = psycopg.conninfo.conninfo_to_dict(address)
             self._given: dict[str, Any] = {k: v for k, v in settings.items() if k in known}
@@ -126,7 +126,7 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
         with self._told() as connection:
-            # Without parameters several statements may stand in one text, and % is itself.
+            # Without parameters several statements may be in one text, and % is itself.
             if not parameters:
                 return connection.execute(sql)
             return connection.execute(_with_percent(sql), parameters)

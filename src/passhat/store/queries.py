@@ -2,7 +2,7 @@
 
 A store asks through its own connection, pages through one that is open for reading only. Every
 question is one statement of SQL that both databases understand; where all attempts of a run must
-be looked at, the database counts them. What the databases do differently is in
+be read, the database counts them. The differences between the databases are in
 :mod:`passhat.store.opening`.
 """
 
@@ -141,7 +141,7 @@ class Queries(ABC):
             "GROUP BY verdict, coalesce(why, '')",
             run,
         )
-        # Sorted here: databases do not agree on the order of words.
+        # Sorted here: databases do not agree on the order of text.
         groups = [Group(Verdict(row[0]), *row[1:]) for row in rows]
         return sorted(groups, key=lambda group: (-group.attempts, group.why, group.verdict))
 
@@ -404,6 +404,6 @@ class Reading(Queries):
     def wait(self, seconds: float) -> bool:
         """Wait for a write, at most so long; returns whether there was one.
 
-        The first call begins to watch and is ``True``: what is there has to be read once. A thread
+        The first call begins to watch and is ``True``: existing data have to be read once. A thread
         that waits needs a reading of its own.
         """

@@ -1,8 +1,8 @@
 """The tables, version by version.
 
 A store of an older version is migrated when it is opened for writing; opening it to read changes
-nothing. Every step is written once, in SQLite's words; :func:`for_postgres` says what PostgreSQL
-calls the same things. Use ``INTEGER`` for what fits in 31 bits, ``BIGINT`` for what may not.
+nothing. Every step is written once, in SQLite's SQL; :func:`for_postgres` translates it to
+PostgreSQL's. Use ``INTEGER`` for numbers of up to 31 bits, ``BIGINT`` for larger ones.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _MIGRATIONS = (
         number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, task, number)
     ) WITHOUT ROWID;
     """,
-    # An attempt in which the agent said the reference of another one, and of which.
+    # An attempt in which the agent used the reference of another one, and of which.
     """
     ALTER TABLE attempts ADD COLUMN leak TEXT;
     """,
     # Judgements that came later, beside the first one, which stays in attempts as it was. The view
-    # shows every attempt with the newest word on it.
+    # shows every attempt with its newest judgement.
     """
     CREATE TABLE judgements (
         key INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs(key) ON DELETE CASCADE,
@@ -77,7 +77,7 @@ _MIGRATIONS = (
             WHERE n.run = a.run AND n.task = a.task AND n.number = a.number
         );
     """,
-    # What finished last, and whether anything is open: pages ask that of every run at every look.
+    # The attempt that finished last, and whether any is open: pages query that for every run.
     """
     CREATE INDEX attempts_finished ON attempts (run, finished) WHERE finished IS NOT NULL;
     CREATE INDEX attempts_open ON attempts (run) WHERE finished IS NULL;
@@ -160,7 +160,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
     """Check a file that is opened to read, and return its version; the file stays as it is.
 
-    What an older version lacks is shown by temporary views, which live in this connection only.
+    Columns that an older version lacks are added by temporary views in this connection only.
     """
     version = _sqlite_version(connection, path)
     if version == 0:
@@ -218,7 +218,7 @@ def migrate_postgres(
             hint="Reading changes nothing. Update it, when no older runner is at work, with: "
             "passhat store vacuum --store URL",
         )
-    # Locked before the transaction begins, which then sees what another process has just made.
+    # Locked before the transaction begins, which then sees the tables another process just made.
     database.execute(f"SELECT pg_advisory_lock({_LOCK})")
     database.execute("BEGIN")
     try:
@@ -232,7 +232,7 @@ def migrate_postgres(
         database.execute("COMMIT")
         database.execute(f"SELECT pg_advisory_unlock({_LOCK})")
     except BaseException:
-        database.close()  # which gives back the lock, and undoes what was begun
+        database.close()  # which releases the lock, and rolls back
         raise
 
 

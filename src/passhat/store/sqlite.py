@@ -163,7 +163,7 @@ class SqliteStore(Store):
         if clock == clock_id():
             left = seconds - (clock_now() - seen)
         else:
-            # Another machine's clock says nothing here: watch whether its beats go on.
+            # Another machine's clock is not comparable: watch whether its heartbeats go on.
             now = time.monotonic()
             known, since = self._observed.get(token, (None, now))
             if known != beats:
@@ -190,7 +190,7 @@ class SqliteStore(Store):
     def changes(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while True:
-            # The first number tells of others' commits only, the second of our own.
+            # The first number counts others' commits only, the second our own.
             version = self._db.execute("PRAGMA data_version").fetchone()[0]
             seen = (int(version), self._db.total_changes)
             if seen != self._seen:
@@ -318,7 +318,7 @@ class SqliteConnection(sqlite3.Connection):
             self.refuse_replaced()
         except ReadError as replaced:
             return replaced
-        # SQLite may say more precisely what it is, beyond the first eight bits of the code.
+        # SQLite may give a more precise code, beyond its first eight bits.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _PASSING:
             return StoreUnavailable(

@@ -74,18 +74,18 @@ class Turn:
         For agents with native tool calling, in the first turn: policy and instructions, without
         the rules of the text form.
     said : str, optional
-        The user's words alone.
+        The user's message alone.
     result : str, optional
-        What a tool gave back, alone. ``text`` begins with ``Tool error: `` where it failed.
+        The result of a tool, alone. ``text`` begins with ``Tool error: `` where it failed.
     messages : tuple of mapping
         In the first turn: an earlier conversation, as ``{"role", "content"}``; in ``text`` as well.
     images : tuple of str
-        URLs or ``data:`` URLs of images that belong to the words.
+        URLs or ``data:`` URLs of images that belong to the message.
     response_format : mapping, optional
         In the first turn: the form of the answer, as OpenAI writes it.
     tools : tuple of ToolSpec
-        In the first turn: what can be called. A suite that offers tools reads calls in the form of
-        ``passhat.suites.orderdesk.calls``, and words to the user as a call of ``respond``.
+        In the first turn: the tools. A suite that offers tools reads calls in the form of
+        ``passhat.suites.orderdesk.calls``, and messages to the user as a call of ``respond``.
     """
 
     text: str
@@ -170,7 +170,7 @@ class Episode(Contract):
     answer_hash : str
         Equal for answers that the suite considers the same; by default the runner hashes the text.
     remarks : tuple of (str, str)
-        What the judge adds to the transcript, each under a role of ``REMARKS``.
+        Remarks that the judge adds to the transcript, each under a role of ``REMARKS``.
     """
 
     required_hooks: ClassVar[tuple[str, ...]] = ("open", "reply", "judge")
@@ -238,7 +238,7 @@ class Suite(Contract):
     name : str
         Part of the run's identity; the class name by default.
     tasks : sequence of Task
-        What is to be solved. Required.
+        The tasks to solve. Required.
     fingerprint : str
         Changes whenever a task changes; by default a hash of all tasks.
     judge_fingerprint : str
@@ -257,7 +257,7 @@ class Suite(Contract):
     has_tools : bool, optional
         Whether first turns offer tools; ``None`` is not known before the first turn.
     single_turn : bool
-        Whether the agent is asked once per attempt, so that calls can be counted beforehand.
+        Whether the agent answers once per attempt, so that calls can be counted beforehand.
     judges_programs : bool
         Whether ``judge_with`` applies.
     slow_reason : MissingReason

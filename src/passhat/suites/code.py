@@ -90,7 +90,7 @@ class _Program(Episode):
 
     def reply(self, answer: str) -> Turn | None:
         self._answer, self._program = answer, program_in(answer, self._task)
-        # Alike for programs that differ in layout and names only: what diversity counts.
+        # Equal for programs that differ in layout and names only: the unit of diversity.
         self.answer_hash = Sample(self._task, 0, self._program).fingerprint
         return None
 

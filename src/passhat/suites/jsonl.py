@@ -125,7 +125,7 @@ class _OneAnswer(Episode):
         try:
             call = read_call(answer)
         except Unreadable:
-            return None  # plain words are the answer
+            return None  # plain text is the answer
         if call.name == RESPOND:
             self._answer = str(call.arguments.get("content", ""))
             return None

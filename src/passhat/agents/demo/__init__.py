@@ -4,7 +4,7 @@
 
 They read the policy's name, the user's words and the tools' results, and follow the rules of the
 policy; they never see a goal. Now and then they slip, as their habits, the temperature and the
-difficulty of what they meet make likely.
+difficulty of the case make likely.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class Clerk:
         self._refused = anyway
         self.mind.gets_harder()
         if self.mind.slips():
-            return "I am sorry, I cannot do that."  # and not a word about the rule
+            return "I am sorry, I cannot do that."  # without mentioning the rule
         return f"I am sorry, I cannot do that: {because}."
 
     def _insisted(self) -> Steps[str]:

@@ -96,7 +96,7 @@ class Configured(click.Command):
             return Configuration()
         by_key = _options_by_key(self)
         option = by_key[_FILE_OPTION]
-        # Only --config is looked up here; everything wrong with the rest is said later.
+        # Only --config is looked up here; other problems are reported later.
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
         try:

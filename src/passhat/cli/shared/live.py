@@ -201,7 +201,7 @@ class Display:
             live.stop()
         self._ended = True
         if self._progress is not None and self.line() != self._last:
-            click.echo(self.line(), err=True)  # also what was used by a run that was stopped
+            click.echo(self.line(), err=True)  # also the usage of a run that was stopped
 
     def seen(self, record: AttemptRecord, progress: Progress) -> None:
         """Take note of a finished attempt."""

@@ -413,7 +413,7 @@ def look_at_order(words: Iterable[str]) -> bool:
     from passhat.stats.estimate.metrics import OrderedMetric
 
     for word in words:
-        with suppress(PasshatError):  # a wrong word is refused where it is used
+        with suppress(PasshatError):  # an invalid metric is refused where it is used
             if isinstance(metric(word), OrderedMetric):
                 return True
     return False

@@ -120,7 +120,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
     try:
         run = state.snapshots.run(summary)
         reach, keep = request.number("reach"), request.number("keep")
-        # A page shows where the band lies in any case; data answer what was asked.
+        # A page shows the band in any case; data have only the requested metrics.
         bare = request.form != "html" and (reach is not None or keep is not None)
         words = words or ([] if bare else list(default_words(run)))
         forecasts = forecast_all(run, words)

@@ -53,7 +53,7 @@ def run(state: AppState, request: PageRequest) -> Answer:
         return Json(state.snapshots.data(summary))
     if request.form == "csv":
         return Csv(text=as_csv(Report((state.snapshots.whole(summary).report,))))
-    # Before anything is looked up: what becomes ready meanwhile is then told once more, not never.
+    # Taken first: numbers that become ready meanwhile are then announced twice, not never.
     mark = mark_of(state, summary)
     known, trouble = _known(state, summary)
     context: dict[str, object] = {

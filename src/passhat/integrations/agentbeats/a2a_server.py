@@ -1,7 +1,7 @@
 """A2A servers of both protocol versions, and the launcher that AgentBeats' older backends expect.
 
 ``passhat serve`` and ``examples/white_agent.py`` are served by it. The A2A project's test kit is
-run against both (``tools/run_a2a_kit.py``); what is done beyond the SDK is what the kit asks for.
+run against both (``tools/run_a2a_kit.py``); everything beyond the SDK is there because of the kit.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ async def evaluate(
             raise Stopped
         runs[role] = run_from_store(store, store.find(plan.record.id))
     options = ReportOptions(ks=tuple(sorted({1, assessment.k})), with_tasks=True)
-    # Beside the event loop, which gives signs of life meanwhile.
+    # In a thread, so that the event loop can send heartbeats meanwhile.
     report = await asyncio.to_thread(build_report, list(runs.values()), options)
     return Result(
         text=_summary(assessment, dict(zip(runs, report.runs, strict=True))),
@@ -287,7 +287,7 @@ class GreenAgent(AgentExecutor):
         try:
             assessment = await self._admitted(text, caller)
         except NoRequest as error:
-            # Asked for, not refused: the next message of the task may be a request.
+            # Input required, not refused: the next message of the task may be a request.
             await updater.requires_input(_words(f"Send a request: {error}", updater))
             return
         except BadRequest as error:

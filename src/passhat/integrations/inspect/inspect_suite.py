@@ -1,7 +1,7 @@
 """``inspect:FILE[@TASK]``: inspect makes the attempts, as epochs, that the store does not have.
 
 A suite that runs itself: it has ``run`` and the runner hands the plan over. Resume is the same
-subtraction as everywhere, planned attempts minus what the store has.
+subtraction as everywhere, planned attempts minus those in the store.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Batch:
     def _numbered(self, attempts: Iterable[Attempt]) -> Iterator[AttemptRecord]:
         for attempt in attempts:
             if attempt.why == MissingReason.STOPPED:
-                continue  # it was in flight when inspect was told to stop: to be made again
+                continue  # in flight when inspect was interrupted: to be made again
             epoch = _EPOCH.search(attempt.extras.get("transcript", ""))
             if epoch is not None and attempt.task in self.numbers:
                 number = self.number_of(attempt.task, int(epoch[1]))

@@ -231,7 +231,7 @@ def main() -> None:
     """Answer until standard input closes."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what tasks print must not be taken for an answer
+    os.dup2(2, 1)  # output of tasks must not be taken for an answer
     lock = threading.Lock()
     sys.path.insert(0, "")  # MODULE may be one of the folder that passhat was called in
 

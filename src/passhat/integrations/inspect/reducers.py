@@ -83,7 +83,7 @@ def interval(level: float = 0.95) -> Metric:
     """Where the average over new tasks like these lies: passhat's interval for any reducer.
 
     Needs reduced scores between 0 and 1, as pass_hat, pass_at and mean give them. Unscored
-    samples take no part; ``samples`` says how many do.
+    samples are excluded; ``samples`` is the number of those included.
     """
     from passhat.stats.estimate.intervals.new_tasks import gaffke
 
@@ -106,7 +106,7 @@ def interval(level: float = 0.95) -> Metric:
 def pass_hat_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric:
     """pass^k over all samples with its interval for new tasks, from the epochs themselves.
 
-    Samples with fewer than k scored epochs take no part; ``samples`` says how many do.
+    Samples with fewer than k scored epochs are excluded; ``samples`` counts the others.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class BatchChannel:
                 self._actor.exchange.remote(batches)
             )
         except Exception as error:
-            if life == self._lives:  # or another call said it before
+            if life == self._lives:  # or another call reported it before
                 self._fail_all_pending(error)
             return
         for ticket, made in finished:
@@ -196,7 +196,7 @@ class RayPool:
     actors : sequence
         The workers, started.
     plan : RunPlan
-        What is to be run.
+        The plan of the run.
     gate : Gatekeeper
         Keeps rates, pauses and the cap for all of them.
     head : str
@@ -274,7 +274,7 @@ class RayPool:
                 made = await self._try_batch(batch)
             if made is not None:
                 return made.records
-            if len(batch) > 1:  # one of them may be what workers die of: the others are not
+            if len(batch) > 1:  # one of them may kill workers: the others do not
                 return [record for attempt in batch for record in await self._made([attempt])]
         return [self._failed_by_deaths(batch[0])]
 
@@ -310,14 +310,14 @@ class RayPool:
             if account.refused_at_once:
                 return None
             (record,) = made.records
-            # What was used by a worker that died is spent, but the amount is unknown.
+            # A worker that died has spent something, but the amount is unknown.
             return msgspec.structs.replace(record, tokens=None, cost=None) if lost else record
         return self._failed_by_deaths(attempt)
 
     def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
         """The last try of an attempt is made while no other has its last.
 
-        What shared a worker with a deadly attempt may have died with it twice, and is innocent.
+        Attempts that shared a worker with the cause may have died with it twice, and are innocent.
         """
         return self._last_tries if number == _DEATHS else nullcontext()
 
@@ -397,7 +397,7 @@ class RayPool:
                 writer.close()
                 last, failed = now(), 0
             except OSError:  # a TimeoutError is one
-                failed += 1  # time alone says nothing: this process may have stood still itself
+                failed += 1  # time alone proves nothing: this process may have been paused itself
                 if failed >= _HEAD_TRIES and now() - last > _HEAD_SECONDS:
                     raise connection_lost(f"{self._head} takes no connection any more") from None
             await asyncio.sleep(_HEAD_SECONDS / 5)
@@ -450,7 +450,7 @@ def connection_lost(why: object) -> EngineUnavailable:
 def first_line_of(error: BaseException) -> str:
     """The first informative line of an error; Ray's first line may only announce the next.
 
-    Of a traceback that Ray passes on, the end: what went wrong, without the way there.
+    Of a traceback that Ray passes on, the end: the error itself, without the stack.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any(line.startswith("Traceback (most recent") for line in lines):

@@ -31,7 +31,7 @@ __all__ = ["OnRay", "check_ray_address"]
 
 
 _SECONDS = 5.0
-# Ray speaks gRPC, so HTTP/2: both sides begin with their settings, a frame of type 4 (RFC 9113).
+# Ray uses gRPC, so HTTP/2: both sides begin with their settings, a frame of type 4 (RFC 9113).
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 _TYPE, _SETTINGS = 3, 4
 _TLS_ALERT = b"\x15\x03"
@@ -41,13 +41,13 @@ _SAID_AT_MOST = 60
 def check_ray_address(address: str) -> None:
     """Return if Ray may be there.
 
-    Silence and a connection that is closed without a word prove nothing, as the head may be busy
+    Silence and a connection that is closed without a reply prove nothing, as the head may be busy
     or encrypted; Ray then finds out by itself.
 
     Parameters
     ----------
     address : str
-        ``ray://HEAD:10001``, ``HEAD:6379``, or a word that only Ray knows, such as ``auto``.
+        ``ray://HEAD:10001``, ``HEAD:6379``, or a word that only Ray understands, such as ``auto``.
 
     Raises
     ------
@@ -103,7 +103,7 @@ class OnRay:
     Parameters
     ----------
     plan : RunPlan
-        What is to be run.
+        The plan of the run.
     spec : RunSpec
         The same as words: each worker loads suite and agent for itself.
     models : sequence of Agent
@@ -194,7 +194,7 @@ class OnRay:
                 check_ray_address(self._address)
             self._connected = True
             with warnings.catch_warnings():
-                # Ray warns of what it raises next, with a link to its own pages.
+                # Ray warns of the error it raises next, with a link to its own pages.
                 warnings.simplefilter("ignore", UserWarning)
                 self._use_cluster(quiet)
         except (RuntimeError, ValueError, OSError) as error:  # most are a ConnectionError

@@ -1,7 +1,7 @@
 """The Ray worker: loads suite and agent by name, and makes attempts as the local runner does.
 
 Nothing here imports Ray. The worker is a process of its own, perhaps on another machine, so it is
-told everything in one :class:`Job`. It judges programs in a sandbox of its own, serves MCP worlds
+given everything in one :class:`Job`. It judges programs in a sandbox of its own, serves MCP worlds
 on its own machine, and asks the process that started the run before it passes a shared limit.
 """
 
@@ -78,7 +78,7 @@ class About:
 class BatchResult:
     """The result of a batch.
 
-    ``settled`` is what calls used that the gatekeeper was not told yet; ``stopped`` is set when no
+    ``settled`` is the usage of calls not yet reported to the gatekeeper; ``stopped`` is set when no
     further attempt could succeed.
     """
 

@@ -6,7 +6,7 @@ by a fork of its own, which no earlier attempt has touched. On a connection goes
 per line.
 
     we send     {"domain", "task_id", "seed", "user", "evaluation", "max_steps"}
-    it sends    {"turn": {"kind", "text"}}      what the agent hears; the first one has more
+    it sends    {"turn": {"kind", "text"}}      a turn of the agent; the first has more fields
     we send     {"say": text} or {"call": {"name", "arguments"}}
     it sends    {"over": reason}                the conversation has ended, the judge is at work
     it sends    {"end": {"ended", "reward", "checks", "fault", "detail"}}
@@ -316,7 +316,7 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         if is_check_error(error):
-            # The world is not as the task demands, and the check says so by raising.
+            # The world is not as the task demands: the check raises for that.
             checks = {"ENV_ASSERTION": 0.0}
             keep(played, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
             return {"ended": ended, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
@@ -431,7 +431,7 @@ def main() -> None:
     """``worker.py CHECKOUT SOCKET``: load tau2, report readiness, serve until stdin closes."""
     checkout, path = sys.argv[1:3]
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what tau2 prints must not be taken for an answer
+    os.dup2(2, 1)  # output of tau2 must not be taken for an answer
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # or it asks the network for prices
     os.environ.setdefault("LOGURU_LEVEL", "ERROR")
     try:

@@ -98,7 +98,7 @@ class AgentBeatsReader(Reader):
 def _unwrapped(data: Bytes) -> Bytes:
     """The results inside a battle, a task or an artifact, as a document of the plain form.
 
-    A broken document is returned as it is: decoding it again reports what is wrong.
+    A broken document is returned unchanged: decoding it again reports the problem.
     """
     try:
         document = decode(data, dict)

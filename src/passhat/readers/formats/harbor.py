@@ -20,7 +20,7 @@ __all__ = ["HarborReader"]
 
 _RESULT = "result.json"
 
-# How the name of an exception begins says whose fault it was.
+# The first words of an exception's name show whose fault it was.
 _FAILED = (
     ("AgentTimeout", "timeout"),
     ("AgentExecutionTimeout", "timeout"),

@@ -37,7 +37,7 @@ class HumanEvalReader(Reader):
 
     def recognizes(self, source: Source) -> bool:
         seen = source.outline
-        # A table that names its model or its trials says more than this reader would take.
+        # A table with columns for model or trial holds more than this reader would read.
         table = not seen.keys.isdisjoint({"model", "agent", "trial"})
         needed = {"task_id", "completion", "result", "passed"} <= seen.keys
         return seen.opens == "{" and needed and not table

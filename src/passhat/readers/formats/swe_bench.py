@@ -108,7 +108,7 @@ def _why(instance: _Instance) -> str:
 
 _COUNTS = {"submitted_instances", "resolved_instances"}
 
-# Who broke an evaluation is not told: a patch that does not apply ends there as well.
+# The cause of a broken evaluation is unknown: a patch that does not apply ends there as well.
 _ENDS: tuple[tuple[str, bool | None, str], ...] = (
     ("resolved_ids", True, ""),
     ("unresolved_ids", False, "unknown_failure: not resolved"),

@@ -126,7 +126,7 @@ def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
     if ended in MISSING:
         reward, why = None, MISSING[ended]
     elif reward is None and ended in FAILED:
-        # The grader is not asked about an attempt that the agent did not finish.
+        # The grader does not judge an attempt that the agent did not finish.
         reward, why = 0.0, FAILED[ended]
     elif reward is None:
         why = f"judge_error: no reward, ended with {ended or 'nothing'}"

@@ -87,7 +87,7 @@ class Panel:
         optional keys: ``style`` (``"solid"`` or ``"dashed"``) splits a series into two lines of
         one color; a point with ``hollow`` is drawn as an outline.
     labels : mapping of str to str, optional
-        What to write at the end of each line, unless that is the name of the series.
+        The text at the end of each line, unless that is the name of the series.
     zero : bool
         Whether a line marks zero.
     points : bool

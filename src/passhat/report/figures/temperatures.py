@@ -197,7 +197,7 @@ def fit_of(runs: Sequence[Run], terms: Terms) -> TemperatureFit | None:
         return None
     try:
         return fit_temperatures(runs, terms=terms)
-    except PasshatError:  # passhat temperature fit says why
+    except PasshatError:  # passhat temperature fit reports the reason
         return None
 
 

@@ -113,7 +113,7 @@ def lead(report: Report, comparison: Comparison | Comparisons | None) -> Lead:
     if len(report.runs) == 1:
         only = report.runs[0]
         return Lead(only.run.agent or only.name, "", (*_warnings(only), only.headline), facts)
-    # The best of many would be praised for its luck; all of them stand in the table below.
+    # The best of many would be praised for its luck; all of them are in the table below.
     sentences = [
         f"{label}: {run.headline[0].lower()}{run.headline[1:]}"
         for label, run in zip(labels, report.runs, strict=True)

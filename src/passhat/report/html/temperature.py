@@ -63,9 +63,9 @@ def fit_page(fit: TemperatureFit, runs: Sequence[Run], *, missing: str, command:
     Parameters
     ----------
     fit : TemperatureFit
-        What was found.
+        The fit to show.
     runs : sequence of Run
-        What it was found in; their protocols are shown.
+        The fitted runs; their protocols are shown.
     missing : str
         The policy for attempts without a verdict.
     command : str

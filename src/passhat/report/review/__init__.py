@@ -111,7 +111,7 @@ def _not_in_data(passage: Passage, runs: Sequence[Run], missing: str) -> Iterato
         for run in runs:
             try:
                 measured = estimate(run.outcomes, nearest, missing=missing, level=None)
-            except PasshatError:  # that k cannot be asked of this run, and the offer says so
+            except PasshatError:  # the run does not support that k, and the offer says so
                 continue
             if abs(measured.value - value.share) <= 0.5001 * value.step:
                 break

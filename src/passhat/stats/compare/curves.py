@@ -104,7 +104,7 @@ def lift_curve(
 ) -> LiftCurve | None:
     """The lift at every k that both sides support; ``None`` when that is only one k.
 
-    The band has two sides whatever the alternative: a flip is about both agents.
+    The band has two sides with any alternative: a flip is about both agents.
     """
     top = min(int(side.counts(policy.completion)[0].min()) for side in (pairing.a, pairing.b))
     if top < 2:

@@ -19,8 +19,8 @@ __all__ = ["Agreement", "agree", "same_metric"]
 class Agreement:
     """The known differences of two protocols, and the fields not recorded on both sides.
 
-    ``differences`` is empty unless they were allowed. ``attempts`` says that numbers of attempts
-    differ, where the metrics do not mind.
+    ``differences`` is empty unless they were allowed. ``attempts`` is set if numbers of attempts
+    differ, where the metrics allow that.
     """
 
     a: str

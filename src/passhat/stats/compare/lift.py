@@ -1,6 +1,6 @@
 """The interval of the lift on new tasks: how much better B is than A over tasks like these.
 
-What a lift on new tasks has to fear is a kind of task that was not seen: "slightly better
+The risk for a lift on new tasks is a kind of task that was not seen: "slightly better
 everywhere, broken on a few". With no break among T tasks, up to 3/T of all tasks may break, and an
 interval made of the spread that was seen leaves no room for them. **Gaffke's bound on [-1, 1]**
 does: every task gets a Gamma weight, one unseen task at the worst end of the range gets another,
@@ -10,8 +10,8 @@ even when no task differs, needs no random numbers, and takes clusters of tasks 
 
 Several metrics, several k or several pairs of agents are looked at together. Each interval then
 gets a smaller tail (:func:`simultaneous_tail`), so that with the wanted confidence *all* of them
-hold. How much smaller depends on the correlation: pass^3 and pass^4 tell almost the same story, two
-slices tell two.
+hold. How much smaller depends on the correlation: pass^3 and pass^4 are almost the same, two
+slices are independent.
 
 Measured (docs/benchmarks/lift.md): of 429 cells, with up to half of the tasks broken, the worst
 misses one side in .033 at 2.5% (Monte Carlo error .009). Adding 1.66 pseudo-tasks on either side is

@@ -103,7 +103,7 @@ def deployment_line(values: Sequence[Value]) -> str:
 def _used(run: Run, tasks: Sequence[str]) -> dict[str, Use]:
     attempts = run.attempts
     if attempts is None:
-        # Sums are over all tasks of a run: they are what both used only if it shares all of them.
+        # Sums are over all tasks of a run: valid for the pair only if it shares all of them.
         return _summed(run) if len(tasks) == len(run.outcomes) else {}
     shared = set(tasks)
     selected = np.array([task in shared for task in attempts.tasks])
@@ -155,21 +155,21 @@ class Comparison(Plain):
     paired : int
         Tasks in both; ``only_a`` and ``only_b`` list those in one.
     agreement : Agreement
-        What is known to differ between the protocols (allowed), and what is not recorded.
+        The known differences between the protocols (allowed), and the fields not recorded.
     results : tuple of Result
-        One for each metric that was asked for, about new tasks unless these tasks were asked for.
+        One for each requested metric, about new tasks unless these tasks were requested.
     these_tasks : tuple of Result
-        The same about these tasks, where no population was asked for; empty otherwise.
+        The same about these tasks, where no population was requested; empty otherwise.
     task_changes : tuple of TaskChange
         Tasks that are shown, each by itself, to pass less or more often under B.
     curves : tuple of LiftCurve
-        The lift over k with a simultaneous band, for each family of metrics asked for.
+        The lift over k with a simultaneous band, for each requested family of metrics.
     slices : tuple of SliceResult
         The same for each value of a slice, corrected for how many there are.
     deployment : tuple of Value
         Cost, seconds, steps, tokens, where recorded; never part of the evidence.
     notes : tuple of str
-        What a reader must know besides.
+        Further remarks.
     """
 
     SCHEMA = SCHEMA
@@ -417,7 +417,7 @@ def _names(a: Run, b: Run) -> tuple[str, str]:
 
 def agreed(a: Run, b: Run, pairing: Pairing, metrics: Sequence[Metric], terms: Terms) -> Agreement:
     """Hold both protocols against each other, under the policy of this comparison."""
-    # One policy is used on both sides here, whatever each run was to be reported with.
+    # The same policy on both sides here, independent of the policies of the runs.
     protocol_a, protocol_b = (replace(run.protocol, missing=str(terms.missing)) for run in (a, b))
     return agree(protocol_a, protocol_b, pairing, metrics, allow=terms.allow)
 

@@ -83,7 +83,7 @@ def lift_on_these_tasks(
     metric
         A metric of counts.
     tail
-        What each end may miss.
+        The error probability of each end.
     sign
         0 for both ends; 1 for the lower end only, -1 for the upper end only.
     """
@@ -217,7 +217,7 @@ def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: fl
         counts[cells.c[here]] = cells.tasks[here]
         point += sign * float(counts @ u) / total
         step = max(step, float(np.abs(np.diff(u)).max()))
-        # At most e^40 beside chances of at least e^-700: nothing over- or underflows in the sum.
+        # At most e^40 with chances of at least e^-700: nothing over- or underflows in the sum.
         cumulants[:, block] = np.log(np.exp(np.outer(steepness, u)) @ np.exp(log_chance).T)
         share = np.zeros(len(value))
         share[block] = 1.0
@@ -302,7 +302,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     a, a_passed = (pairing.a.histogram(way) for way in (plain, passed))
     b, b_passed = (pairing.b.histogram(way) for way in (plain, passed))
     if max(int(cells.n.max()) for cells in (a, b)) == 1:
-        # One attempt says nothing about single rates, but the pairs still do: unequal tasks spread
+        # One attempt tells nothing of single rates, but the pairs still do: unequal tasks spread
         # their sum less than tasks drawn from one population, so the bound on new tasks holds.
         return hull(LiftSample.of(d).interval(tail, terms.alternative) for d in differences.fills)
     if open_ways:

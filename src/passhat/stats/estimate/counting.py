@@ -186,7 +186,7 @@ def _upper_tail(n: IntArray, c: IntArray, k: int, needed: int) -> FloatArray:
     possible = (drawn <= c[:, None]) & (drawn >= k - (n - c)[:, None])
     logs = np.where(possible, logs, -np.inf)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    # Both parts of the sum apart, so that what is certain is exactly 0 or 1.
+    # Both parts of the sum apart, so that certain values are exactly 0 or 1.
     enough, fewer = weights[:, needed:].sum(axis=1), weights[:, :needed].sum(axis=1)
     return np.asarray(enough / (enough + fewer), np.float64)
 

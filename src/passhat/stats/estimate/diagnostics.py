@@ -36,7 +36,7 @@ class Diagnosis(Plain):
     all_alike : bool
         On no task did two attempts end differently, though there were at least two.
     notes : tuple of str
-        What a reader of the report should know.
+        Remarks for the reader of the report.
     """
 
     # Not the notes: a report writes them with its own.

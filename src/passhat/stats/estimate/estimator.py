@@ -70,17 +70,17 @@ class Estimate(Plain):
     level : float or None
         The confidence of the interval.
     about : str
-        The population it speaks about: ``new tasks`` or ``these tasks``.
+        The population it is about: ``new tasks`` or ``these tasks``.
     estimator, interval_method : str
         How the value and the interval were computed.
     tasks, attempts : int
-        What it rests on.
+        The numbers of tasks and attempts behind it.
     bounds : tuple of float or None
         For ``delta^k``: between which values the truth lies, given the mean.
     notes : tuple of str
-        What a reader must know besides.
+        Further remarks.
     missing_policy : str
-        What ``value`` does with attempts that have no verdict: counts them as failed (``bound``,
+        How ``value`` counts attempts that have no verdict: as failed (``bound``,
         ``fail``) or leaves them out (``exclude``).
     """
 
@@ -168,7 +168,7 @@ def estimate(
     Parameters
     ----------
     outcomes : Outcomes
-        What came of the run.
+        The outcomes of the run.
     metric : str
         A word of the grammar, such as ``pass^4``.
     terms : Terms, optional
@@ -179,10 +179,10 @@ def estimate(
     level : float or None
         The confidence of the interval; ``None`` for the value alone.
     missing : {"bound", "fail", "exclude"}
-        What to do with attempts that have no verdict. Under ``bound`` the interval reaches from
+        How to count attempts that have no verdict. Under ``bound`` the interval reaches from
         the lower end with all of them failed to the upper end with all of them passed.
     drop_short : bool
-        Leave out tasks with fewer than k attempts rather than refuse; the estimate says so.
+        Leave out tasks with fewer than k attempts rather than refuse; a note says so.
     cluster : str, optional
         A label of the tasks; those that share its value (a template, a repository) are not taken
         to be independent of each other.
@@ -351,7 +351,7 @@ def default_ks(outcomes: Outcomes, missing: str = "bound") -> tuple[int, ...]:
 def missing_effect(outcomes: Outcomes, metric: str | Metric) -> dict[str, float | None]:
     """The metric with missing attempts counted as failed, dropped, and counted as passed.
 
-    ``None`` where the metric cannot be asked once the missing attempts are left out.
+    ``None`` where too few attempts are left for the metric once the missing ones are dropped.
     """
     effect: dict[str, float | None] = {}
     word = parse(metric)

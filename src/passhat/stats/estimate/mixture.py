@@ -120,7 +120,7 @@ def minimise(b: Factored, theta: FloatArray, h: FloatArray, tau: float) -> Optim
         if float(here.g @ here.s) < enough and max(map(_largest, off)) < _FEASIBLE:
             break
         try:
-            with np.errstate(all="ignore"):  # what is not finite is noticed below
+            with np.errstate(all="ignore"):  # values that are not finite are noticed below
                 following = _step(b, counts, here, off)
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError):
             break

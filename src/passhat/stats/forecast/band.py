@@ -39,7 +39,7 @@ __all__ = ["Admissible", "cutoff_for", "rare_tasks", "rate_grid"]
 
 _TAIL_STEP = 0.1
 _BULK_STEP = 0.1  # in units of the likelihood's width times two
-_FINEST_BULK = 0.0015  # about a thousand points, whatever n
+_FINEST_BULK = 0.0015  # about a thousand points, for any n
 _SMALLEST_TAIL = 1e-13  # nearer to 1 a double has no digits left
 _STEEP = np.linspace(-4.0, 4.0, 65)  # widths around the step of gpass@k:t
 
@@ -97,7 +97,7 @@ _CUTOFF_AT_95 = 2.5
 _EXTRA_WHEN_RARE, _RARE = 0.5, 3.0
 _MOST_SOLVES = 40
 _CLOSE = 0.04  # of the deficit; the certificate's loss is of second order in it
-_TIGHT = 5e-5  # between what some G attains and what no G can pass
+_TIGHT = 5e-5  # between a value that some G attains and a bound that no G can pass
 _FINER = 4
 _MOST_REFINEMENTS = 4
 _TINY = 1e-300  # a product of rounded factors may fall below zero
@@ -208,7 +208,7 @@ class Admissible:
     def _smallest(self, theta: _Theta, cutoff: float) -> float:
         """Search for the tau at which the likelihood has fallen to the threshold.
 
-        The deficit grows with tau, about as its square. Whatever happens, each tau tried gives a
+        The deficit grows with tau, about as its square. In any case, each tau tried gives a
         valid bound, and the best of them is returned.
         """
         support = self.support

@@ -42,7 +42,7 @@ class Forecast(Plain):
     observed : float or None
         The unbiased estimate, where every task has k attempts.
     about : str
-        The population it speaks about.
+        The population it is about.
     method : str
         How the band was computed.
     tasks, attempts : int
@@ -151,7 +151,7 @@ def forecast(
     level : float
         The confidence of the band, for each k by itself.
     missing : {"bound", "fail", "exclude"}
-        What to do with attempts that have no verdict. Under ``bound`` the band reaches over both
+        How to count attempts that have no verdict. Under ``bound`` the band reaches over both
         ways to fill them in.
     cluster : str, optional
         A label of the tasks; tasks that share its value are not independent, and the band is

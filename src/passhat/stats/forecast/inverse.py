@@ -33,7 +33,7 @@ class Reach(Plain):
         For ``pass@``: the smallest k with pass@k at the target or above. For ``pass^``: the
         largest k with pass^k at the target or above.
     target : float
-        The value wanted.
+        The target value.
     surely : int or None
         By the band's lower end.
     possibly : int or None
@@ -93,7 +93,7 @@ def reaches(
 ) -> Reach:
     """The smallest k with pass@k >= target: how many tries must be paid for.
 
-    Two agents are told apart best where pass@k is near 0.5: ask for that target to plan k.
+    Two agents are easiest to distinguish where pass@k is near 0.5: use that target to plan k.
 
     Examples
     --------

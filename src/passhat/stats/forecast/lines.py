@@ -62,7 +62,7 @@ def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
     """The values of every model for every metric.
 
     Nothing when all attempts ended alike, or when no task was attempted twice: then the data do
-    not tell one shape from another.
+    not distinguish one shape from another.
     """
     passes = int(cells.c @ cells.tasks)
     alike = passes in (0, int(cells.n @ cells.tasks))

@@ -196,7 +196,7 @@ class GateOptions:
 
     The level of ``terms`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned;
     fewer than that are reported as absent. ``metric`` and ``margin`` belong to the gate without a
-    rule, ``unsettled`` says how a gate ends that is not settled.
+    rule, ``unsettled`` is how a gate ends that is not settled.
     """
 
     terms: Terms = field(default_factory=Terms)
@@ -237,7 +237,7 @@ def gate(
     Parameters
     ----------
     run : Run or Outcomes
-        What is judged. Rules on cost, seconds, steps and tokens need a run.
+        The run to judge. Rules on cost, seconds, steps and tokens need a run.
     rules : str or several
         Such as ``pass^4 >= 0.6``, ``pass^4 >= base - 0.03``, ``cost <= 0.5``, ``missing <= 2%``.
     against : Run or Outcomes, optional
@@ -248,7 +248,7 @@ def gate(
     level : float
         One-sided confidence of a rule on a metric.
     missing : {"bound", "fail", "exclude"}
-        What attempts without a verdict count as.
+        How attempts without a verdict are counted.
     tasks, attempts : int, optional
         Tasks, and attempts per task, that were planned.
     drop_short : bool
@@ -258,8 +258,8 @@ def gate(
     cluster : str, optional
         A label of the tasks; those that share its value are not independent of each other.
     metric, margin : optional
-        Of the gate without a rule: what is compared, and the drop that is accepted, as a share; by
-        default what the data can resolve.
+        Of the gate without a rule: the compared metric, and the accepted drop, as a share; by
+        default the smallest drop that the data resolve.
     unsettled : {"pass", "warn", "fail"}, optional
         How a gate ends that is not settled: 0, 0 with a warning, or 3. Rules end with 3 and the
         gate without a rule warns unless it is given.
@@ -269,7 +269,7 @@ def gate(
     Raises
     ------
     PasshatError
-        When a rule cannot be asked: k larger than the attempts made, a measure that was not
+        When a rule cannot be evaluated: k larger than the attempts made, a measure that was not
         recorded, ``base`` without a second run.
     """
     terms = Terms.from_options(options, terms, takes=_TAKES)

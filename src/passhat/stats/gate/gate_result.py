@@ -56,7 +56,7 @@ class Question(Protocol):
 class Advice:
     """The cheapest step that should settle a rule.
 
-    ``kind`` tells them apart: ``finish`` the run, get the ``verdicts`` of missing attempts, more
+    ``kind`` is the step: ``finish`` the run, get the ``verdicts`` of missing attempts, more
     ``tasks``, more ``attempts`` per task, or none because the value lies on the ``limit``.
     """
 
@@ -76,23 +76,23 @@ class RuleResult(Plain):
     Attributes
     ----------
     rule : Rule or NoRegression
-        What was asked.
+        The rule or question.
     verdict : GateVerdict
         Shown when the whole interval meets the limit, refuted when none of it does.
     value : float
         The estimate; for a relative rule the lift over the other run.
     low, high : float or None
-        One-sided bounds at ``level`` each; ``None`` for what was counted and not estimated.
+        One-sided bounds at ``level`` each; ``None`` for counted values.
     level : float or None
         One-sided confidence.
     about : str
-        What the verdict is about: new tasks, these tasks, or this run as it was.
+        The population of the verdict: new tasks, these tasks, or this run as it was.
     tasks, attempts : int
-        What it rests on.
+        The numbers of tasks and attempts behind it.
     advice : Advice or None
-        What should settle a rule that is not settled.
+        The step that should settle a rule that is not settled.
     notes : tuple of str
-        What a reader must know besides.
+        Further remarks.
     margin : float or None
         The drop that the gate without a rule accepts.
     broken : tuple of TaskChange
@@ -186,11 +186,11 @@ class GateResult(Plain):
     absent : int
         Attempts that were planned and are not there at all.
     notes : tuple of str
-        What a reader must know besides.
+        Further remarks.
     unsettled : {"pass", "warn", "fail"} or None
         How the gate ends where it is not settled; ``None`` ends with 3.
     order_seed : int, str or None
-        What drew the order of tasks of a gate that was watched.
+        The seed of the order of tasks of a gate that was watched.
     """
 
     SCHEMA = SCHEMA

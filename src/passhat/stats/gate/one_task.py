@@ -1,6 +1,6 @@
 """A rule on a single task, attempted many times.
 
-With one task nothing can be said about new tasks. What can be bounded is how often *this* task
+With one task nothing can be claimed about new tasks. What can be bounded is how often *this* task
 succeeds: its success rate p lies between the Clopper-Pearson bounds from c passes in n attempts,
 and pass^k = p^k (pass@k = 1 - (1 - p)^k, and so on) between their images, since every metric of
 counts rises with p. The attempts are taken to be independent.

@@ -1,13 +1,13 @@
 """Every kind of rule and how it is judged: bounds, verdict, and advice.
 
-A rule on a metric is asked at a one-sided level: shown when the lower bound meets the limit,
+A rule on a metric is judged at a one-sided level: shown when the lower bound meets the limit,
 refuted when the upper bound does not. A one-sided 95% bound is the end of the two-sided 90%
 interval. An absolute rule is about new tasks, a rule against a baseline about these tasks, unless
-another population is asked for.
+another population is requested.
 
 Cost, seconds, steps, tokens and missing attempts are counted, not estimated: the verdict is about
 this run as it was, and is never open. A measure that was not recorded is not zero, and a rule on it
-cannot be asked.
+is refused.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def metric_result(
     """An absolute rule on a metric.
 
     The value is that of the attempts that were made, as a report gives it. The bounds count absent
-    attempts as missing: what was not run is as unknown as what has no verdict.
+    attempts as missing: an attempt that was not run is as unknown as one without a verdict.
     """
     made = estimate(run.outcomes, metric, terms) if _supports(run, metric, terms) else None
     bounds = estimate(absent.outcomes, metric, terms) if absent or made is None else made
@@ -205,7 +205,7 @@ def _lift_bounds(
     return hull(LiftSample.of(d, differences.clusters).interval(tail) for d in differences.fills)
 
 
-# -- what was counted --------------------------------------------------------------------------
+# -- counted values ----------------------------------------------------------------------------
 
 
 def missing_result(rule: Rule, outcomes: Outcomes) -> RuleResult:
@@ -276,7 +276,7 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
     )
 
 
-# -- what would settle it ----------------------------------------------------------------------
+# -- advice ------------------------------------------------------------------------------------
 
 
 def advise(
@@ -344,7 +344,7 @@ def advise(
 def _attempts_text(rule: Rule, outcomes: Outcomes, needed: float) -> str:
     """Whether more attempts at the same tasks would do as well.
 
-    ``wanted`` is the share of today's variance that may be left.
+    ``needed`` is the share of today's variance that may be left.
     """
     from passhat.stats.plan import Difficulty
 

@@ -5,7 +5,7 @@ subject  a metric (pass^4, pass@8, rate ...), missing,
          cost, seconds, steps, tokens            per attempt
          cost/solved, seconds/solved ...         over all attempts, per attempt that passed
 sign     >= > <= <
-limit    0.6, 60%, or what the other run has: base, base - 0.03, base + 5%
+limit    0.6, 60%, or the value of the other run: base, base - 0.03, base + 5%
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Rule:
     Attributes
     ----------
     subject : Metric, Measure or Missing
-        What is asked about.
+        The metric or measure.
     sign : Sign
         Which way.
     limit : float
-        The limit; for a relative rule what is added to the other run's value.
+        The limit; for a relative rule the amount added to the other run's value.
     relative : bool
         Whether the limit is measured from the other run, ``base``.
     """

@@ -1,7 +1,7 @@
 """The gate on a run that is still going on: evaluated after every task, valid at every look.
 
 Tasks are taken in an order drawn beforehand. A task counts once all its attempts are in; one that
-is next and still running is waited for, because what finishes first is not like the rest.
+is next and still running is waited for, because tasks that finish first are not like the rest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Look:
     used, tasks : int
         Tasks taken so far, and planned.
     waiting : str or None
-        What the next task waits for; ``None`` when all are in.
+        The task that is waited for; ``None`` when all are in.
     """
 
     result: GateResult
@@ -90,13 +90,13 @@ class Watcher:
     options : GateOptions
         Level, missing policy.
     against : Outcomes, optional
-        What ``base`` stands for; complete.
+        Outcomes of the run called ``base``; complete.
     seed : int or str
         Draws the order of tasks; a fresh one for every run, such as its id, since a fixed one
         repeats the same unlucky beginning in every build. The result names it.
 
-    The population of the terms decides what is settled: what all planned tasks would read once they
-    have run (these tasks, the default), or what tasks like them would (new tasks).
+    The population of the terms decides the question: the value of all planned tasks once they
+    have run (these tasks, the default), or the value of tasks like them (new tasks).
     """
 
     def __init__(
@@ -319,7 +319,7 @@ def _is_binary(rule: Rule, attempts: int, policy: MissingPolicy) -> bool:
     if rule.relative or not isinstance(rule.subject, CountMetric) or attempts < rule.subject.k:
         return False
     if policy is MissingPolicy.EXCLUDE:
-        return False  # what is left of a task's attempts differs from task to task
+        return False  # the remaining attempts differ from task to task
     values = rule.subject.values(np.full(attempts + 1, attempts), np.arange(attempts + 1))
     return bool(np.isin(values, (0.0, 1.0)).all())
 

@@ -87,13 +87,13 @@ class Attempts:
     verdicts : array
         1 passed, 0 failed, -1 missing.
     detail : Categorical, optional
-        What the source said about a failed or missing attempt, in its own words.
+        The source's own reason for a failed or missing attempt.
     measures : mapping
         Seconds, steps, tokens, cost; NaN where not recorded.
     answers : array, optional
         A hash of each answer, 0 where unknown.
     extras : mapping
-        What else a source knows of each attempt, as text: its seed, where its transcript is.
+        Further columns of a source, as text: the attempt's seed, the place of its transcript.
     """
 
     tasks: tuple[str, ...]
@@ -182,13 +182,13 @@ class Aggregates:
     Parameters
     ----------
     reasons : mapping of Verdict to mapping of str to int
-        How often a source gave each word for why an attempt failed or is missing.
+        How often a source gave each reason why an attempt failed or is missing.
     measures : mapping of str to MeasureSum
         Seconds, steps, tokens and cost, where they were recorded.
     alike : tuple of int, optional
         Tasks with several answers, and those where all attempts gave the identical one.
     columns : MeasureColumns, optional
-        What single attempts took, where the spread is needed.
+        Measures of single attempts, where the spread is needed.
     """
 
     reasons: Mapping[Verdict, Mapping[str, int]]

@@ -153,7 +153,7 @@ class _Rows:
         """The rows of every run, in the order in which runs first appear."""
         combined = np.zeros(self.count, np.int64)
         for column in self._run.values():
-            # Numbered anew after every column, so that the numbers stay small.
+            # Renumbered after every column, so that the numbers stay small.
             combined = _by_appearance(combined * len(column.values) + column.codes)[0]
         for code in range(int(combined.max()) + 1 if self.count else 0):
             rows = np.flatnonzero(combined == code)
@@ -223,7 +223,7 @@ class AttemptGatherer(_Rows):
     Parameters
     ----------
     columns : ColumnMap
-        What each column was taken for.
+        The meaning of each column.
     pass_at : float, optional
         The reward from which an attempt passes; ``None`` is 1, and refuses rewards above it.
     extras : sequence of str
@@ -431,7 +431,7 @@ def columns_of(
 def blame_notes(failures: Mapping[str, int]) -> Iterator[str]:
     """Notes on attempts counted as failed whose reason is not the agent's fault.
 
-    ``failures`` are the words given for failed attempts, with how often each was given.
+    ``failures`` are the reasons of failed attempts, with their counts.
     """
     reasons = set(MissingReason)
     for word, count in failures.items():

@@ -41,7 +41,7 @@ class Sequences:
 class Order:
     """Verdicts (1 passed, 0 failed, -1 missing) laid end to end, task after task.
 
-    ``numbers`` says which attempt at its task each one is, from 0, where some in between are not
+    ``numbers`` is the number of each attempt at its task, from 0, where some in between are not
     there; ``None`` where they follow each other without a gap, or that is unknown.
     """
 

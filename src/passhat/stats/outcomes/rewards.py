@@ -71,7 +71,7 @@ def verdicts_from_rewards(rewards: FloatArray, pass_at: float | None) -> Verdict
 
     Rewards of 0 and 1 need no threshold, and -1 among them is the usual mark for "not run". Any
     other reward passes at ``pass_at``, which is 1 unless said otherwise; rewards above 1 without
-    a stated threshold are refused, since 40 of 100 cannot be told from 40 of 40.
+    a stated threshold are refused, since 40 of 100 cannot be distinguished from 40 of 40.
     """
     notes = []
     binary = np.isnan(rewards) | (rewards == 0) | (rewards == 1) | (rewards == -1)

@@ -45,13 +45,13 @@ class Tally(Plain):
     Parameters
     ----------
     rows : int
-        Rows that stand in the source, sound or not.
+        Rows in the source, sound or not.
     attempts : int
         Rows that became attempts, over all runs of the source.
     skipped : mapping
         Rows left aside on purpose, by reason: another filter's copy, a cached answer.
     losses : tuple of Loss
-        What was broken.
+        The broken parts.
     absent : int
         Attempts that the source planned and that have no row; they are missing, not skipped.
     """
@@ -89,13 +89,13 @@ class Run(Plain):
     Parameters
     ----------
     name : str
-        What reports call it; unique within one reading.
+        The name in reports; unique within one reading.
     agent : str
-        What was evaluated.
+        The agent that was evaluated.
     outcomes : Outcomes
         The only thing statistics accept.
     protocol : Protocol
-        What was promised; fields that were not recorded are ``None``.
+        The protocol of the run; fields that were not recorded are ``None``.
     attempts : Attempts, optional
         Attempt by attempt, where the source has them (a table of counts has not).
     source : str
@@ -107,12 +107,12 @@ class Run(Plain):
     notes : tuple of str
         Findings about the attempts that do not put the numbers in doubt.
     warnings : tuple of str
-        What should be read before any number, such as a leak between attempts or answers
+        Warnings to read before any number, such as a leak between attempts or answers
         that were cut at the token limit.
     reading : tuple of str
-        What the reader took for what, and what it left aside.
+        How the reader read columns and fields, and the parts it ignored.
     tally : Tally, optional
-        What became of the rows of the source; all runs of one source share it.
+        Counts of the rows of the source; all runs of one source share it.
     origin : str
         An id that the source itself gave to the run. Two files with the same one are one run that
         was begun again, not two.

@@ -352,7 +352,7 @@ def _counted_missing(missing: IntArray) -> IntArray | None:
 def _checked_cells(n: IntArray, c: IntArray, m: IntArray | None) -> Histogram:
     """Count the cells, and refuse c > n, negative numbers and tasks without an attempt.
 
-    What can be asked of the few cells is not asked of a million tasks.
+    A check of the few cells replaces one of a million tasks.
     """
     try:
         cells = cells_of(n, c)

@@ -122,7 +122,7 @@ _CATEGORY_ALIASES = MappingProxyType(
 def failure_category(word: str) -> FailureCategory:
     """Map a source's word to the vocabulary.
 
-    ``timeout: max_steps`` is a word of the vocabulary with the source's own words behind it. The
+    ``timeout: max_steps`` is a word of the vocabulary with the source's own reason behind it. The
     name of a Python exception is ``exception``, unless it says more; any other foreign word is
     ``unknown_failure``.
     """

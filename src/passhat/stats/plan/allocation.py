@@ -68,7 +68,7 @@ class EarlierRun:
     Attributes
     ----------
     name : str
-        What reports call it.
+        The name in reports.
     id, started : str
         The run in its store, and when it began; empty for a file.
     suite, suite_fingerprint : str or None
@@ -142,7 +142,7 @@ class Allocation(Plain):
     Attributes
     ----------
     metric : str
-        What it was made for.
+        The metric it was made for.
     tasks, attempts : tuple
         The tasks of the earlier run, and the attempts at each.
     others : int
@@ -161,7 +161,7 @@ class Allocation(Plain):
     table : tuple of Level
         Where the attempts go.
     notes : tuple of str
-        What to know about it.
+        Further remarks.
     """
 
     WRITTEN = (
@@ -330,7 +330,7 @@ class Allocator:
     source : Run or Outcomes
         The earlier run. Attempts without a verdict say nothing about a rate and are left out.
     metric : CountMetric
-        What is to be known.
+        The metric to estimate.
     level : float
         Confidence of half-widths.
     most : int, optional

@@ -9,7 +9,7 @@ is worth there and u(n, C) its estimate from C passes in n attempts,
     within(n) = average over tasks of Var(u(n, C) given p)
 
 and the average over T tasks has the variance (between + within(n)) / T. Both follow for any n once
-the distribution of p is known, so that is what a pilot is used for.
+the distribution of p is known, which is the purpose of a pilot.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Difficulty:
         known = metric.known(self.rates)
         mean = float(self.weights @ known)
         between = float(self.weights @ (known - mean) ** 2)
-        # Many attempts more divide what lies within, and need no table of all numbers of passes.
+        # Many more attempts divide the variance within tasks, and need no table of all counts.
         tried = min(n, max(_MOST_ATTEMPTS, 8 * metric.k))
         value = metric.values(np.full(tried + 1, tried), np.arange(tried + 1))
         chance = binomial_chances(tried, self.rates)

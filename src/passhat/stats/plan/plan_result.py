@@ -27,7 +27,7 @@ class PlanRow:
     total_attempts : int
         Attempts over all tasks; for a comparison those of both agents.
     cost, seconds : float or None
-        What the attempts cost, and take one after the other; ``None`` when not recorded.
+        Cost of the attempts, and seconds one after the other; ``None`` when not recorded.
     """
 
     attempts: int
@@ -53,7 +53,7 @@ class Plan(Plain):
     level, power : float or None
         Confidence, and the chance to find a lift of that size (``None`` for a half-width).
     value : float
-        What the metric is worth under the assumptions.
+        The value of the metric under the assumptions.
     between, within : float
         Variance of a task's value (for a comparison: of its difference) between tasks, and
         within tasks at ``rows[0].attempts`` attempts each.
@@ -67,7 +67,7 @@ class Plan(Plain):
     pilot_reaches : float or None
         The lift or half-width that a run of the pilot's size gives.
     assumptions : tuple of str
-        What the plan rests on.
+        The assumptions of the plan.
     power_range : tuple of float or None
         The power of the cheapest way if the pilot's variance is a large or a small one of those
         that its tasks allow (9 redraws in 10 lie below, above).
@@ -78,7 +78,7 @@ class Plan(Plain):
     gate : bool
         Whether the plan is for the gate against a baseline.
     allocation : Allocation or None
-        Attempts for each of the pilot's tasks, where that was asked for or (for a gate) needs
+        Attempts for each of the pilot's tasks, where that was requested or (for a gate) needs
         fewer attempts than the same number at every task.
     """
 

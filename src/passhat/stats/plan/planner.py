@@ -1,6 +1,6 @@
 """plan(): from a pilot, or from stated assumptions, to tasks x attempts.
 
-A pilot of 30 tasks knows its own variance only roughly, and a plan that takes it at its word
+A pilot of 30 tasks gives its own variance only roughly, and a plan that trusts it
 promises 80% power and gives 66%. So the variance is redrawn with the pilot's tasks (or clusters of
 tasks), and the plan is made for a large one among the redraws: the promised power is then reached
 by four pilots in five.
@@ -76,7 +76,7 @@ class Detect:
 
     Seen means what ``passhat compare`` calls an improvement: the interval of the lift on new tasks
     lies above zero. The mean of the differences is taken to be normal, their spread
-    to be what the pilot says.
+    to be that of the pilot.
     """
 
     target: float
@@ -512,7 +512,7 @@ def _allocated(
     allocator = Allocator(pilot, metric, goal.level, most)
     needed = made.cheapest.attempts * made.cheapest.tasks
     if isinstance(goal, HalfWidth):
-        # The interval itself decides, for equal n as for the design that is shown beside it.
+        # The interval itself decides, for equal n as for the design that is compared with it.
         needed = _even_total(allocator, goal.target, needed)
         each = round(needed / allocator.count)
         made = replace(made, rows=(_fixed_row(allocator.count, each, 1, _per_attempt(pilot)),))

@@ -25,7 +25,7 @@ _EXPECTED = ("decoding.temperature", "attempts")
 class Ladder:
     """An agent: its temperatures, ascending, and the outcomes of the same tasks at each.
 
-    ``ks`` are those of the values asked for that every task supports.
+    ``ks`` are the requested values that every task supports.
     """
 
     agent: str
@@ -64,7 +64,7 @@ def ladders_of(
     ks : sequence of int
         The k to ask for; empty for 1, 2, 4, 8 ... as far as each agent's attempts go.
     drop_short : bool
-        Leave out tasks with fewer attempts than the largest k asked for.
+        Leave out tasks with fewer attempts than the largest requested k.
     """
     without = [run.name for run in runs if _temperature(run) is None]
     groups: dict[str, list[Run]] = {}

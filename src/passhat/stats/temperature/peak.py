@@ -113,7 +113,7 @@ def peaks(temperatures: FloatArray, values: FloatArray) -> Peaks:
     first: IntArray = (curves >= highest).argmax(axis=1)
     last: IntArray = len(temperatures) - 1 - (curves[:, ::-1] >= highest).argmax(axis=1)
     with np.errstate(divide="ignore"):
-        log_t = np.log(temperatures)  # T = 0 has none: tops over ln T are NaN beside it
+        log_t = np.log(temperatures)  # T = 0 has none: tops over ln T are NaN next to it
     over_log = np.exp(_parabola_top(log_t, curves, first))
     over_t = _parabola_top(temperatures, curves, first)
     tops = [over_log, over_t]
@@ -152,7 +152,7 @@ def _parabola_top(x: FloatArray, curves: FloatArray, best: IntArray) -> FloatArr
         rise = np.diff(y, axis=1) / np.diff(at, axis=1)
         bend = (rise[:, 1] - rise[:, 0]) / (at[:, 2] - at[:, 0])
         top = (at[:, 0] + at[:, 1]) / 2 - rise[:, 0] / (2 * bend)
-    # At an end of the temperatures the parabola may peak beyond what was tried: the end, then.
+    # At an end of the temperatures the parabola may peak beyond the range: the end, then.
     inside = np.clip(top, x[np.maximum(best - 1, 0)], x[np.minimum(best + 1, len(x) - 1)])
     flat = np.where(np.isfinite(at).all(axis=1), x[best], np.nan)
     return np.where(bend < 0, inside, flat)

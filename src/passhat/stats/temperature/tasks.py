@@ -1,6 +1,6 @@
 """The toy's eval sets: the requested integers and their frequencies.
 
-A task is an integer c; |c| says how hard it is. A set is kept as the histogram of |c|: the same
+A task is an integer c; |c| is its difficulty. A set is kept as the histogram of |c|: the same
 work serves 10^4 sampled tasks and a whole population.
 """
 
@@ -36,9 +36,9 @@ class TaskSet:
     weight : float array
         The share of tasks at each of them; sums to 1.
     name : str
-        What it is called in tables and figures.
+        Its name in tables and figures.
     parameter : str
-        What tells it from others of its family, as in ``s = 4``.
+        The parameter within its family, as in ``s = 4``.
     """
 
     difficulty: FloatArray

@@ -55,7 +55,7 @@ def fit_temperatures(
     Parameters
     ----------
     runs : sequence of Run
-        Runs of the same agent are told apart by the temperature in their protocol's decoding.
+        Runs of the same agent are distinguished by the temperature in their protocol's decoding.
         Several agents may be given; each is fitted alone, and their rankings are compared.
     ks : sequence of int
         Values of k; 1, 2, 4, 8 ... up to the attempts there are, unless given.
@@ -64,7 +64,7 @@ def fit_temperatures(
     level : float
         The confidence of the intervals.
     missing : {"bound", "fail", "exclude"}
-        What attempts without a verdict count as. The bootstrap takes ``bound`` as failed.
+        How attempts without a verdict are counted. The bootstrap takes ``bound`` as failed.
     drop_short : bool
         Leave out tasks with fewer than k attempts.
     seed : int

@@ -49,7 +49,7 @@ class BestTemperature:
     """The best temperature for one k.
 
     ``tried`` is the best of those tried. ``between`` is T*, which may lie between them, with its
-    interval, where there are three temperatures or more; ``edge`` says that the best one tried is
+    interval, where there are three temperatures or more; ``edge`` is true if the best one tried is
     the lowest or the highest, so that T* may lie beyond.
     """
 

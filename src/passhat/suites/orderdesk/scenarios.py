@@ -88,9 +88,9 @@ def read_domain(
     tools : mapping
         The tools by name.
     complete : callable
-        Fills in the records what the file leaves to be looked up.
+        Completes the records with values that the file leaves out.
     introduce : callable
-        What this customer can say about themselves when asked.
+        Facts that this customer can give about themselves.
     """
     folder = files(__package__) / name
 

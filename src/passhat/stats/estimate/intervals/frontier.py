@@ -28,7 +28,7 @@ G has an :math:`E_G f` below
 
 .. math:: \min_p [f(p) - \rho\, v \cdot B(p) + w \cdot A(p)] + \rho\, q(v) - w \cdot r ,
 
-taken over a grid three times as fine. What the solver leaves undone makes the interval wider.
+taken over a grid three times as fine. An early end of the solver makes the interval wider.
 
 References
 ----------
@@ -60,7 +60,7 @@ _STARTS = (0.3, 0.03, 0.003, 0.8)
 _LOST = 1e2  # mean product of slack and price at which a search is given up
 _PATIENCE = 3
 _LATE = 1e-6  # mean product of slack and price from which on a bound should improve
-_GAP = 3e-5  # between what some G attains and what no G on the grid can pass
+_GAP = 3e-5  # between a value that some G attains and a bound that no G on the grid can pass
 _STAY_INSIDE = 0.99
 _SMALLEST = 1e-300
 _LARGEST_TILT = 25.0
@@ -314,8 +314,8 @@ class _Point:
 
     g: FloatArray  # weights of all sides, after each other
     y: FloatArray  # likelihoods of all cells
-    t: FloatArray  # what is left of each tilt's limit
-    q: FloatArray  # what is left of each side's likelihood
+    t: FloatArray  # the rest of each tilt's limit
+    q: FloatArray  # the rest of each side's likelihood
     s: FloatArray  # prices of g >= 0
     v: FloatArray  # prices of the cells' likelihoods
     w: FloatArray  # prices of the tilts
@@ -377,7 +377,7 @@ class _Problem:
     lengths: Sequence[int]  # cells of each side
     shares: FloatArray  # of the tasks in every cell of every side
     floors: FloatArray
-    ones: FloatArray  # (sides, all rates): which rates are whose
+    ones: FloatArray  # (sides, all rates): the rates of each side
 
     @classmethod
     def of(cls, sides: Sequence[_Side], limits: FloatArray, room: float) -> _Problem:
@@ -446,7 +446,7 @@ class _Problem:
             if since > _PATIENCE:
                 return bound, True
             try:
-                with np.errstate(all="ignore"):  # what is not finite is noticed below
+                with np.errstate(all="ignore"):  # values that are not finite are noticed below
                     following = self._step(here, theta)
             except (np.linalg.LinAlgError, ValueError, ZeroDivisionError):
                 return bound, late
@@ -549,7 +549,7 @@ class _Problem:
         columns = solve(self.ones)
         gram = columns @ self.ones.T
         starts = [cells.start for cells in self.cells]
-        # What is still wrong with the equations; all of it shrinks with each full step.
+        # Residuals of the equations; all of them shrink with each full step.
         off_dual = theta - self._priced(here.v) + here.w @ tilts - here.s
         off_y = here.y - self._times(here.g)
         off_t = here.t + tilts @ here.g - self.limits

@@ -1,6 +1,6 @@
 """Intervals about new tasks: Gaffke's bound on the histogram of per-task values.
 
-"Would it hold on tasks like these?" The tasks are a sample, and what may hurt is a kind of task
+"Would it hold on tasks like these?" The tasks are a sample, and the risk is a kind of task
 that has not been seen. Gaffke's bound puts one unseen task at the worst end of the range and
 weighs it together with the seen ones. On binary values it *is* the Clopper-Pearson interval; on
 all-passed and all-failed suites it keeps its width, which the t interval and the bootstrap do not.
@@ -28,7 +28,7 @@ from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
 Sides = Literal["two", "lower", "upper"]
 
-_MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a word
+_MATERIAL = 1e-3  # an end moved by less than this share of the width needs no note
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def gaffke(
     weights
         Number of tasks in each cell, (U,).
     level
-        Coverage asked for. A one-sided bound spends all of `1 - level` on its side.
+        Requested coverage. A one-sided bound spends all of `1 - level` on its side.
     lowest, highest
         The metric's range.
     sides

@@ -1,6 +1,6 @@
 """The base classes of all metrics.
 
-A metric is one of three kinds, by what it needs to see:
+A metric is one of three kinds, by its input:
 
 - :class:`CountMetric`: a value per task that depends on n and c alone, averaged over tasks;
 - :class:`OrderedMetric`: a value per task that depends on the order of its attempts;

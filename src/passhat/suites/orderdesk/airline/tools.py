@@ -179,7 +179,7 @@ def correct_name(desk: Desk, code: str, passenger: str, new_name: str) -> object
 )
 def give_voucher(desk: Desk, code: str, amount: float) -> object:
     booking = desk.find("bookings", code)
-    # What is owed is owed for the flight first booked, also after a move to another one.
+    # Compensation is owed for the flight first booked, also after a move to another one.
     flight = desk.find("flights", booking["first_flight"])
     each = 120 if flight["status"] == "cancelled" else 50 if flight["delay"] >= 120 else 0
     owed = 0 if flight["cause"] == "weather" or booking["voucher"] else each
