@@ -12,6 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES = 14
+EXTRAS = (
+    *("a2a", "anthropic", "duckdb", "genai_prices", "httpx", "inspect_ai", "mcp", "openai"),
+    *("opentelemetry", "psycopg", "ray"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,11 @@ def passhat(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Of the path files of this environment none is read, so the checkout is not importable.
     (installed / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     script = place / "bin" / "passhat"
-    script.write_text(f"#!{python}\nimport sys\nfrom passhat.cli import main\nsys.exit(main())\n")
+    # `pip install passhat` brings no extra; this environment has them all.
+    script.write_text(
+        f"#!{python}\nimport sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
+        "from passhat.cli import main\nsys.exit(main())\n"
+    )
     script.chmod(0o755)
     where = [str(python), "-c", "import passhat; print(passhat.__file__)"]
     found = subprocess.run(where, check=True, capture_output=True, text=True, cwd=folder).stdout

@@ -4,67 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, ClassVar
+from typing import Any
 
-from passhat.errors import InvalidValue, StoreUnavailable
+from passhat.errors import InvalidValue
 from passhat.store.base import Store
 from passhat.store.database import is_address
-from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.leases import LEASE_SECONDS
-from passhat.store.postgres_connection import Listening, PostgresConnection
 from passhat.store.queries import Reading, Row
-from passhat.store.schema import INDEXED_VERSION, refuse_unless_there
+from passhat.store.schema import INDEXED_VERSION
 from passhat.store.sqlite import DEFAULT_PATH, SqliteStore, opened_to_read, refuse_absent
 
-__all__ = ["PostgresReading", "SqliteReading", "open_reading", "open_store"]
-
-
-class PostgresReading(Reading):
-    """A database opened for pages; reconnects after its server was away."""
-
-    _JUDGED: ClassVar[str] = JUDGED_BY_JOIN
-
-    def __init__(self, address: str) -> None:
-        self._lock = threading.Lock()
-        self._db = PostgresConnection(address, read_only=True)
-        self._listening = Listening(address)
-        self.path = self._db.name
-        try:
-            refuse_unless_there(self._db, self.path)
-        except BaseException:
-            self._db.close()
-            raise
-
-    def close(self) -> None:
-        self._listening.close()
-        with self._lock:
-            self._db.close()
-
-    def change(self) -> object:
-        # Which transactions are seen: the same ones show the same rows.
-        return self._all("SELECT pg_current_snapshot()::text")[0][0]
-
-    def wait(self, seconds: float) -> bool:
-        return self._listening.wait(seconds)
-
-    def _all(self, statement: str, *values: object) -> list[Row]:
-        with self._lock:
-            was_open = self._db.is_open
-            try:
-                return self._db.execute(statement, values).fetchall()
-            except StoreUnavailable as error:
-                if not was_open:
-                    raise _for_pages(error) from None
-            # The connection was of a server that has restarted since; a question may be repeated.
-            try:
-                return self._db.execute(statement, values).fetchall()
-            except StoreUnavailable as error:
-                raise _for_pages(error) from None
-
-
-def _for_pages(error: StoreUnavailable) -> StoreUnavailable:
-    error.hint = "The page looks again by itself."
-    return error
+__all__ = ["SqliteReading", "open_reading", "open_store"]
 
 
 _LOOK_SECONDS = 0.2
@@ -143,6 +93,8 @@ def open_reading(place: str = DEFAULT_PATH) -> Reading:
     if not is_address(place):
         _refuse_other_addresses(place)
         return SqliteReading(place)
+    # Imported here, as in open_store: without the extra [postgres] it cannot be.
+    from passhat.store.postgres import PostgresReading
 
     return PostgresReading(place)
 
