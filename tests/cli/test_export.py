@@ -135,3 +135,32 @@ def test_an_export_without_conversations_cannot_be_regraded(passhat: Passhat) ->
         assert criteria["reward_basis"] == ["ENV_ASSERTION"]
         assert "without_conversations" in criteria["env_assertions"][0]["func_name"]
     assert len({s["id"] for s in out["simulations"]}) == len(out["simulations"])
+
+
+def test_a_run_of_the_store_keeps_detail_retries_and_answers(
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [{"id": name, "prompt": name, "answer": {"number": 4}} for name in ("four", "five")]
+    monkeypatch.chdir(tmp_path)
+    Path("tasks.jsonl").write_text("\n".join(map(json.dumps, tasks)))
+    Path("export_agent.py").write_text(
+        "def answer(prompt):\n    return {'four': 'It is 4', 'five': 'no 5'}[prompt]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("-s", "jsonl:tasks.jsonl", "-a", "python:export_agent:answer", "-n", "2")
+    assert passhat("run", *words, "--store", "s.db").code == 0
+    rows = [json.loads(line) for line in passhat("export", "s.db").out.splitlines()]
+    assert [(row["task"], row["answer"], row["retries"]) for row in rows] == [
+        *[("four", "It is 4", 0)] * 2,
+        *[("five", "no 5", 0)] * 2,
+    ]
+    assert rows[2]["category"] == "wrong_answer"
+    assert "5" in rows[2]["detail"]
+    assert rows[2]["detail"] != "wrong_answer"
+    for form in ("--jsonl", "--csv"):
+        Path("out").write_text(passhat("export", "s.db", form).out)
+        (again,) = read("out")
+        assert again.outcomes.to_dict() == read("s.db")[0].outcomes.to_dict()
+        assert [one.detail for one in again.attempts or ()] == [row["detail"] for row in rows]
+    Path("out.jsonl").write_text(passhat("export", "s.db").out)
+    assert passhat("validate", "out.jsonl").code == 0

@@ -35,13 +35,14 @@ def command(
     """Write the attempts in SOURCE to standard output, one row each, in their order.
 
     A row is run, agent, task, attempt, passed (true, false, or null when missing), category,
-    reason, steps, seconds, tokens, cost, and what else is known.
+    reason, detail, steps, seconds, tokens, cost, retries, the answer, and what else is known.
     """
     from passhat.errors import InvalidValue
+    from passhat.readers import Needs
     from passhat.report.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
     from passhat.store import without_password
 
-    runs = how.read(source)
+    runs = how.read(source, needs=Needs(details=True))
     chosen = [run for run in runs if run_name in (None, run.name)]
     if not chosen:
         raise InvalidValue(

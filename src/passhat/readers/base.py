@@ -63,6 +63,8 @@ class Needs:
         The distribution of these measures over attempts. Not read beyond a million attempts.
     answers : bool
         Whether attempts at a task gave the identical answer.
+    details : bool
+        The judge's words, retries and answers of single attempts in a store.
     one_by_one : bool
         Read every attempt, in spite of the memory that takes.
     growing : bool
@@ -76,6 +78,7 @@ class Needs:
     attempts_up_to: int | None = None
     spread: bool = False
     growing: bool = False
+    details: bool = False
 
 
 COUNTS_ONLY = Needs(attempts=False, measures=False, answers=False)

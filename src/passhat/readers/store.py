@@ -29,6 +29,7 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.queries import Reading
+from passhat.store.rows import unpacked
 from passhat.suites.base import Judgement, Task
 
 __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
@@ -36,10 +37,12 @@ __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "ru
 _MAGIC = b"SQLite format 3\x00"
 _COLUMNS = (
     *("task", "trial", "success", "failure", "duration", "steps", "tokens", "cost", "seed"),
-    "answer",
+    "answer_hash",
 )
 _KEPT = ("seed",)
 """What is kept with an attempt, and counts for nothing."""
+_DETAILS = ("retries", "answer")
+"""What else is kept where details are needed."""
 
 
 class StoreReader(Reader):
@@ -72,14 +75,17 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
         return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
-    gatherer = AttemptGatherer(columns, extras=_KEPT, first_trial=1)
+    kept = (*_KEPT, *_DETAILS) if needs.details else _KEPT
+    gatherer = AttemptGatherer(columns, extras=kept, first_trial=1)
     parsed: dict[str, dict[str, str]] = {}
-    for rows in store.rows(stored.id):
+    for rows in store.rows(stored.id, details=needs.details):
         cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-        task, number, verdict, *others, label = cells
+        task, number, verdict, *others, label = cells[:11]
         parsed |= {text: json.loads(text) for text in set(label) - parsed.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
+        if needs.details:
+            block |= _details(block["failure"], *cells[11:])
         block |= {
             SLICE_PREFIX + name: [parsed[text].get(name) for text in label] for name in labels
         }
@@ -88,6 +94,25 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     return replace(
         _as_run(store, stored, Outcomes.from_columns(gathered.columns)), attempts=gathered.attempts
     )
+
+
+def _details(
+    why: Sequence[object], detail: list[Any], retries: list[Any], talk: list[Any]
+) -> dict[str, list[object]]:
+    """The judge's words with the category, retries, and the last words of the agent."""
+    return {
+        "failure": [
+            f"{word}: {words}" if word and words else word or words
+            for word, words in zip(why, detail, strict=True)
+        ],
+        "retries": [str(count or 0) for count in retries],
+        "answer": [None if body is None else _last_answer(body) for body in talk],
+    }
+
+
+def _last_answer(body: bytes) -> str | None:
+    said = [entry["text"] for entry in unpacked(bytes(body)) if entry["role"] == "agent"]
+    return said[-1] if said else None
 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:

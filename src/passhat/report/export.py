@@ -19,8 +19,8 @@ from passhat.store.database import private_file
 
 __all__ = ["as_csv_rows", "as_json_lines", "as_tau2", "export_rows", "write_parquet"]
 
-_NUMBERS = ("attempt", "steps", "seconds", "tokens", "cost")
-_WHOLE = ("steps", "tokens")
+_NUMBERS = ("attempt", "steps", "seconds", "tokens", "cost", "retries")
+_WHOLE = ("steps", "tokens", "retries")
 _FLAGS = ("passed", "ordered")
 
 
@@ -250,7 +250,9 @@ def _compact(data: object) -> str:
 
 
 def _whole(value: object) -> object:
-    """A count without the decimal point that a column of floats gives it."""
+    """A count without the decimal point that a column of floats gives it, also kept as text."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -384,15 +384,24 @@ class Store(ABC):
         """The protocol that a run was begun with."""
         return self._queries.protocol(self._key(run))
 
-    def rows(self, run: str, size: int = 2_000) -> Iterator[list[tuple[object, ...]]]:
+    def rows(
+        self, run: str, size: int = 2_000, *, details: bool = False
+    ) -> Iterator[list[tuple[object, ...]]]:
         """Finished attempts in order of tasks and attempts, some at a time.
 
-        (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, labels)
+        (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, labels), and with
+        ``details`` the judge's words, retries and the packed transcript as well.
         """
+        more = ", a.detail, a.retries, x.body" if details else ""
+        talk = (
+            "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
+            if details
+            else ""
+        )
         yield from self._stream(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            "a.seed, a.answer, t.labels "
-            "FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key "
+            f"a.seed, a.answer, t.labels{more} "
+            f"FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key {talk}"
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),
             size,

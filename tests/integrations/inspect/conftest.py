@@ -17,8 +17,10 @@ from pathlib import Path
 
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageSystem, ModelOutput, ModelUsage, execute_tools, get_model
 from inspect_ai.scorer import CORRECT, INCORRECT, Score, accuracy, match, scorer
 from inspect_ai.solver import generate, solver
+from inspect_ai.tool import tool
 
 @scorer(metrics=[accuracy()])
 def so_often():
@@ -60,6 +62,56 @@ def until_told():
 def waits():
     samples = [Sample(id=name, input="?", target="9") for name in "ab"]
     return Task(dataset=samples, solver=until_told(), scorer=so_often())
+
+@tool
+def add():
+    async def execute(x: int, y: int):
+        """Add two numbers.
+
+        Args:
+            x: The first.
+            y: The second.
+        """
+        return x + y
+    return execute
+
+def counted(output, inputs, outputs, reasoning=None):
+    output.usage = ModelUsage(
+        input_tokens=inputs, output_tokens=outputs, total_tokens=inputs + outputs,
+        input_tokens_cache_read=2, reasoning_tokens=reasoning)
+    return output
+
+@solver
+def talks():
+    """A model that calls a tool, and is cut when it answers."""
+    async def solve(state, generate):
+        model = get_model("mockllm/model", memoize=False, custom_outputs=[
+            counted(ModelOutput.for_tool_call("mockllm/model", "add", {"x": 2, "y": 3}), 30, 4),
+            counted(ModelOutput.from_content(
+                "mockllm/model", "It is" + " five" * 60, stop_reason="max_tokens"), 40, 6, 1),
+        ])
+        state.messages.insert(0, ChatMessageSystem(content="Be brief. sk-abcdefghijklmnopqrst"))
+        while True:
+            state.output = await model.generate(state.messages, tools=[add()])
+            state.messages.append(state.output.message)
+            if not state.output.message.tool_calls:
+                return state
+            state.messages.extend((await execute_tools(state.messages, [add()])).messages)
+    return solve
+
+@scorer(metrics=[accuracy()])
+def asks_a_model():
+    async def score(state, target):
+        judge = get_model("mockllm/model", memoize=False, custom_outputs=[
+            counted(ModelOutput.from_content("mockllm/model", "too long"), 9, 1)])
+        said = await judge.generate("Is it right?")
+        return Score(value=INCORRECT, answer="five", explanation=f"the judge: {said.completion}")
+    return score
+
+@task
+def talk():
+    return Task(dataset=[Sample(id="sum", input="2 + 3?", target="5")], solver=talks(),
+                scorer=asks_a_model())
 '''
 
 

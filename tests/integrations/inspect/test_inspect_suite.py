@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -14,9 +15,16 @@ from typing import Any
 import pytest
 
 from passhat import estimate
-from passhat.integrations.inspect.inspect_suite import InspectProcess, this_owner
+from passhat.integrations.inspect.inspect_suite import (
+    InspectProcess,
+    this_owner,
+    with_conversation,
+)
 from passhat.readers import read
-from passhat.store import open_store
+from passhat.runner.redaction import Redactor
+from passhat.stats.outcomes import FailureCategory
+from passhat.store import AttemptRecord, open_store
+from passhat.suites.base import Judgement
 
 Call = Callable[..., Any]
 MODEL = ("-a", "inspect:mockllm/model")
@@ -186,3 +194,64 @@ def test_without_the_extra_it_is_named(
     ended = passhat("run", "-s", "inspect:my_tasks.py@luck", *MODEL, "--store", store)
     assert ended.code == 2
     assert "passhat[inspect]" in ended.err
+
+
+def test_answers_reasons_conversations_and_calls_are_kept(passhat: Call, store: Path) -> None:
+    ended = passhat("run", "-s", "inspect:my_tasks.py@talk", *MODEL, "-n", 2, "--store", store)
+    assert ended.code == 0, ended.err
+    with open_store(str(store), must_exist=True) as found:
+        run = found.runs()[-1].id
+        attempt = found.attempt(run, "sum", 1)
+        calls = found.calls(run, "sum", 1)
+        rows = [row for block in found.rows(run) for row in block]
+    assert attempt is not None
+    five = "It is" + " five" * 60
+    assert [(entry["role"], entry["text"]) for entry in attempt.transcript] == [
+        ("system", "Be brief. [redacted]"),
+        ("user", "2 + 3?"),
+        ("agent", "tool call for tool add"),
+        ("agent", '<json>{"name": "add", "arguments": {"x": 2, "y": 3}}</json>'),
+        ("tool", "5"),
+        ("agent", five),
+    ]
+    assert (attempt.why, attempt.detail) == (
+        "truncated",
+        "cut at the token limit (6 tokens); the judge: too long",
+    )
+    # The answer that was judged, the same one twice.
+    assert [row[9] for row in rows] == [hashlib.sha256(b"five").hexdigest()[:16]] * 2
+    facts = [
+        (call["name"], call.get("role", "agent"), call.get("stop"), call.get("input_tokens"))
+        for call in calls
+    ]
+    assert facts == [
+        ("mockllm/model", "agent", "tool_calls", 30),
+        ("add", "tool", None, None),
+        ("mockllm/model", "agent", "length", 40),
+        ("mockllm/model", "judge", "stop", 9),
+    ]
+    assert (calls[1]["request"], calls[1]["reply"]) == ({"x": 2, "y": 3}, "5")
+    assert (calls[2]["cached_tokens"], calls[2]["reasoning_tokens"]) == (2, 1)
+    asked = [message["role"] for message in calls[2]["request"]["messages"]]
+    assert asked == ["system", "user", "assistant", "tool"]
+    shown = passhat("report", store, "--full").out
+    assert "50% of answers were cut at 6 tokens" in shown
+    (first, _) = [json.loads(line) for line in passhat("export", store).out.splitlines()]
+    assert (first["answer"], first["detail"], first["retries"]) == (five, attempt.detail, 0)
+    assert "sk-abc" not in passhat("show", run, "sum#1", "--calls", "--store", store).out
+
+
+def test_a_sample_of_another_shape_loses_no_verdict() -> None:
+    record = AttemptRecord("t", 1, Judgement.failed(FailureCategory.WRONG_ANSWER))
+    strange: list[dict[str, Any]] = [
+        {},
+        {"messages": 3, "events": [1, {"event": "model"}, {"event": "tool"}], "scores": []},
+        {"messages": [{"role": "user", "content": [{"type": "image"}, "x"]}], "attachments": 1},
+        {"events": [{"event": "model", "output": {"choices": [], "usage": {"input_tokens": "x"}}}]},
+    ]
+    for sample in strange:
+        kept = with_conversation(record, sample, "s", Redactor())
+        assert kept.judgement.why == "wrong_answer"
+    long = {"messages": [{"role": "assistant", "content": "attachment://1"}]}
+    kept = with_conversation(record, {**long, "attachments": {"1": "long"}}, "s", Redactor())
+    assert kept.transcript == [{"role": "agent", "text": "long"}]

@@ -26,7 +26,8 @@ __all__ = [
 
 EXPORT_COLUMNS = (
     *("run", "agent", "task", "attempt", "passed", "category", "reason", "detail"),
-    *("steps", "seconds", "tokens", "cost", "seed", "transcript", "suite", "judge", "decoding"),
+    *("steps", "seconds", "tokens", "cost", "retries", "seed", "answer", "transcript", "suite"),
+    *("judge", "decoding"),
     *("ordered", "source", "source_id", "schema"),
 )
 
@@ -85,7 +86,9 @@ def outcomes_json_schema() -> dict[str, Any]:
         "seconds": number,
         "tokens": number,
         "cost": {**number, "description": "US dollars; null is not recorded, never 0."},
+        "retries": {**number, "description": "Calls made again for faults that are not its own."},
         "seed": text,
+        "answer": {**text, "description": "The last words of the agent."},
         "transcript": {**text, "description": "Where the conversation is."},
         "suite": text,
         "judge": text,
@@ -203,6 +206,7 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         steps=_measure(record.get("steps")),
         tokens=_measure(record.get("tokens")),
         cost=_measure(record.get("cost")),
+        answer=record.get("answer") or None,
         seed=record.get("seed") or None,
         transcript=str(record.get("transcript") or ""),
         source_id=record.get("source_id") or None,
