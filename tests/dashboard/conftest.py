@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import secrets
@@ -21,6 +22,7 @@ from passhat.dashboard.guard import Access
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, RunRecord, Store, open_store, without_password
+from passhat.store.rows import CallRecords
 from passhat.suites.base import Judgement, Task
 from postgres_cluster import Cluster
 
@@ -32,6 +34,10 @@ HOSTILE = (
     "\x1b[2J\x1b]0;title\x07 \u202egnp.exe {{ 7 * 7 }} </pre></li>"
 )
 TASKS, ATTEMPTS = 12, 4
+_MODEL = {"name": "openai:m", "model": "m-1", "stop": "stop", "input_tokens": 1234, "cost": 0.25}
+_MODEL |= {"retries": ["HTTP 503: busy"], "request": {"prompt": HOSTILE}, "reply": ["said this"]}
+_TOOL = {"name": "get_order", "role": "tool", "request": {"order": "R-1"}, "error": "no such order"}
+CALLS = CallRecords(1, 0, None, 0, 0, 0, json.dumps([_MODEL, _TOOL]).encode())
 
 
 def write_run(
@@ -67,6 +73,7 @@ def _attempt(draw: random.Random, task: str, number: int, skill: float) -> Attem
         seconds=round(draw.uniform(1, 9), 3),
         steps=draw.randrange(3, 20),
         cost=round(draw.uniform(0.01, 0.2), 5),
+        calls=CALLS if (task, number) == ("retail/003", 1) else None,
         transcript=[
             {"role": "user", "text": f"User: {HOSTILE}"},
             {

@@ -124,6 +124,34 @@ def test_attempts_by_keyboard(browser_page: Open, view: str, stored: Stored) -> 
     assert own.complaints == []
 
 
+def test_the_calls_of_an_attempt_are_one_click_away(
+    browser_page: Open, view: str, stored: Stored
+) -> None:
+    own = browser_page(f"{view}/runs/{stored.a}/attempt/retail/003/1")
+    asked_for: list[str] = []
+    own.page.on("request", lambda request: asked_for.append(request.url))
+    calls = own.page.locator("#calls")
+    expect(calls).not_to_contain_text("m-1")  # nothing is fetched before it is opened
+    calls.locator("summary").first.click()
+    expect(calls).to_contain_text("openai:m, served by m-1, ended by stop, 1,234 input tokens")
+    expect(calls).to_contain_text("retried after HTTP 503: busy")
+    expect(calls).to_contain_text("error: no such order")
+    expect(calls.get_by_text("said this")).to_be_hidden()
+    calls.get_by_text("reply").click()
+    expect(calls.get_by_text("said this")).to_be_visible()
+    calls.locator("summary").first.click()
+    calls.locator("summary").first.click()
+    expect(calls.get_by_text("said this")).to_be_visible()
+    assert [url for url in asked_for if "/calls" in url] == [
+        f"{view}/runs/{stored.a}/attempt/retail/003/1/calls"
+    ]
+    assert own.page.evaluate("window.hacked") is None
+    assert own.complaints == []
+    own.page.goto(f"{view}/runs/{stored.a}/attempt/retail/003/2")
+    own.page.locator("#calls summary").click()
+    expect(own.page.locator("#calls")).to_contain_text("No model calls are recorded")
+
+
 def test_lists_by_keyboard_and_search(browser_page: Open, view: str, stored: Stored) -> None:
     own = browser_page(f"{view}/")
     own.page.keyboard.press("j")

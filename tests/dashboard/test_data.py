@@ -166,6 +166,25 @@ def test_attempts_page_by_page(client: TestClient, stored: Stored) -> None:
     assert client.get(f"/runs/{stored.a}/attempts.json?after=nonsense").status_code == 400
 
 
+def test_calls_of_an_attempt(client: TestClient, stored: Stored) -> None:
+    place = f"/runs/{stored.a}/attempt/retail/003"
+    calls = client.get(f"{place}/1/calls.json").json()["calls"]
+    assert [(call["name"], call.get("role")) for call in calls] == [
+        ("openai:m", None),
+        ("get_order", "tool"),
+    ]
+    rows = _rows(client.get(f"{place}/1/calls.csv").text)
+    assert [(row["role"], row["input_tokens"]) for row in rows] == [
+        ("agent", "1234"),
+        ("tool", ""),
+    ]
+    page = client.get(f"{place}/1/calls").text
+    assert "<script>" not in page
+    assert "1,234 input tokens" in page
+    assert client.get(f"{place}/2/calls.json").json()["calls"] == []
+    assert client.get(f"{place}/9/calls").status_code == 404
+
+
 def test_a_task_and_an_attempt(client: TestClient, stored: Stored) -> None:
     task = client.get(f"/runs/{stored.a}/task/retail/005.json").json()
     assert (task["n"], task["missing"], len(task["attempts"])) == (3, 1, 4)

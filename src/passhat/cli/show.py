@@ -11,7 +11,7 @@ from passhat.cli.shared.configuring import store_option
 from passhat.cli.shared.exits import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from passhat.store import Ended, Store
 
@@ -130,10 +130,12 @@ def _show(attempt: str, ended: Ended) -> None:
 
 def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:
     """Print every model call: a line of facts, then its request and its reply."""
+    from passhat.report.run_summary import call_facts
+
     if not calls:
         click.echo("\nNo model calls are recorded for this attempt.")
     for number, call in enumerate(calls, 1):
-        click.echo(f"\ncall {number} of {len(calls)}: {', '.join(_call_facts(call))}")
+        click.echo(f"\ncall {number} of {len(calls)}: {', '.join(call_facts(call))}")
         for cause in call.get("retries", ()):
             click.echo(f"  retried after {cause}")
         if call.get("error"):
@@ -142,36 +144,3 @@ def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:
             if call.get(name) is not None:
                 click.echo(f"{name}:")
                 click.echo(json.dumps(call[name], indent=2, ensure_ascii=False))
-
-
-def _call_facts(call: Mapping[str, Any]) -> Iterator[str]:
-    yield str(call["name"])
-    if call.get("role", "agent") != "agent":
-        yield f"by the {call['role']}"
-    if call.get("model"):
-        yield f"served by {call['model']}"
-    if call.get("stop"):
-        raw = call.get("stop_raw")
-        yield f"ended by {call['stop']}" + (f" ({raw})" if raw and raw != call["stop"] else "")
-    if call.get("empty"):
-        yield str(call["empty"])
-    if call.get("source") == "spans":
-        yield "from the agent's spans"
-    yield from _call_measures(call)
-
-
-def _call_measures(call: Mapping[str, Any]) -> Iterator[str]:
-    from passhat._display import counted
-
-    for name in ("input", "output", "cached", "reasoning"):
-        value = call.get(f"{name}_tokens")
-        if value is not None and (value or name in ("input", "output")):
-            yield f"{value:,.0f} {name} tokens"
-    if call.get("cost") is not None:
-        yield f"${call['cost']:.6f}"
-    if call.get("seconds") is not None:
-        yield f"{call['seconds']:.2f} s"
-    if call.get("retries"):
-        yield counted(len(call["retries"]), "retry", "retries")
-    if call.get("request_id"):
-        yield f"request id {call['request_id']}"

@@ -6,6 +6,7 @@
     /runs/RUN/grid                      tasks by attempts
     /runs/RUN/task/TASK                 one of its tasks         /plan       before it is paid for
     /runs/RUN/attempt/TASK/NUMBER       one attempt              /start      with --allow-run
+    /runs/RUN/attempt/TASK/NUMBER/calls its calls to models
 
 Each of them with ``.json`` or ``.csv`` behind it is the same for a program. ``/runs/RUN/live``
 sends an event when a run has changed.
@@ -48,7 +49,7 @@ from passhat.dashboard.formatting import address
 from passhat.dashboard.guard import Access, Forbidden, Guard, NotFound, checked_form
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
-from passhat.dashboard.views.attempts import attempt, attempts
+from passhat.dashboard.views.attempts import attempt, attempts, calls
 from passhat.dashboard.views.compare import comparison
 from passhat.dashboard.views.forecast import forecast, planned
 from passhat.dashboard.views.grid import grid, override
@@ -74,6 +75,7 @@ _PAGES: tuple[tuple[str, View], ...] = (
     ("/start", started),
     ("/runs/{run}/attempts", attempts),
     ("/runs/{run}/grid", grid),
+    ("/runs/{run}/attempt/{task:path}/{number:int}/calls", calls),
     ("/runs/{run}/attempt/{task:path}/{number:int}", attempt),
     ("/runs/{run}/task/{task:path}", task),
     ("/runs/{run}", run),

@@ -7,15 +7,24 @@ report. Nothing is printed here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from passhat._display import counted
 from passhat._serialize import Plain
 from passhat.stats.outcomes import Verdict
 
-__all__ = ["AttemptLine", "Summary", "TaskSummary", "all_first", "summarise", "window"]
+__all__ = [
+    "AttemptLine",
+    "Summary",
+    "TaskSummary",
+    "all_first",
+    "call_facts",
+    "summarise",
+    "window",
+]
 
 MARKS: Mapping[Verdict, str] = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.MISSING: "?"}
 _MOST_DETAILS = 200
@@ -252,3 +261,35 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for count in counts:
         total.update(count)
     return dict(total.most_common())
+
+
+def call_facts(call: Mapping[str, Any]) -> Iterator[str]:
+    """The facts about a call to a model or a tool, in a few words each."""
+    yield str(call["name"])
+    if call.get("role", "agent") != "agent":
+        yield f"by the {call['role']}"
+    if call.get("model"):
+        yield f"served by {call['model']}"
+    if call.get("stop"):
+        raw = call.get("stop_raw")
+        yield f"ended by {call['stop']}" + (f" ({raw})" if raw and raw != call["stop"] else "")
+    if call.get("empty"):
+        yield str(call["empty"])
+    if call.get("source") == "spans":
+        yield "from the agent's spans"
+    yield from _call_measures(call)
+
+
+def _call_measures(call: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("input", "output", "cached", "reasoning"):
+        value = call.get(f"{name}_tokens")
+        if value is not None and (value or name in ("input", "output")):
+            yield f"{value:,.0f} {name} tokens"
+    if call.get("cost") is not None:
+        yield f"${call['cost']:.6f}"
+    if call.get("seconds") is not None:
+        yield f"{call['seconds']:.2f} s"
+    if call.get("retries"):
+        yield counted(len(call["retries"]), "retry", "retries")
+    if call.get("request_id"):
+        yield f"request id {call['request_id']}"

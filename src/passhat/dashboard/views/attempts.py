@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.formatting import address
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue, PasshatError
+from passhat.report.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
 
-__all__ = ["attempt", "attempts"]
+__all__ = ["attempt", "attempts", "calls"]
 
 SCHEMA = "passhat.attempts/1"
 VERDICTS = {
@@ -88,13 +91,8 @@ def _after(line: AttemptLine, order: str) -> str:
 
 def attempt(state: AppState, request: PageRequest) -> Answer:
     """A single attempt: how it ended, why, every turn, and links to its neighbors."""
-    summary = state.summaries.one(request.path["run"])
+    summary, line = _attempt(state, request)
     run = summary.head.key
-    task, number = request.path["task"], int(request.path["number"])
-    key = state.reading.task_key(run, task)
-    line = state.reading.line(run, (key, number)) if key is not None else None
-    if line is None:
-        raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
     turns = turns_of(state.reading.transcript(run, line.place))
     data = {"schema": "passhat.attempt/1", "run": summary.id, **line.to_dict()}
     if request.form == "json":
@@ -125,6 +123,45 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "next": _link(summary, after, only),
         },
     )
+
+
+def calls(state: AppState, request: PageRequest) -> Answer:
+    """The calls to models and tools of an attempt; the page fetches them when they are opened."""
+    summary, line = _attempt(state, request)
+    made = state.reading.calls(summary.head.key, line.place)
+    if request.form == "json":
+        return Json({"schema": "passhat.calls/1", "run": summary.id, "calls": made})
+    if request.form == "csv":
+        columns = ("name", "role", "model", "stop", "input_tokens", "output_tokens", "cost")
+        rows = [[call.get(name, "agent" if name == "role" else None) for name in columns]
+                for call in made]  # fmt: skip
+        return Csv(columns, rows)
+    shown = [
+        {
+            "facts": ", ".join(call_facts(call)),
+            "problems": [f"retried after {cause}" for cause in call.get("retries", ())]
+            + ([f"error: {call['error']}"] if call.get("error") else []),
+            "bodies": [
+                (name, json.dumps(call[name], indent=2, ensure_ascii=False))
+                for name in ("request", "reply")
+                if call.get(name) is not None
+            ],
+        }
+        for call in made
+    ]
+    return Html("_calls.html.j2", {"calls": shown})
+
+
+def _attempt(state: AppState, request: PageRequest) -> tuple[Summary, AttemptLine]:
+    """The attempt that an address names, with its run."""
+    summary = state.summaries.one(request.path["run"])
+    run = summary.head.key
+    task, number = request.path["task"], int(request.path["number"])
+    key = state.reading.task_key(run, task)
+    line = state.reading.line(run, (key, number)) if key is not None else None
+    if line is None:
+        raise NotFound(f"run {summary.id} has no finished attempt {task}#{number}.")
+    return summary, line
 
 
 def _link(summary: Summary, line: AttemptLine | None, only: str) -> str:
