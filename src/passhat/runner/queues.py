@@ -153,6 +153,16 @@ class StoreRetry:
         self._tell = tell
         self._thread = thread
         self._interrupt = interrupt
+        self._hurried = asyncio.Event()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the user asked not to wait any longer."""
+        return self._hurried.is_set()
+
+    def hurry(self) -> None:
+        """Wait no longer for a store that is locked or silent; one that answers is not affected."""
+        self._hurried.set()
 
     async def __call__(self, work: Callable[[], T]) -> T:
         time = asyncio.get_running_loop().time
@@ -170,7 +180,7 @@ class StoreRetry:
                 return await self._called(work, announce)
             except StoreUnavailable as error:
                 announce(error.message)
-                if time() - began >= self._seconds:
+                if time() - began >= self._seconds or self.hurried:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -179,11 +189,18 @@ class StoreRetry:
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
-            done, _ = await asyncio.wait({call}, timeout=_CALL_SECONDS - _ANNOUNCE_SECONDS)
-        if not done:
+            hurried = asyncio.ensure_future(self._hurried.wait())
+            either: set[asyncio.Future[Any]] = {call, hurried}
+            await asyncio.wait(
+                either,
+                timeout=_CALL_SECONDS - _ANNOUNCE_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            hurried.cancel()
+        if not call.done():
             self._interrupt()
-            done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
-        if not done:
+            await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
+        if not call.done():
             # The thread is stuck in the operating system (a network disk, say).
             raise ReadError(
                 f"does not answer; a call has not returned for {_CALL_SECONDS:g} s.",

@@ -20,7 +20,7 @@ from passhat._display import counted, some
 from passhat.agents.base import Agent, AttemptInfo
 from passhat.agents.chat import ChatAgent
 from passhat.agents.function import FunctionAgent
-from passhat.errors import InvalidValue, PasshatError, RunStopped
+from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
 from passhat.runner.boundary import ProcessGuard, stuck
@@ -51,6 +51,7 @@ __all__ = [
 _RETRY_SECONDS = 120.0
 """How long store calls are retried while the database is locked, full or unreachable."""
 _RELEASE_SECONDS = 10.0
+_HURRIED_SECONDS = 1.0
 _LOCKED_SECONDS = 1.0
 """A SQLite file that is locked for longer is announced."""
 _LOOK_SECONDS = 0.5
@@ -310,7 +311,12 @@ class _Execution:
         workers = asyncio.ensure_future(work(plan, claims, self._outbox))
         writer = asyncio.create_task(self._write())
         watching = asyncio.create_task(self._watched.keep())
-        stop.when_impatient(partial(_cancel_until_done, workers))
+
+        def give_up() -> None:
+            _cancel_until_done(workers)
+            self._retry.hurry()
+
+        stop.when_impatient(give_up)
         try:
             await asyncio.wait({workers, writer}, return_when=asyncio.FIRST_COMPLETED)
             if writer.done():
@@ -322,6 +328,9 @@ class _Execution:
                 raise self._fault
             if not workers.cancelled():
                 _raise_first_error(workers, plan.redact)
+        except StoreUnavailable:
+            self._retry.hurry()  # it was waited for long enough
+            raise
         finally:
             watching.cancel()
             await self._release()
@@ -331,7 +340,7 @@ class _Execution:
     async def _begin(self) -> Claims:
         """Count the attempts in the store, check that the agent is reachable, store the run."""
         plan, store = self._plan, self._store
-        made = await self._thread(partial(store.made, self._run))
+        made = await self._retry(partial(store.made, self._run))
         self._progress.total = made.left(self._tasks, plan.attempts)
         if self._progress.total:
             await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
@@ -414,7 +423,8 @@ class _Execution:
         releasing = asyncio.wrap_future(
             self._thread.submit(partial(self._store.release, self._run))
         )
-        done, _ = await asyncio.wait({releasing}, timeout=_RELEASE_SECONDS)
+        patience = _HURRIED_SECONDS if self._retry.hurried else _RELEASE_SECONDS
+        done, _ = await asyncio.wait({releasing}, timeout=patience)
         if not done:
             self._store.interrupt()
             return

@@ -14,8 +14,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ A runner killed by force keeps its claims this long; one that ends by itself giv
 once. Shorter leases are lost by a process that a busy machine holds up.
 """
 _SHORTEST = 1.0
+_STOP_SECONDS = 2.0
 _BEATS = 6
 """Renewals within one lease: five may fail before the claims are free."""
 
@@ -82,17 +83,24 @@ class Heartbeat:
         Writes one renewal, over a connection of its own.
     end : callable
         Deletes the lease and closes that connection.
+    interrupt : callable
+        Makes a renewal that does not come back fail: a network may swallow what is sent.
     seconds : float
         How long the lease lasts without a renewal.
     """
 
     def __init__(
-        self, renew: Callable[[], None], end: Callable[[bool], None], seconds: float
+        self,
+        renew: Callable[[], None],
+        end: Callable[[bool], None],
+        interrupt: Callable[[], None],
+        seconds: float,
     ) -> None:
         if not seconds >= _SHORTEST:
             raise InvalidValue(f"a lease must last at least {_SHORTEST:g} s, not {seconds!r}.")
         self._renew = renew
         self._end = end
+        self._interrupt = interrupt
         self._every = seconds / _BEATS
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -108,16 +116,32 @@ class Heartbeat:
         begun = self._thread is not None
         if self._thread is not None:
             self._over.set()
-            self._thread.join()
+            self._thread.join(_STOP_SECONDS)
+            if self._thread.is_alive():  # in a renewal that does not come back
+                self._interrupt()
+                self._thread.join()
             self._thread = None
-        with suppress(PasshatError):  # the server is unreachable: the lease expires by itself
+        # A server that is away or silent is not waited for: the lease expires by itself.
+        with suppress(PasshatError), self._interrupted(_STOP_SECONDS):
             self._end(begun)
 
     def _keep(self) -> None:
         pause = self._every
         while not self._over.wait(pause):
             try:
-                self._renew()
+                with self._interrupted(2 * self._every):
+                    self._renew()
                 pause = self._every
             except PasshatError:
                 pause = min(1.0, self._every)  # try again as soon as the database is back
+
+    @contextmanager
+    def _interrupted(self, seconds: float) -> Iterator[None]:
+        """Interrupt a call that takes longer."""
+        timer = threading.Timer(seconds, self._interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()

@@ -98,7 +98,7 @@ class PostgresStore(Store):
         self.path = self._db.name
         self._lease_seconds = lease_seconds
         self._beating = PostgresConnection(address)
-        self._heart = Heartbeat(self._beat, self._end_lease, lease_seconds)
+        self._heart = Heartbeat(self._beat, self._end_lease, self._beating.interrupt, lease_seconds)
         self._listening = Listening(address)
         self._going: set[str] = set()
         try:

@@ -27,6 +27,7 @@ __all__ = [
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
+_BEAT_WAIT_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 
 _PASSING = (
@@ -90,7 +91,7 @@ class SqliteStore(Store):
         self._db.file = _file_id(path)
         self._lease_seconds = lease_seconds
         self._beating: SqliteConnection | None = None
-        self._heart = Heartbeat(self._beat, self._end_lease, lease_seconds)
+        self._heart = Heartbeat(self._beat, self._end_lease, self._interrupt_beat, lease_seconds)
         self._observed: dict[str, tuple[int, float]] = {}
         self._seen: tuple[int, int] | None = None
 
@@ -177,9 +178,16 @@ class SqliteStore(Store):
         connection.execute(_RENEW, values)
 
     def _beat(self) -> None:
+        # Opening the file of a store that was deleted would make a new, empty one.
+        self._db.refuse_replaced()
         if self._beating is None:
             self._beating = connected(self.path)
+            self._beating.execute(f"PRAGMA busy_timeout = {int(1000 * _BEAT_WAIT_SECONDS)}")
         self._renew(self._beating)
+
+    def _interrupt_beat(self) -> None:
+        if self._beating is not None:
+            self._beating.interrupt()
 
     def _end_lease(self, begun: bool) -> None:
         if self._beating is not None:
