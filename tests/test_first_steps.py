@@ -80,3 +80,20 @@ def test_from_nothing_to_a_gate_in_five_commands(passhat: Path, tmp_path: Path) 
     call("run")  # the file changed, so that this is another run
     text = call("gate", "--against", "latest~1", code=1)
     assert "multiply" in text
+
+
+WITHOUT_EXTRAS = """
+import sys
+for name in ("psycopg", "duckdb", "openai", "anthropic", "httpx", "a2a", "mcp", "inspect_ai"):
+    sys.modules[name] = None  # as if it were not installed
+from passhat.cli.main import main
+assert main(["report", "example:helpdesk", "--metric", "pass^2"]) == 0
+assert main(["read", "mlflow:x"]) == 2
+"""
+
+
+def test_a_plain_installation_needs_no_extra() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'passhat[platforms]'" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -122,9 +123,22 @@ def test_a_tau2_log_goes_back_with_its_conversations(
         "tasks": [{"id": "a", "evaluation_criteria": criteria}],
         "simulations": simulations,
     }
-    out = json.loads(passhat("export", table(json.dumps(data), "log.json"), "--tau2").out)
-    assert out["simulations"] == simulations
-    assert out["tasks"] == data["tasks"]
+    log = table(json.dumps(data), "log.json")
+    packed = log.with_name("log.json.gz")
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    # The other form of tau2's results: an index, and one file per simulation.
+    folder = log.parent / "kept"
+    (folder / "simulations").mkdir(parents=True)
+    index = [{k: s[k] for k in ("id", "task_id", "trial")} | {"reward": 1.0} for s in simulations]
+    about = {"info": data["info"], "tasks": data["tasks"], "simulation_index": index}
+    (folder / "results.json").write_text(json.dumps(about))
+    for simulation in simulations:
+        path = folder / "simulations" / f"{simulation['id']}.json"
+        path.write_text(json.dumps(simulation))
+    for source in (log, packed, folder, folder / "results.json"):
+        out = json.loads(passhat("export", source, "--tau2").out)
+        assert out["simulations"] == simulations
+        assert out["tasks"] == data["tasks"]
 
 
 def test_an_export_without_conversations_cannot_be_regraded(passhat: Passhat) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from passhat._display import csv_cell
-from passhat.errors import InvalidValue, MissingExtra, shorten
+from passhat.errors import InvalidValue, MissingExtra, ReadError, shorten
 from passhat.readers.formats.export import EXPORT_COLUMNS, OUTCOMES_SCHEMA
+from passhat.readers.sources import Source
 from passhat.stats.outcomes import Attempt, FailureCategory, Run, Verdict
 from passhat.store.database import private_file
 
@@ -203,23 +204,34 @@ _ENDINGS = {
 
 
 def _original(run: Run) -> str | None:
-    """The tau2-bench file a run was read from, with the simulations that are in the run."""
+    """The tau2-bench results a run was read from, with the simulations that are in the run."""
     path = Path(run.source)
-    if not path.is_file() or run.attempts is None:
-        return None
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    simulations = data.get("simulations") if isinstance(data, dict) else None
-    if not isinstance(simulations, list) or "info" not in data or "tasks" not in data:
+    if run.attempts is None or not path.exists():
         return None
     ids = {attempt.extras.get("source_id") for attempt in run.attempts} - {None}
+    folder = path if path.is_dir() else path.parent
+    data = _json_of(path / "results.json" if path.is_dir() else path)
+    if not isinstance(data, dict) or "info" not in data or "tasks" not in data:
+        return None
+    simulations = data.get("simulations")
+    if not isinstance(simulations, list):
+        # The other form of results: an index, and a file for each simulation beside it.
+        files = sorted((folder / "simulations").glob("*.json"))
+        simulations = [_json_of(file) for file in files if file.stem in ids]
     kept = [s for s in simulations if isinstance(s, dict) and str(s.get("id")) in ids]
     if len(kept) != len(run.attempts):
         return None
-    text = json.dumps({**data, "simulations": kept}, indent=2, ensure_ascii=False)
-    return text + "\n"
+    whole = {name: value for name, value in data.items() if name != "simulation_index"}
+    return json.dumps({**whole, "simulations": kept}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _json_of(path: Path) -> object:
+    """The content of a JSON file, compressed or not; ``None`` where it cannot be read."""
+    try:
+        with Source(str(path), path).open() as stream:
+            return json.loads(stream.read())
+    except (ReadError, ValueError, RecursionError):
+        return None
 
 
 def _simulation(attempt: Attempt, run: str) -> dict[str, object]:

@@ -209,7 +209,7 @@ def test_a_check_that_raises_is_the_agents_failure() -> None:
 def test_simulations_are_kept_in_tau2s_own_form(
     passhat: Call, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PASSHAT_TAU2_SAVE", str(shop / "kept"))
+    monkeypatch.setenv("PASSHAT_TAU2_SAVE", "kept")
     assert _run(passhat, "coin", n=3).code == 0
     verdicts = {
         task: sorted(int(verdict) for verdict, _ in rows) for task, rows in _verdicts().items()

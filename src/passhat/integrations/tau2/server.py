@@ -91,6 +91,10 @@ class Server:
         folder = tempfile.mkdtemp(prefix="passhat-tau2-")
         self._socket = str(Path(folder) / "socket")
         errors = (Path(folder) / "stderr").open("w+b")
+        environment = dict(os.environ)
+        if environment.get("PASSHAT_TAU2_SAVE"):
+            # The worker runs in the checkout; the user means a folder below the current one.
+            environment["PASSHAT_TAU2_SAVE"] = os.path.abspath(environment["PASSHAT_TAU2_SAVE"])  # noqa: PTH100
         try:
             process = subprocess.Popen(
                 [python, "-P", str(_WORKER), str(checkout), self._socket],
@@ -98,6 +102,7 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=checkout,
+                env=environment,
                 start_new_session=True,  # Ctrl-C is for passhat, which lets attempts finish
             )
         except OSError as error:
