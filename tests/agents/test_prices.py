@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +91,20 @@ def test_models_that_are_in_no_table_have_the_published_price(
     own = read_prices().price("gemini", "gemini-2.5-pro")
     assert own is not None
     assert (own.input, own.source) == (1.0, "passhat-prices.toml")
+
+
+def test_a_report_with_a_cost_names_the_prices_and_their_date(
+    questions: Path, serve: Any, answer: Any, passhat: Any
+) -> None:
+    del questions
+    with serve(lambda _: answer("yes")) as (base, _):
+        for model in ("gpt-4.1-mini", "m"):
+            words = ("-a", f"openai:{model}@{base}", "-s", "jsonl:tasks.jsonl", "-n", 1)
+            assert passhat("run", *words, "--task", "t1", "--store", "s.db").code == 0
+    own = read_prices(None).price("openai", "gpt-4.1-mini")
+    assert own is not None
+    full = " ".join(passhat("report", "s.db", "--full").out.split())
+    assert full.count(f"cost at the prices of {own.source}") == 1  # not of the model without one
+    assert read_prices(None).as_of in own.source
+    passhat("report", "s.db", "--html", "report.html")
+    assert f"cost at the prices of {own.source}" in Path("report.html").read_text()

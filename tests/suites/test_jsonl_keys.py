@@ -120,6 +120,8 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
         "from passhat.agents.base import ModelCall\n"
         "def judge(prompt, meter, seed):\n"
         "    meter.record(ModelCall('judge', role=meter.role))\n"
+        "    if 'odd' in prompt:\n"
+        "        return 'PASS' if seed % 2 else 'FAIL'\n"
         "    return 'Fine. FAIL' if 'rude' in prompt.split('## Rubric')[0] else 'Good.\\nPASS'\n"
         "def answer(prompt, seed):\n"
         "    return 'rude' if 'be rude' in prompt else 'kind'\n"
@@ -129,6 +131,7 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
         tmp_path,
         {"id": "a", "prompt": "hello", **rubric},
         {"id": "b", "prompt": "be rude", **rubric},
+        {"id": "c", "prompt": "odd", **rubric},
     )
     ended = passhat("run", "-s", "jsonl:tasks.jsonl", "-a", "python:rubric_judge:answer", "-n", "1")
     assert "the judge is a model (python:rubric_judge:judge)" in ended.err
@@ -139,4 +142,11 @@ def test_a_rubric_is_judged_by_a_model_and_its_calls_are_recorded(
         assert bad is not None
         assert (int(good.verdict), int(bad.verdict)) == (1, 0)
         assert "0 of 3 said pass" in bad.detail
-        assert [call["role"] for call in store.calls(run.id, "a", 1)] == ["judge"] * 3
+        assert [call["role"] for call in store.calls(run.id, "a", 1)] == ["judge"] * 4
+        assert [call.get("votes") for call in store.calls(run.id, "b", 1)][-1] == [False] * 3
+        assert sorted(map(len, map(set, store.votes(run.id)))) == [1, 1, 2]
+    full = " ".join(passhat("report", "latest", "--full").out.split())
+    assert "it disagreed with itself on 1 of 3 judgements (33%)" in full
+    assert passhat("report", "latest", "--html", "report.html").code == 0
+    assert "disagreed with itself on 1 of 3" in Path("report.html").read_text()
+    assert "0 of 3 votes to pass" in passhat("show", "latest", "b#1", "--calls").out

@@ -81,6 +81,10 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
         The request and the reply, as plain data.
     started : float, optional
         When it began, in seconds since 1970.
+    priced : str
+        The table that the cost comes from, with the date or version of its data.
+    votes : list of bool, optional
+        Verdicts of a model that judged several times; only of the record that sums them up.
     source : str
         ``spans`` where the record comes from OpenTelemetry spans of the agent.
     """
@@ -104,6 +108,8 @@ class ModelCall(msgspec.Struct, frozen=True, omit_defaults=True):
     request: Any = None
     reply: Any = None
     started: float | None = None
+    priced: str = ""
+    votes: list[bool] | None = None
     source: str = ""
 
 

@@ -226,6 +226,7 @@ class ChatAgent(Agent, ABC):
             model=self.model,
             request=body,
             limit=request.limit,
+            priced="" if self.price is None else self.price.source,
         )
 
     async def close(self) -> None:

@@ -293,8 +293,10 @@ def _note(
 ) -> None:
     """Record one model call, and count its use."""
     price = None if prices is None or not model else prices.price_of_model(model)
+    priced = ""
     if not isinstance(cost, int | float):
         cost = None if price is None or tokens is None else price.of(tokens)
+        priced = "" if price is None or cost is None else price.source
     meter.settle(Usage(None if tokens is None else tokens.all, cost))
     meter.record(
         ModelCall(
@@ -308,6 +310,7 @@ def _note(
             cached_tokens=None if tokens is None else tokens.cached,
             reasoning_tokens=None if tokens is None else tokens.reasoning,
             cost=cost,
+            priced=priced,
             reply=_plain(reply),
         )
     )

@@ -365,6 +365,7 @@ class Provider:
         model: str,
         request: Any = None,
         limit: int | None = None,
+        priced: str = "",
     ) -> ModelReply:
         """Make a call, again if need be; its use and its record go on the meter.
 
@@ -379,6 +380,7 @@ class Provider:
             The very first request is not accepted: the set-up is wrong.
         """
         call = ModelCall(f"{self.kind}:{model}", role=meter.role, limit=limit, request=request)
+        call = replace(call, priced=priced)
         causes: list[str] = []
         while True:
             with meter.off_the_clock():

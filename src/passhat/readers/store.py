@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from passhat._display import counted
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
 from passhat.readers import base
@@ -140,7 +141,25 @@ def _as_run(
             *_leak_warnings(store, stored),
             *_call_warnings(store.call_counts(stored.id)),
         ),
-        reading=(note, *reading),
+        reading=(note, *_price_notes(store, stored), *_vote_notes(store, stored), *reading),
+    )
+
+
+def _price_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
+    """The tables that the cost comes from, with the date or version of their data."""
+    sources = store.price_sources(stored.id)
+    return (f"cost at the prices of {', '.join(sources)}",) if sources else ()
+
+
+def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
+    """How often a judge that is a model did not agree with itself."""
+    repeated = [votes for votes in store.votes(stored.id) if len(votes) > 1]
+    if not repeated:
+        return ()
+    split = sum(len(set(votes)) > 1 for votes in repeated)
+    return (
+        f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
+        f"{counted(len(repeated), 'judgement')} ({split / len(repeated):.0%})",
     )
 
 

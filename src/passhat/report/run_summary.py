@@ -275,6 +275,8 @@ def call_facts(call: Mapping[str, Any]) -> Iterator[str]:
         yield f"ended by {call['stop']}" + (f" ({raw})" if raw and raw != call["stop"] else "")
     if call.get("empty"):
         yield str(call["empty"])
+    if votes := call.get("votes"):
+        yield f"{sum(votes)} of {len(votes)} votes to pass"
     if call.get("source") == "spans":
         yield "from the agent's spans"
     yield from _call_measures(call)

@@ -303,10 +303,11 @@ def _model_call(span: Span, prices: PriceTable | None) -> ModelCall:
     tokens = _tokens(span)
     stop = _first(about, _STOP)
     stop = stop[0] if isinstance(stop, list) and stop else stop
-    cost = _number(about, *_COST)
+    cost, priced = _number(about, *_COST), ""
     if cost is None and tokens is not None and prices is not None and model:
         price = prices.price_of_model(model) or (prices.price_of_model(asked) if asked else None)
-        cost = None if price is None else price.of(tokens)
+        if price is not None:
+            cost, priced = price.of(tokens), price.source
     limit = _number(about, "gen_ai.request.max_tokens")
     return ModelCall(
         ":".join(word for word in (provider, asked or model) if word) or "model",
@@ -318,6 +319,7 @@ def _model_call(span: Span, prices: PriceTable | None) -> ModelCall:
         cached_tokens=None if tokens is None else tokens.cached,
         reasoning_tokens=None if tokens is None else tokens.reasoning,
         cost=cost,
+        priced=priced,
         limit=None if limit is None else int(limit),
         seconds=max(0.0, span.ended - span.started),
         started=span.started,

@@ -6,7 +6,7 @@ import asyncio
 import re
 from contextlib import suppress
 
-from passhat.agents.base import Agent, AttemptInfo, Session
+from passhat.agents.base import Agent, AttemptInfo, ModelCall, Session
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.suites.base import Judgement, Suite, Turn, WorldFault
@@ -43,6 +43,7 @@ class RubricAgent:
         question_turn = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
         votes = [await self._vote(info, question_turn, number) for number in range(repeats)]
         known = [vote for vote in votes if vote is not None]
+        info.meter.record(ModelCall(f"rubric by {self.agent.name}", role="judge", votes=known))
         if not known:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "the judge gave no verdict")
         passes = sum(known)

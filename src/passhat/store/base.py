@@ -433,6 +433,14 @@ class Store(ABC):
         """How the answers of a run's models ended."""
         return self._queries.call_counts(self._found_key(run))
 
+    def price_sources(self, run: str) -> list[str]:
+        """The price tables that costs of a run come from."""
+        return self._queries.price_sources(self._found_key(run))
+
+    def votes(self, run: str) -> list[list[bool]]:
+        """Verdicts of every judge that is a model and judged an attempt several times."""
+        return self._queries.votes(self._found_key(run))
+
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
         return self._queries.words(*self._place(run, task, number))

@@ -53,6 +53,12 @@ __all__ = [
 Row = tuple[Any, ...]
 
 
+_LOOKED_AT = 5
+"""Attempts whose calls are looked at to learn something about a whole run."""
+_MOST_BODIES = 20_000
+"""Attempts whose calls are read for a sum."""
+
+
 class Queries(ABC):
     """Queries about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
 
@@ -305,6 +311,36 @@ class Queries(ABC):
             *(int(answers or 0), int(cut or 0), low, high),
             *(int(refused or 0), int(filtered or 0), int(empty or 0)),
         )
+
+    def price_sources(self, run: int | None) -> list[str]:
+        """The price tables that costs of a run come from: of its first and its last attempt."""
+        sources: dict[str, None] = {}
+        for order in ("", " DESC"):
+            rows = self._all(
+                "SELECT body FROM calls WHERE run = ? "
+                f"ORDER BY task{order}, number{order} LIMIT {_LOOKED_AT}",
+                run,
+            )
+            for (body,) in rows:
+                made = json.loads(zlib.decompress(bytes(body)))
+                sources |= dict.fromkeys(call["priced"] for call in made if call.get("priced"))
+        return list(sources)
+
+    def votes(self, run: int | None) -> list[list[bool]]:
+        """Verdicts of every judge that is a model and judged an attempt several times."""
+        statement = "SELECT body FROM calls WHERE run = ? ORDER BY task, number"
+        found: list[list[bool]] = []
+        for most in (_LOOKED_AT, _MOST_BODIES):  # most runs have no such judge
+            rows = self._all(f"{statement} LIMIT {most}", run)
+            found = [
+                call["votes"]
+                for (body,) in rows
+                for call in json.loads(zlib.decompress(bytes(body)))
+                if call.get("votes")
+            ]
+            if not found:
+                break
+        return found
 
     def leaks(self, run: int) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference leaked), in order."""
