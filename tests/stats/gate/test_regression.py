@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from passhat import Outcomes, Run, gate
 from passhat.errors import InvalidValue
@@ -27,6 +28,22 @@ def test_a_no_op_is_green_and_names_its_margin() -> None:
     assert only.margin is not None
     assert 0 < only.margin < 0.25
     assert any("the smallest drop that these data resolve" in note for note in only.notes)
+
+
+@pytest.mark.parametrize(
+    ("base", "run"),
+    [([8, 7, 5, 8, 2, 6] * 5, [8, 7, 5, 8, 2, 6] * 5), ([7] * 30, [8] * 30), ([8] * 30, [7] * 30)],
+)
+def test_the_margin_is_what_is_called_in_nine_of_ten_cases(base: list[int], run: list[int]) -> None:
+    """1 + 1.2816 / 1.96 times the longer arm of the interval: z at 90% beside z at 97.5%."""
+    (result,) = gate(Outcomes.from_counts(8, run), (), Outcomes.from_counts(8, base)).results
+    assert result.low is not None
+    assert result.high is not None
+    arms = result.high - result.value, result.value - result.low
+    seen = 1 + norm.ppf(0.9) / norm.ppf(0.975)
+    assert result.margin == pytest.approx(seen * max(arms), rel=1e-3)
+    if run[0] > base[0]:
+        assert arms[1] > arms[0], "here the lower arm is the longer one"
 
 
 def test_a_mean_drop_is_red() -> None:
