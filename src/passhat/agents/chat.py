@@ -410,7 +410,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
     """A call's arguments; ``None`` if they are not a JSON object."""
     try:
         arguments = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return arguments if isinstance(arguments, dict) else None
 

@@ -229,7 +229,7 @@ def _read(line: bytes) -> dict[str, Any]:
         if "fault" in reply:
             raise AgentFault(FailureCategory(reply["fault"]), str(reply.get("detail", "")))
         text = reply["text"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         shown = shorten(line[:200].decode("utf-8", "replace").strip())
         raise AgentFault(
             FailureCategory.FORMAT_ERROR, f'expected a line {{"text": ...}}, not {shown}'

@@ -135,7 +135,7 @@ def _json_equal(answer: str, expected: object) -> Judgement:
     """Whether the answer is the same JSON value, in any spacing and order of keys."""
     try:
         value = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):  # a thousand brackets are no answer either
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
     return Judgement.passed() if _same_json(value, expected) else _wrong(answer)
 
@@ -158,7 +158,7 @@ def _json_schema(answer: str, expected: object) -> Judgement:
     fenced = _FENCE.search(answer)
     try:
         value = json.loads(fenced[1] if fenced else answer)
-    except ValueError:
+    except (ValueError, RecursionError):  # a thousand brackets are no answer either
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
     schema = cast("Mapping[str, object] | bool", expected)
     problem = next(Draft202012Validator(schema).iter_errors(value), None)

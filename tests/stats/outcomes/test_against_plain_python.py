@@ -211,6 +211,32 @@ def test_a_first_trial_that_is_known_shows_that_the_first_ones_are_absent() -> N
     assert run.columns.order.filled(3).verdicts.tolist() == [-1, 1, 0]
 
 
+def test_a_number_before_the_first_trial_counts_nothing() -> None:
+    """Trials said to start at 1, and one is 0: then the numbers are not places in a plan."""
+    gatherer = AttemptGatherer(ColumnMap.resolve(["task", "trial", "success"]), first_trial=1)
+    gatherer.add({"task": ["a"] * 2, "trial": [0, 3], "success": [1, 0]})
+    (run,) = gatherer.runs()
+    assert run.columns.order is not None
+    assert run.columns.order.numbers is None
+    assert run.columns.order.filled(3).verdicts.tolist() == [1, 0, -1]
+
+
+def test_a_number_at_the_end_of_the_plan_is_beyond_it() -> None:
+    """Attempts 0 and 2 of a plan of two: number 2 must not land in the next task."""
+    records = [
+        {"task": "a", "trial": 0, "success": 1},
+        {"task": "a", "trial": 2, "success": 0},
+        {"task": "b", "trial": 0, "success": 1},
+        {"task": "b", "trial": 1, "success": 1},
+    ]
+    order = Outcomes.from_records(records).order
+    assert order is not None
+    filled = order.filled(2)
+    assert [[int(v) for v in filled.of(task)] for task in (0, 1)] == [[1, 0], [1, 1]]
+    longer = order.filled(np.array([2, 3]))
+    assert [[int(v) for v in longer.of(task)] for task in (0, 1)] == [[1, 0], [1, 1, -1]]
+
+
 tries = st.lists(
     st.lists(st.sampled_from([1, 0, -1]), min_size=1, max_size=5), min_size=1, max_size=5
 )

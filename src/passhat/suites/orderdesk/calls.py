@@ -42,7 +42,7 @@ def read_call(answer: str) -> Call:
         raise Unreadable("there is no <json>...</json> in it")
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"what stands there is not JSON ({error})") from None
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise Unreadable('it should be an object with "name" and "arguments"')

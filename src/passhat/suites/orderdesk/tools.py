@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -175,9 +176,12 @@ def _as(kind: str, name: str, value: object) -> object:
             return [str(item).strip() for item in values]
         if kind in ("int", "float"):
             number = round(float(str(value).strip().lstrip("$€£")), 2)
+            if not math.isfinite(number) or (kind == "int" and not number.is_integer()):
+                raise ValueError(value)
             return int(number) if kind == "int" else number
     except (ValueError, OverflowError):
-        raise ToolError(f"{name} should be a number, not {value!r}.") from None
+        what = "a whole number" if kind == "int" else "a number"
+        raise ToolError(f"{name} should be {what}, not {value!r}.") from None
     return str(value).strip()
 
 
