@@ -34,15 +34,46 @@ from passhat.suites.base import Judgement, Task
 Passhat = Callable[..., Any]
 
 
-def ten_are_many(monkeypatch: pytest.MonkeyPatch, most: int = 10) -> None:
-    monkeypatch.setattr(base, "FEW_ATTEMPTS", 10)
-    monkeypatch.setattr(base, "MOST_ATTEMPTS", most)
+Limits = Callable[..., None]
+"""From here on ten attempts are many: ``limits()``, or up to ``most`` are read if needed."""
+
+InStore = Callable[[str], None]
+"""The store that commands take runs from."""
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def limits(monkeypatch: pytest.MonkeyPatch) -> Limits:
+    def lower(most: int = 10, page: int | None = None) -> None:
+        monkeypatch.setattr(base, "FEW_ATTEMPTS", 10)
+        monkeypatch.setattr(base, "MOST_ATTEMPTS", most)
+        if page is not None:
+            monkeypatch.setattr(base, "PAGE_ATTEMPTS", page)
+
+    return lower
+
+
+@pytest.fixture
+def few(limits: Limits) -> None:
     """From here on ten attempts are many."""
-    ten_are_many(monkeypatch)
+    limits()
+
+
+@pytest.fixture
+def in_store(monkeypatch: pytest.MonkeyPatch) -> InStore:
+    return lambda place: monkeypatch.setenv("PASSHAT_STORE", place)
+
+
+@pytest.fixture
+def rows_asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Count from here on how often single attempts are asked for; none are given."""
+
+    def watch() -> list[str]:
+        asked: list[str] = []
+        monkeypatch.setattr(Store, "rows", lambda *_: asked.append("rows"))
+        monkeypatch.setattr(SqliteStore, "rows", lambda *_: asked.append("rows"))
+        return asked
+
+    return watch
 
 
 def same(one: Run, other: Run) -> None:
@@ -99,13 +130,11 @@ def fill(store: Store, agent: str, shift: int) -> str:
     return record.id
 
 
-def test_a_store_counted_is_the_store_read(
-    store_place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_counted_is_the_store_read(store_place: str, limits: Limits) -> None:
     with open_store(store_place) as store:
         run = fill(store, "agent", 0)
         whole = run_from_store(store, store.find(run))
-        ten_are_many(monkeypatch)
+        limits()
         large = run_from_store(store, store.find(run))
         again = run_from_store(store, store.find(run), Needs(one_by_one=True))
         stored = store.find(run)
@@ -135,12 +164,16 @@ COMMANDS = [
 
 
 def test_every_command_says_the_same_of_counts_and_of_attempts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+    tmp_path: Path,
+    limits: Limits,
+    in_store: InStore,
+    rows_asked: Callable[[], list[str]],
+    passhat: Passhat,
 ) -> None:
     place = str(tmp_path / "s.db")
     with open_store(place) as store:
         names = {"a": fill(store, "one", 0), "b": fill(store, "two", 3)}
-    monkeypatch.setenv("PASSHAT_STORE", place)
+    in_store(place)
 
     def said() -> list[tuple[int, str]]:
         found = []
@@ -154,9 +187,8 @@ def test_every_command_says_the_same_of_counts_and_of_attempts(
 
     read_one_by_one = said()
     assert {code for code, _ in read_one_by_one} <= {0, 3, 4}
-    ten_are_many(monkeypatch, most=1000)
-    asked: list[str] = []
-    monkeypatch.setattr(SqliteStore, "rows", lambda *_: asked.append("rows"))
+    limits(most=1000)
+    asked = rows_asked()
     for one, other in zip(said(), read_one_by_one, strict=True):
         assert one[0] == other[0]
         assert one[1].split() == other[1].split()
@@ -165,17 +197,17 @@ def test_every_command_says_the_same_of_counts_and_of_attempts(
 
 
 def test_what_needs_attempts_reads_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+    tmp_path: Path, limits: Limits, in_store: InStore, passhat: Passhat
 ) -> None:
     place = str(tmp_path / "s.db")
     with open_store(place) as store:
         source = fill(store, "agent", 0)
-    monkeypatch.setenv("PASSHAT_STORE", place)
-    ten_are_many(monkeypatch, most=1000)
+    in_store(place)
+    limits(most=1000)
     ordered = ("report", source, "--metric", "first@2")
     assert passhat(*ordered).code == 0
     assert json.loads(passhat("report", source, "--json").out)["runs"][0]["measures"]
-    ten_are_many(monkeypatch)
+    limits()
     refused = passhat(*ordered)
     assert refused.code == 2
     assert "--one-by-one" in refused.err
@@ -183,12 +215,16 @@ def test_what_needs_attempts_reads_them(
 
 
 def test_the_json_of_counts_holds_the_same_numbers(
-    store_place: str, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+    store_place: str,
+    limits: Limits,
+    in_store: InStore,
+    rows_asked: Callable[[], list[str]],
+    passhat: Passhat,
 ) -> None:
     with open_store(store_place) as store:
         source = fill(store, "agent", 0)
-    monkeypatch.setenv("PASSHAT_STORE", store_place)
-    ten_are_many(monkeypatch, most=1000)
+    in_store(store_place)
+    limits(most=1000)
 
     def said(*how: str) -> dict[str, Any]:
         ended = passhat("report", source, "--json", "--drop-short", *how)
@@ -196,21 +232,21 @@ def test_the_json_of_counts_holds_the_same_numbers(
         return dict(run)
 
     whole = said("--one-by-one")
-    monkeypatch.setattr(Store, "rows", None)  # no attempt is read
+    asked = rows_asked()
     found = said()
+    assert not asked
     assert "counted in the database" in found.pop("reading")[-1]
     assert found["measures"]["seconds"]["spread"]
     assert found == {name: value for name, value in whole.items() if name != "reading"}
 
 
 def test_a_page_of_counts_holds_the_same_tasks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passhat: Passhat
+    tmp_path: Path, limits: Limits, in_store: InStore, passhat: Passhat
 ) -> None:
     with open_store(str(tmp_path / "s.db")) as store:
         source = fill(store, "agent", 0)
-    monkeypatch.setenv("PASSHAT_STORE", str(tmp_path / "s.db"))
-    ten_are_many(monkeypatch, most=1000)
-    monkeypatch.setattr(base, "PAGE_ATTEMPTS", 10)
+    in_store(str(tmp_path / "s.db"))
+    limits(most=1000, page=10)
 
     def shown(*how: str) -> Any:
         page = tmp_path / "page.html"
@@ -261,13 +297,11 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_counted_is_the_table_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_table_counted_is_the_table_read(tmp_path: Path, limits: Limits, name: str) -> None:
     path = table(tmp_path, TABLES[name])
     columns = {"success": "result"} if name == "words" else None
     whole = read(path, columns=columns)
-    ten_are_many(monkeypatch)
+    limits()
     large = read(path, columns=columns)
     assert len(whole) == len(large)
     for one, other in zip(whole, large, strict=True):

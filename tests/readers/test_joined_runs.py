@@ -202,6 +202,26 @@ def test_attempts_that_an_earlier_file_has_brought_are_left_out(
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds", "copies"),
+    [
+        ("attempt-0001", math.nan, True),  # long enough to be an id of its own
+        ("a1", math.nan, False),  # may be a counter that every file starts anew
+        ("123456789012", math.nan, False),  # a number, however long, may be one
+        ("a1", 0.25, True),  # the same counter and the same fraction of a second
+    ],
+)
+def test_one_id_is_one_attempt_if_it_can_be_no_counter(
+    text: str, seconds: float, copies: bool
+) -> None:
+    """Two files with one attempt in common by its id, and one more each."""
+    runs = [
+        _run([("a", 1, "", seconds), ("b", 0, "", place + 0.5)], name, ids=[text, f"own-{name}"])
+        for place, name in enumerate(("one.json", "two.json"))
+    ]
+    assert sum(run.outcomes.attempts for run in count_once(runs)) == (3 if copies else 4)
+
+
+@pytest.mark.parametrize(
     ("tally", "sentences"),
     [
         (Tally(1, 1), ("1 row, 1 attempt read",)),
