@@ -133,7 +133,7 @@ def _use(count: int, total: float, solved: int) -> Use:
 def _figure(value: float | None) -> str:
     if value is None:
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{_FIGURES}g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.{_FIGURES}g}"
 
 
 TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short", "about", "cluster")
