@@ -14,6 +14,7 @@ from passhat._display import (
     csv_cell,
     duration,
     duration_range,
+    figure,
     html_table,
     money,
     money_range,
@@ -97,6 +98,18 @@ def test_zero_has_no_sign(value: float, digits: int) -> None:
     assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits + 1e-12)
     assert len(text.partition(".")[2]) == digits
     assert text.startswith("-") == (float(text) < 0)
+
+
+@given(st.floats(1e-4, 1e9), st.integers(2, 5))
+@example(999.6, 3)
+@example(12345.6, 4)
+def test_an_amount_is_never_in_powers_of_ten(value: float, digits: int) -> None:
+    """A gate on tokens read "tokens is 1.235e+04"."""
+    text = figure(value, digits)
+    assert "e" not in text
+    assert float(text.replace(",", "")) == pytest.approx(value, rel=0.5 * 10 ** (1 - digits))
+    assert figure(None, digits) == "–"
+    assert figure(-value, digits) == f"-{text}"
 
 
 @pytest.mark.parametrize(

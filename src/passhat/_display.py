@@ -14,6 +14,7 @@ __all__ = [
     "csv_cell",
     "duration",
     "duration_range",
+    "figure",
     "html_table",
     "money",
     "money_range",
@@ -69,6 +70,14 @@ def number(value: float | None, digits: int = 3) -> str:
         return "–"
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """An amount with a few digits, never in powers of ten: ``0.0123``, ``12,346``."""
+    if value is None:
+        return "–"
+    large = abs(value) >= 10**digits - 0.5
+    return f"{value:,.0f}" if large else f"{value:,.{digits}g}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:

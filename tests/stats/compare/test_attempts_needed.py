@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from passhat import Outcomes, compare
+from passhat.protocol import Alternative
 from passhat.stats.compare import Claim
 from passhat.stats.compare.lift import LiftSample, tail_of, tasks_needed
 
@@ -18,13 +19,13 @@ B = [4, 5, 3, 6, 5, 7, 2, 3, 5, 5] * 2
 @pytest.mark.parametrize(("a", "b"), [(A, B), (B, A)])
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_attempts_grow_with_the_square_of_the_reach(
-    a: list[int], b: list[int], alternative: str
+    a: list[int], b: list[int], alternative: Alternative
 ) -> None:
     (result,) = compare(
         Outcomes.from_counts(8, a),
         Outcomes.from_counts(8, b),
         about="these tasks",
-        alternative=alternative,  # type: ignore[arg-type]
+        alternative=alternative,
     ).results
     needed = result.evidence.needed
     away = (alternative == "greater" and result.lift < 0) or (
@@ -60,21 +61,21 @@ def test_so_many_attempts_of_the_same_shares_settle_it() -> None:
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
-def test_tasks_needed_is_where_the_interval_leaves_zero(alternative: str) -> None:
+def test_tasks_needed_is_where_the_interval_leaves_zero(alternative: Alternative) -> None:
     d = np.array([0.25, 0.0, -0.25, 0.5, 0.0, 0.25, 0.0, -0.125])
     sample = LiftSample.of(d)
-    tail = tail_of(0.95, alternative)  # type: ignore[arg-type]
-    needed = tasks_needed(sample, tail, alternative)  # type: ignore[arg-type]
+    tail = tail_of(0.95, alternative)
+    needed = tasks_needed(sample, tail, alternative)
     assert needed is not None
 
     def excludes_zero(tasks: float) -> bool:
         scaled = LiftSample(sample.values, sample.counts * tasks / len(d), sample.sizes)
-        interval = scaled.interval(tail, alternative)  # type: ignore[arg-type]
+        interval = scaled.interval(tail, alternative)
         return interval.low > 0
 
     assert excludes_zero(needed)
     assert not excludes_zero(0.97 * needed - 1)
-    assert tasks_needed(LiftSample.of(-d), tail, alternative) == (  # type: ignore[arg-type]
+    assert tasks_needed(LiftSample.of(-d), tail, alternative) == (
         needed if alternative == "two-sided" else None
     )
 

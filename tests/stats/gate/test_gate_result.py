@@ -132,6 +132,8 @@ def test_evidence_names_number_bounds_level_and_population() -> None:
     counted = {"low": None, "high": None, "level": None, "about": "this run as it was"}
     cost = _found(SHOWN, "cost <= 2000", value=1234.5, **counted)
     assert cost.evidence == "cost is 1,234 (this run as it was)"
+    tokens = _found(SHOWN, "tokens <= 20000", value=12345.6, **counted)
+    assert tokens.evidence == "tokens is 12,346 (this run as it was)"
     missing = _found(SHOWN, "missing <= 2%", value=0.0125, **counted)
     assert missing.evidence == "missing is 1.2% (this run as it was)"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from passhat._display import counted
+from passhat._display import counted, figure
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.event_stream import mark_of
 from passhat.dashboard.run_snapshots import RunSnapshot
@@ -131,8 +131,8 @@ def _card(estimate: Estimate) -> Card:
 def _cost_card(measure: Measure) -> Card:
     interval = "no interval: too few successes"
     if measure.low is not None and measure.high is not None:
-        interval = f"{measure.low:.3g} to {measure.high:.3g}"
-    value = "–" if measure.per_solved is None else f"{measure.per_solved:.3g}"
+        interval = f"{figure(measure.low)} to {figure(measure.high)}"
+    value = figure(measure.per_solved)
     unit = " s" if measure.name == "seconds" else ""
     return Card(
         "cost per success" if measure.name == "cost" else "time per success",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat._display import counted
+from passhat._display import counted, figure
 from passhat._serialize import to_data
 from passhat.report.details import Width
 from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
@@ -13,7 +13,7 @@ from passhat.report.figures.vega_lite import Row, Spec, field, layered, marks, s
 from passhat.report.measures import Measure, Quantiles
 from passhat.report.view import RunReport
 
-__all__ = ["distributions", "failures", "figure_text", "width"]
+__all__ = ["distributions", "failures", "width"]
 
 _ROW_HEIGHT = 22
 
@@ -171,13 +171,13 @@ def distributions(runs: Sequence[RunReport]) -> Figure | None:
                 name,
                 part.verdict,
                 f"{part.attempts:,}",
-                *map(figure_text, (part.p5, part.p25, part.median, part.p75, part.p95)),
+                *map(figure, (part.p5, part.p25, part.median, part.p75, part.p95)),
             )
             for label, measure in measures
             for part in measure.spread
         ]
     means = "; ".join(
-        f"{label}: {', '.join(f'{figure_text(measure.mean)} {measure.name}' for measure in own)}"
+        f"{label}: {', '.join(f'{figure(measure.mean)} {measure.name}' for measure in own)}"
         for label, own in shown
     )
     return Figure(
@@ -202,9 +202,9 @@ def _measure_panel(
             **to_data(part),
             "row": f"{label}, {part.verdict}" if several else part.verdict,
             "series": label,
-            "tip": f"{label}, {part.verdict}: median {figure_text(part.median)} {name}, middle "
-            f"half {figure_text(part.p25)} to {figure_text(part.p75)}, nine tenths "
-            f"{figure_text(part.p5)} to {figure_text(part.p95)}",
+            "tip": f"{label}, {part.verdict}: median {figure(part.median)} {name}, middle "
+            f"half {figure(part.p25)} to {figure(part.p75)}, nine tenths "
+            f"{figure(part.p5)} to {figure(part.p95)}",
         }
         for label, measure in measures
         for part in measure.spread
@@ -232,10 +232,3 @@ def _measure_panel(
 def _large(measures: Sequence[tuple[str, Measure]]) -> bool:
     parts: list[Quantiles] = [part for _, measure in measures for part in measure.spread]
     return max(part.p95 for part in parts) >= 10_000
-
-
-def figure_text(value: float | None) -> str:
-    """A measured number with three digits that count."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

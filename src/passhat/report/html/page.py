@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passhat._display import counted, percent, percent_interval
+from passhat._display import counted, figure, percent, percent_interval
 from passhat.report.comparison_view import headline, headline_result
 from passhat.report.figures.agents import headline_words
 from passhat.report.figures.base import labels_of
-from passhat.report.figures.spread import figure_text
 from passhat.report.measures import RATIO_METHOD, Measure
 from passhat.report.view import Report, RunReport, card_interval, card_value
 from passhat.stats.compare import Comparison, Comparisons
@@ -192,11 +191,9 @@ def _measure_row(label: str, measure: Measure | None) -> CardRow:
     if measure is None:
         return CardRow(label, "–", "not recorded", "")
     interval = (
-        "no interval"
-        if measure.low is None
-        else f"{figure_text(measure.low)} to {figure_text(measure.high)}"
+        "no interval" if measure.low is None else f"{figure(measure.low)} to {figure(measure.high)}"
     )
-    return CardRow(label, figure_text(measure.per_solved), interval, measure.counts_text())
+    return CardRow(label, figure(measure.per_solved), interval, measure.counts_text())
 
 
 def settling(report: Report, comparison: Comparison | Comparisons | None) -> Iterator[str]:

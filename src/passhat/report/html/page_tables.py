@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passhat._display import percent
+from passhat._display import figure, percent
 from passhat.report import comparison_view as compared
 from passhat.report.details import POLICIES
 from passhat.report.figures.agents import headline_words
@@ -43,8 +43,8 @@ def comparison_tables(comparison: Comparison | Comparisons | None) -> Iterator[T
                 tuple(
                     (
                         value.measure,
-                        *(_figure(use.per_attempt if use else None) for use in (value.a, value.b)),
-                        *(_figure(use.per_solved if use else None) for use in (value.a, value.b)),
+                        *(figure(use.per_attempt if use else None) for use in (value.a, value.b)),
+                        *(figure(use.per_solved if use else None) for use in (value.a, value.b)),
                     )
                     for value in comparison.deployment
                 ),
@@ -78,12 +78,6 @@ def overview(report: Report) -> Table:
     )
     header = ("run", "tasks", "missing", *words)
     return Table("Every run, with intervals for new tasks", header, rows)
-
-
-def _figure(value: float | None) -> str:
-    from passhat.report.figures.spread import figure_text
-
-    return figure_text(value)
 
 
 def number_tables(report: Report) -> Iterator[Table]:

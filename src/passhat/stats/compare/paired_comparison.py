@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from passhat._display import counted, html_table, number, some
+from passhat._display import counted, figure, html_table, number, some
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
@@ -52,7 +52,6 @@ __all__ = [
 
 
 _ORDER = ("cost", "seconds", "steps", "tokens")
-_FIGURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,8 @@ class Value:
 
     def __str__(self) -> str:
         sides = (self.a, self.b)
-        attempt = " against ".join(_figure(use.per_attempt if use else None) for use in sides)
-        solved = " against ".join(_figure(use.per_solved if use else None) for use in sides)
+        attempt = " against ".join(figure(use.per_attempt if use else None) for use in sides)
+        solved = " against ".join(figure(use.per_solved if use else None) for use in sides)
         return f"{self.measure} per attempt {attempt}, per solved task {solved}"
 
 
@@ -128,12 +127,6 @@ def _summed(run: Run) -> dict[str, Use]:
 
 def _use(count: int, total: float, solved: int) -> Use:
     return Use(count, total / count, total / solved if solved else None)
-
-
-def _figure(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.{_FIGURES}g}"
 
 
 TAKES: tuple[OptionName, ...] = ("level", "missing", "allow", "drop_short", "about", "cluster")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-from passhat._display import counted, html_table, number
+from passhat._display import counted, figure, html_table, number
 from passhat._serialize import Plain
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.task_changes import TaskChange
@@ -309,6 +309,6 @@ def _shown(value: float, rule: Question, *, signed: bool) -> str:
     if isinstance(rule.subject, Missing):
         return f"{value:.1%}"
     if isinstance(rule.subject, Measure):
-        return f"{plus}{value:,.4g}"
+        return f"{plus}{figure(value, 4)}"
     text = number(value)
     return f"{plus}{text}" if float(text) else text

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from passhat._display import counted
+from passhat._display import counted, figure
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.guard import agree
@@ -238,7 +238,7 @@ def measure_result(rule: Rule, measure: Measure, run: Run, base: Run | None) -> 
     if rule.relative:
         assert base is not None
         other, more = _measured(rule, measure, base)
-        notes = (*notes, *(f"base: {note}" for note in more), f"base has {other:,.4g}")
+        notes = (*notes, *(f"base: {note}" for note in more), f"base has {figure(other, 4)}")
         size = max(size, abs(other))
         value -= other
     if abs(value - rule.limit) <= _ROUNDING * size:
