@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 Body = dict[str, Any]
+_ANTHROPIC = ("/messages", "/invoke", ":rawPredict")
+"""How addresses of Anthropic's API end: its own, at Bedrock, at Vertex."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class ModelServer:
     def __init__(self, script: Script) -> None:
         self.script = script
         self.requests: list[Body] = []
+        self.paths: list[str] = []
         self.served: list[Answer] = []
         self.refused = 0
         self._lock = threading.Lock()
@@ -56,13 +59,14 @@ class ModelServer:
     def answer(self, path: str, body: Body) -> tuple[int, Mapping[str, str], bytes]:
         with self._lock:
             self.requests.append(body)
+            self.paths.append(path)
             said = self.script(body)
             if isinstance(said, Refusal):
                 self.refused += 1
                 error = {"message": said.message, "type": "error", "code": said.code}
                 return said.status, said.headers, json.dumps({"error": error}).encode()
             self.served.append(said)
-        write = _as_anthropic if path.endswith("/messages") else _as_openai
+        write = _as_anthropic if path.endswith(_ANTHROPIC) else _as_openai
         return 200, {}, json.dumps(write(said, len(self.requests))).encode()
 
 

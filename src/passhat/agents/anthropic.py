@@ -1,8 +1,13 @@
-"""``anthropic:MODEL[@BASE_URL]``: the official SDK and its Messages API."""
+"""``anthropic:MODEL[@BASE_URL]``: the official SDK and its Messages API.
+
+The same models at other clouds, by the SDK's own clients for them: ``bedrock:MODEL`` at AWS and
+``vertex:MODEL`` at Google, with the credentials and the region that those clouds' tools use.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,9 +23,9 @@ from passhat.agents.chat import (
 )
 from passhat.agents.prices import TokenCount
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, MissingExtra
 
-__all__ = ["AnthropicAgent"]
+__all__ = ["AnthropicAgent", "BedrockAgent", "VertexAgent"]
 
 _EMPTY = "(nothing)"
 """The API takes no empty text."""
@@ -94,6 +99,71 @@ class AnthropicAgent(ChatAgent):
         if data.get("type") == "error":
             raise ReplyError("an error with a success status", body=data)
         return read_message(data, str(answer.headers.get("request-id") or ""))
+
+
+class BedrockAgent(AnthropicAgent):
+    """A Claude model at Amazon Bedrock: bedrock:MODEL; credentials and region as for AWS tools."""
+
+    kind = "bedrock"
+    module = "anthropic"
+
+    def open_client(self) -> Any:
+        try:
+            import boto3  # type: ignore[import-untyped]
+        except ImportError:
+            raise MissingExtra(f"The agent {self.kind}:{self.model}", extra="bedrock") from None
+        # A key of Bedrock's own, or what AWS's tools find: variables, a profile, the machine.
+        if not os.environ.get("AWS_BEARER_TOKEN_BEDROCK") and not boto3.Session().get_credentials():
+            raise InvalidValue(
+                f"{self.kind}:{self.model} needs credentials of AWS.",
+                hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or "
+                "AWS_BEARER_TOKEN_BEDROCK; the region is AWS_REGION.",
+            )
+        return self.sdk.AsyncAnthropicBedrock(base_url=self.base_url, max_retries=0)
+
+
+class VertexAgent(AnthropicAgent):
+    """A Claude model at Google's Vertex AI: vertex:MODEL; project and credentials as for gcloud."""
+
+    kind = "vertex"
+    module = "anthropic"
+
+    def open_client(self) -> Any:
+        named: dict[str, Any] = {"region": os.environ.get("CLOUD_ML_REGION") or "global"}
+        token = os.environ.get("CLOUDSDK_AUTH_ACCESS_TOKEN")
+        project = os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
+        if token:
+            named["access_token"] = token
+        else:
+            named["credentials"], own = self._credentials()
+            project = project or own
+        if not project:
+            raise InvalidValue(
+                f"{self.kind}:{self.model} needs a project.",
+                hint="Set ANTHROPIC_VERTEX_PROJECT_ID; the region is CLOUD_ML_REGION.",
+            )
+        return self.sdk.AsyncAnthropicVertex(
+            base_url=self.base_url, project_id=project, max_retries=0, **named
+        )
+
+    def _credentials(self) -> tuple[Any, str | None]:
+        """The credentials that Google's tools use, and their project."""
+        try:
+            import google.auth
+            from google.auth.exceptions import DefaultCredentialsError
+        except ImportError:
+            raise MissingExtra(f"The agent {self.kind}:{self.model}", extra="vertex") from None
+        try:
+            found: tuple[Any, str | None] = google.auth.default(
+                scopes=["https://www.googleapis.com/auth/cloud-platform"]
+            )
+        except DefaultCredentialsError as error:
+            raise InvalidValue(
+                f"{self.kind}:{self.model} needs credentials of Google Cloud. {error}",
+                hint="Run gcloud auth application-default login, or set "
+                "GOOGLE_APPLICATION_CREDENTIALS or CLOUDSDK_AUTH_ACCESS_TOKEN.",
+            ) from None
+        return found
 
 
 def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:

@@ -108,6 +108,8 @@ _PUBLISHERS = {
     "openai-responses": "openai",
     "gemini": "google",
     "azure": "azure",
+    "bedrock": "aws",
+    "vertex": "google",
     "openrouter": "openrouter",
 }
 """Our kinds of agents by the names that genai-prices uses, where they differ."""
