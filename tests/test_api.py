@@ -244,7 +244,7 @@ def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
     assert "90%" in str(report)
     for name in ("report.html", "report.md", "report.json", "report.csv"):
         assert "pass^2" in report.save(tmp_path / name).read_text()
-    with pytest.raises(InvalidValue, match="cannot tell the form"):
+    with pytest.raises(InvalidValue, match="does not name a form"):
         report.save(tmp_path / "report.docx")
 
 

@@ -202,7 +202,7 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
     ("changed", "words"),
     [
         ({"supportedInterfaces": []}, "names no address"),
-        ({"supportedInterfaces": "what"}, "no agent card"),
+        ({"supportedInterfaces": "what"}, "not an agent card"),
         (
             {"supportedInterfaces": [{"protocolBinding": "GRPC", "url": "grpc.example:50051"}]},
             "offers no JSONRPC",

@@ -165,7 +165,7 @@ def test_a_variable_that_is_no_setting_is_pointed_out(
     passhat: Passhat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PASSHAT_JBOS", "3")
-    assert "variables that are no setting: PASSHAT_JBOS" in passhat("config").out
+    assert "variables that are not a setting: PASSHAT_JBOS" in passhat("config").out
 
 
 def test_a_key_in_a_setting_is_not_shown(passhat: Passhat) -> None:

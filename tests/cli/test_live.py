@@ -159,7 +159,7 @@ def test_on_a_real_terminal_with_ctrl_c(tmp_path: Path) -> None:
     try:
         said = _until(master, "to go")
         process.send_signal(signal.SIGINT)
-        said = _until(master, "the same command goes on", said)
+        said = _until(master, "the same command continues", said)
         assert process.wait(timeout=60) == 130
     finally:
         process.kill()

@@ -38,7 +38,7 @@ def test_no_store_and_no_address(passhat: Passhat, tmp_path: Path) -> None:
     open_store(path).close()
     ended = passhat("view", "--store", path, "--host", "no.such.host.invalid")
     assert ended.code == 2
-    assert "is no address of this machine" in ended.err
+    assert "is not an address of this machine" in ended.err
 
 
 def test_other_machines_need_the_token(tmp_path: Path) -> None:

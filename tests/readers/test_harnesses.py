@@ -410,7 +410,7 @@ def test_promptfoo_repeats_are_attempts_and_cached_copies_are_not(samples: Sampl
     assert run.outcomes.tasks == ("a=ü",)
     assert _ends(run)[1] == "a=ü#2 missing (rate_limit)"
     assert run.tally is not None
-    assert list(run.tally.skipped) == ["a cached answer, which is no fresh attempt"]
+    assert list(run.tally.skipped) == ["a cached answer, which is not a fresh attempt"]
 
 
 def test_lm_eval_reads_the_numbers_beside_it(samples: Samples) -> None:

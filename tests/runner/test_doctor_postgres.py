@@ -32,7 +32,7 @@ def test_a_store_that_is_fit(postgres_address: str) -> None:
     assert "answers, PostgreSQL" in found[0].found
     assert found[1].found == f"tables of version {VERSION}, 0 runs"
     assert found[2].found == "passhat may write"
-    assert found[3].found == "news are heard at once (LISTEN)"
+    assert found[3].found == "notices arrive at once (LISTEN)"
     with psycopg.connect(postgres_address) as other:
         assert other.execute("SELECT count(*) FROM runs").fetchone() == (0,)
 

@@ -103,7 +103,7 @@ def test_the_options_mean_nothing_to_other_suites(passhat: Callable[..., Any]) -
 
 def test_a_suite_that_tells_an_agent_nothing(folder: Path) -> None:
     (folder / "silent.jsonl").write_text('{"task_id": "a", "test_list": ["assert f() == 1"]}\n')
-    with pytest.raises(ReadError, match="says nothing to an agent"):
+    with pytest.raises(ReadError, match="no prompt for an agent"):
         load_suite("code:silent.jsonl")
 
 

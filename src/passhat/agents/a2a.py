@@ -130,7 +130,7 @@ class A2AAgent(Agent):
         if not context_id:
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
-                "the reply has no context id: the conversation cannot be told from another",
+                "the reply has no context id: conversations cannot be distinguished",
             )
         if context_id in self._given:
             raise AgentFault(
@@ -206,7 +206,7 @@ class A2AAgent(Agent):
         except Exception as error:  # any error that hostile text causes in two parsers
             what = shorten(str(error), 120)
             raise AgentFault(
-                FailureCategory.AGENT_ERROR, f"{place} is no agent card ({what})"
+                FailureCategory.AGENT_ERROR, f"{place} is not an agent card ({what})"
             ) from None
         if not card.supported_interfaces:
             raise AgentFault(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "opponents",
     multiple=True,
     metavar="NAME=ID",
-    help="Who is evaluated; repeatable.",
+    help="Agent to evaluate; repeatable.",
 )
 @click.option("--token", envvar="PASSHAT_TOKEN", metavar="TOKEN", help="Bearer token to send.")
 @click.option("--wait", default=30.0, show_default=True, help="Seconds for agents to start.")
@@ -47,7 +47,7 @@ def command(
     """Run an AgentBeats battle and follow it to its result.
 
     With SCENARIO.toml (version 2): start its agents, send the request to its green agent, keep the
-    result, stop what was started. With --backend, --green and --opponent (version 1): create a
+    result, stop the agents. With --backend, --green and --opponent (version 1): create a
     battle there and follow it.
     """
     from passhat.errors import InvalidValue, MissingExtra

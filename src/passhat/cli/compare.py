@@ -41,13 +41,15 @@ if TYPE_CHECKING:
     metavar="M",
     help="A metric to compare, as in pass^4; may be repeated.  [default: pass^1]",
 )
-@click.option("--metric-b", metavar="M", help="The metric of B, if said apart; must be the same.")
+@click.option(
+    "--metric-b", metavar="M", help="The metric of B, if given separately; must be the same."
+)
 @click.option(
     "--alternative",
     type=click.Choice(["two-sided", "greater", "less"]),
     default="two-sided",
     show_default=True,
-    help="What B is asked to be, chosen before looking: different, better, worse.",
+    help="Alternative hypothesis on B, chosen beforehand: different, better, worse.",
 )
 @click.option("--by", metavar="SLICE", help="Compare each value of a slice too, corrected.")
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Only these runs, A first.")
@@ -78,8 +80,8 @@ def command(
     The first run is A, the second is B, and every lift is B minus A. A source that holds several
     runs brings all of them. Three or more runs are compared pair by pair and ranked.
 
-    Without --about the claim is about new tasks; what holds on exactly these tasks is printed
-    beside it where the two differ.
+    Without --about the claim is about new tasks; the claim about exactly these tasks is printed
+    as well where the two differ.
     """
     from rich.console import Console
 

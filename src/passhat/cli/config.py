@@ -54,7 +54,7 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
     if configuration.ignored:
         parts.append(plain(f"not passhat's: {', '.join(configuration.ignored)}"))
     if unknown:
-        parts.append(plain(f"variables that are no setting: {', '.join(unknown)}"))
+        parts.append(plain(f"variables that are not a setting: {', '.join(unknown)}"))
     click.echo(captured(Console(), lambda: parts), nl=False)
     return ExitCode.OK
 

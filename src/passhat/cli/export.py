@@ -35,7 +35,7 @@ def command(
     """Write the attempts in SOURCE to standard output, one row each, in their order.
 
     A row is run, agent, task, attempt, passed (true, false, or null when missing), category,
-    reason, detail, steps, seconds, tokens, cost, retries, the answer, and what else is known.
+    reason, detail, steps, seconds, tokens, cost, retries, the answer, and further columns.
     """
     from passhat.errors import InvalidValue
     from passhat.readers import Needs
@@ -66,7 +66,7 @@ def command(
 def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: str) -> ExitCode:
     """Put the runs in SOURCE into the store, attempt by attempt; existing attempts stay.
 
-    A table of counts has no attempts to put there and is left out, which is said.
+    A table of counts has no attempts to import; it is skipped with a message.
     """
     from passhat._display import counted, visible
     from passhat.readers.store import import_run
@@ -91,7 +91,7 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
 def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
     """Check that files are passhat.outcomes/1, the format that passhat export writes.
 
-    JSON lines or Parquet, one attempt per row. Ends with 1 when a row is not as the schema says.
+    JSON lines or Parquet, one attempt per row. Exit code 1 when a row violates the schema.
     For example: passhat validate attempts.jsonl
     """
     import json

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     type=float,
     multiple=True,
     metavar="X",
-    help="The smallest k with pass@k >= X. Two agents are told apart best near 0.5.",
+    help="The smallest k with pass@k >= X. Two agents are easiest to distinguish near 0.5.",
 )
 @click.option(
     "--keep", type=float, multiple=True, metavar="X", help="The largest k with pass^k >= X."
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=10_000,
     show_default=True,
-    help="How many users the sentence speaks of.",
+    help="Number of users in the sentence.",
 )
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
 @term_options("missing", "level", "cluster", help={"level": "Confidence of the band."})

@@ -100,7 +100,7 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.argument("source", required=False)
 @click.argument("rules", metavar="[RULE...]", nargs=-1)
 @click.option("--run", "run_name", metavar="NAME", help="Which run, when SOURCE holds several.")
-@click.option("--against", metavar="SOURCE", help="The baseline; 'base' stands for it in rules.")
+@click.option("--against", metavar="SOURCE", help="The baseline; called 'base' in rules.")
 @click.option("--base-run", metavar="NAME", help="Which run, when that source holds several.")
 @click.option(
     "--margin",
@@ -176,7 +176,7 @@ def command(
     'missing <= 2%'.
 
     Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when planned
-    attempts are absent or too many are missing, 2 when a rule cannot be asked.
+    attempts are absent or too many are missing, 2 when a rule cannot be evaluated.
     """
     from passhat.readers import Needs
     from passhat.stats.gate import GateOptions, judge, parse_rule

@@ -244,7 +244,9 @@ _OURS = ("sandbox_error", "judge_error")
     envvar="PASSHAT_STORE",
     help="Keep results as a run of a store, and resume from it; with --audit: where RUN is.",
 )
-@click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@click.option(
+    "--name", default="", metavar="NAME", help="A name, to distinguish runs of the same set-up."
+)
 @click.option("--jobs", type=click.IntRange(1), help="Workers.  [default: one per processor]")
 @judging_options("--timeout", "--memory")
 @click.option(

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.argument("source", required=False)
 @click.option("--detect", type=float, metavar="D", help="The lift to see between two agents.")
-@click.option("--half-width", type=float, metavar="W", help="How precisely to know one value.")
+@click.option(
+    "--half-width", type=float, metavar="W", help="Half-width of the interval of one value."
+)
 @click.option("--metric", default="pass^1", show_default=True, help="The metric, as in pass^4.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="Chance to see D.")
 @click.option(

@@ -32,8 +32,8 @@ def command(
     """Judge the attempts of RUN again without making them again.
 
     The stored answers are played into a fresh world and judged by the suite as it is now. A verdict
-    that changes is kept beside the first one, and reports use the newest. Where the world no longer
-    says what it said then, nothing is guessed: exit code 4.
+    that changes is added to the first, and reports use the newest. Where the world no longer
+    replies as it did then, the attempt keeps its verdict: exit code 4.
     """
     import asyncio
 

@@ -114,8 +114,20 @@ def _chosen_attempts(
 
 
 @click.command("run", cls=Configured)
-@click.option("-a", "--agent", required=True, metavar="AGENT", help="Who attempts: KIND:REST.")
-@click.option("-s", "--suite", required=True, metavar="SUITE", help="What: KIND:REST.")
+@click.option(
+    "-a",
+    "--agent",
+    required=True,
+    metavar="AGENT",
+    help="Agent to evaluate, as openai:gpt-5, python:my_agent:answer, a2a:http://localhost:9000.",
+)
+@click.option(
+    "-s",
+    "--suite",
+    required=True,
+    metavar="SUITE",
+    help="Suite of tasks, as orderdesk/retail, jsonl:tasks.jsonl, code:ordercode.",
+)
 @click.option(
     "-n",
     "--attempts",
@@ -146,9 +158,9 @@ def _chosen_attempts(
 @click.option("--seed", default=0, show_default=True, help="What every attempt's seed comes from.")
 @click.option("--jobs", default=8, show_default=True, help="Attempts at the same time.")
 @click.option("--temperature", type=float, help="Handed to the agent, recorded in the protocol.")
-@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite says more.")
+@click.option("--max-steps", type=int, help="Turns of the agent; 30, unless the suite sets more.")
 @click.option("--step-timeout", default=60.0, show_default=True, help="Seconds for one answer.")
-@click.option("--timeout", type=float, help="Seconds for one attempt; 600, unless said.")
+@click.option("--timeout", type=float, help="Seconds for one attempt; 600 by default.")
 @click.option(
     "--stop-when", multiple=True, metavar="RULE", help="End once settled, as 'pass^4 >= 0.6'."
 )
@@ -163,7 +175,7 @@ def _chosen_attempts(
 @click.option(
     "--canary/--no-canary",
     default=None,
-    help="Tell each conversation a reference, and look for it in others.",
+    help="Put a reference into each conversation, and search for it in others.",
 )
 @click.option(
     "--tools",
@@ -204,7 +216,9 @@ def _chosen_attempts(
     metavar="SECONDS",
     help="How long attempts claimed here stay ours if this process gives no sign of life.",
 )
-@click.option("--name", default="", metavar="NAME", help="Tell runs of the same set-up apart.")
+@click.option(
+    "--name", default="", metavar="NAME", help="A name, to distinguish runs of the same set-up."
+)
 @click.option("--baseline", metavar="RUN", help="Point out where the suite changed since RUN.")
 @money_options
 @suite_options
@@ -257,7 +271,7 @@ def command(
 ) -> ExitCode:
     """Make fresh attempts of AGENT at every task of SUITE, and report.
 
-    The same command again goes on where it stopped; a larger -n adds attempts. Ctrl-C lets what is
+    The same command continues where it stopped; a larger -n adds attempts. Ctrl-C lets attempts
     in flight finish, a second one stops at once.
     """
     from passhat.runner.run_spec import RunSpec, Shard
@@ -307,7 +321,9 @@ def command(
         money.say_capped(budget, result.left)
         return ExitCode.INCOMPLETE
     if result.stopped:
-        click.echo(f"stopped with {result.left} attempts to go; the same command goes on", err=True)
+        click.echo(
+            f"stopped with {result.left} attempts to go; the same command continues", err=True
+        )
         return ExitCode.STOPPED
     return _say_missing(result)
 
@@ -388,7 +404,7 @@ def _run(
         def before(plan: RunPlan, store: Store, freed: int) -> None:
             planned.append(plan)
             if freed:
-                click.echo(f"{freed} attempts that came to nothing will be made again", err=True)
+                click.echo(f"{freed} attempts without a verdict will be made again", err=True)
             say_before(plan, store, baseline)
             title = f"{plan.agent.name} at {plan.suite.name}"
             stack.enter_context(display.begin(title, plan.jobs))

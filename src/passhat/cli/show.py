@@ -43,7 +43,7 @@ def command(
 ) -> ExitCode:
     """Report on a stored RUN, or print the conversation of one attempt, as in retail/012#3.
 
-    Where more than one word was said on an attempt, all of them are shown; the last one counts.
+    An attempt with several judgements shows all of them; the last counts.
     """
     from rich.console import Console
 

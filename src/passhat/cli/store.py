@@ -52,7 +52,7 @@ class _Age(click.ParamType["timedelta"]):
 def copy(source: str, target: str, runs: tuple[str, ...]) -> ExitCode:
     """Copy all runs of the store FROM into the store TO; each is a path or postgresql://...
 
-    What TO has already stays as it is, so a copy that was broken off goes on where it stopped.
+    Existing attempts in TO stay, so an interrupted copy continues where it stopped.
     Every run is read again on both sides and compared by counts and digests. Attempts that are
     being made just now are left out.
     """
@@ -78,7 +78,7 @@ def merge(sources: tuple[str, ...], store_path: str) -> ExitCode:
     """Join the runs of several STOREs, such as those of shards, into the store of --store.
 
     An attempt that two of them have in different forms is a conflict: then nothing is written. A
-    merge that was broken off goes on where it stopped.
+    merge that was interrupted continues where it stopped.
     """
     from contextlib import ExitStack
 
@@ -199,7 +199,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
     "age",
     type=_Age(),
     metavar="AGE",
-    help="Forget what was said in attempts that ended so long ago, as 30d. Verdicts stay.",
+    help="Delete transcripts of attempts that ended this long ago, as 30d. Verdicts stay.",
 )
 def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
     """Free disk space: remains of deleted runs and, on request, old transcripts."""

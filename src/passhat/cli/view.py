@@ -39,7 +39,7 @@ def command(
 ) -> ExitCode:
     """Show the runs of a store in a browser, live while attempts finish.
 
-    Serves this machine only unless --host says otherwise. Ctrl-C ends it.
+    Serves this machine only, unless --host is given. Ctrl-C ends it.
     """
     import secrets
     import socket

@@ -248,7 +248,7 @@ def listen(host: str, port: int) -> socket.socket:
             0
         ]
     except (socket.gaierror, UnicodeError, OverflowError):
-        raise InvalidValue(f"{host!r} is no address of this machine.") from None
+        raise InvalidValue(f"{host!r} is not an address of this machine.") from None
     # With the protocol named, asyncio sends small answers at once (TCP_NODELAY), not 40 ms later.
     listening = socket.socket(family, kind, protocol)
     try:

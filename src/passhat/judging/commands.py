@@ -168,7 +168,7 @@ def engine_problem(container: Container) -> str:
     if info is None or info.returncode:
         error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
-        return f"the engine does not answer ({error}); start it or look into it with: {start}"
+        return f"the engine does not answer ({error}); start it or check it with: {start}"
     inspected = _engine_output(engine, "image", "inspect", image)
     if inspected is None or inspected.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"

@@ -259,11 +259,11 @@ def _head(data: Bytes, opening: int, depth: int, whole: type[W], log: LossLog) -
         try:
             return decode(data[:opening] + empty + data[end:], whole)
         except BROKEN:
-            log.lose("the end", "what stands around the records is broken", 0)
+            log.lose("the end", "the document around the records is broken", 0)
     try:
         return decode(data[:opening] + empty + b"}" * depth, whole)
     except BROKEN as error:
-        log.lose("the head", f"what the log says about the whole run is broken ({error})", 0)
+        log.lose("the head", f"the part about the whole run is broken ({error})", 0)
         return whole()
 
 

@@ -189,7 +189,7 @@ class RecordMap:
             if word not in _WORDS and not word.startswith(SLICE_PREFIX):
                 raise InvalidValue(
                     f"{name}: {word!r} is not a field passhat knows.",
-                    hint=f"It knows: {', '.join(_WORDS)}, and slice:NAME.",
+                    hint=f"Known fields: {', '.join(_WORDS)}, and slice:NAME.",
                 )
         if self.order not in ("trial", "appearance", "unknown"):
             raise InvalidValue(

@@ -159,7 +159,7 @@ def _packed(stream: IO[bytes], entry: _Entry) -> bytes:
     header = stream.read(_LOCAL.size)
     fields = _LOCAL.unpack(header)
     if fields[0] != _LOCAL_SIGN:
-        raise BrokenMember("does not stand where the table of contents says")
+        raise BrokenMember("is not at the place given in the table of contents")
     stream.seek(fields[9] + fields[10], 1)
     packed = stream.read(entry.size)
     if len(packed) < entry.size:

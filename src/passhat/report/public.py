@@ -72,7 +72,7 @@ class Report:
         forms = {".html": self.html, ".md": self.markdown, ".json": self.json, ".csv": self.csv}
         if target.suffix.lower() not in forms:
             raise InvalidValue(
-                f"cannot tell the form of {str(target)!r} from its ending.",
+                f"the ending of {str(target)!r} does not name a form.",
                 hint=f"Known endings: {', '.join(forms)}.",
             )
         from passhat.store import write_private

@@ -66,7 +66,7 @@ _ADVICE = (
     (r"pg_hba", "Have the server's pg_hba.conf let this machine and user in."),
     (r"too many", "Close other programs that use the server, or raise its max_connections."),
 )
-_AWAY = "Start the server, or fix host and port; pg_isready -d ADDRESS says whether it answers."
+_AWAY = "Start the server, or fix host and port; pg_isready -d ADDRESS checks whether it answers."
 
 
 def examine_postgres(address: str) -> Iterator[Finding]:
@@ -170,11 +170,11 @@ def _hearing(connection: PostgresConnection, other: PostgresConnection) -> Findi
     other.execute(f"LISTEN {channel}")
     connection.execute("SELECT pg_notify(?, '')", (channel,))
     if other.notifies(_HEAR_SECONDS):
-        return Finding(_WHAT, Level.OK, "news are heard at once (LISTEN)")
+        return Finding(_WHAT, Level.OK, "notices arrive at once (LISTEN)")
     return Finding(
         _WHAT,
         Level.WARNING,
-        "news are not heard (LISTEN); a live page looks only now and then",
+        "notices do not arrive (LISTEN); live pages poll instead",
         "Name the server itself, not a pooler in transaction mode.",
     )
 

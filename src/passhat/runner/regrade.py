@@ -222,7 +222,7 @@ async def _judged(
     except Exception as error:  # the suite's own code broke: that is no verdict
         raise _NotRegradable(f"the judge broke: {type(error).__name__}: {error}") from None
     if judgement.verdict is Verdict.MISSING:
-        raise _NotRegradable(f"the judge came to no verdict: {judgement.why}: {judgement.detail}")
+        raise _NotRegradable(f"the judge reached no verdict: {judgement.why}: {judgement.detail}")
     return judgement
 
 

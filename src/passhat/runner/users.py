@@ -111,7 +111,7 @@ class _UserSession:
                 async with asyncio.timeout(_USER_SECONDS):
                     return await self._session.answer(turn)
             except TimeoutError:
-                detail = f"the simulated user said nothing for {_USER_SECONDS:g} s"
+                detail = f"the simulated user did not answer for {_USER_SECONDS:g} s"
                 raise WorldFault(MissingReason.USER_ERROR, detail) from None
             except WorldFault as fault:
                 if fault.reason in (MissingReason.BUDGET, MissingReason.ACCOUNT):

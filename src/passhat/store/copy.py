@@ -93,7 +93,7 @@ def back_up(source: Store, target: str) -> BackedUp:
     """
     if is_address(target) or Path(target).exists():
         raise InvalidValue(
-            f"{target} is no new file.",
+            f"{target} is not a new file.",
             hint="Name a file that does not exist yet; `passhat store copy` copies into a store.",
         )
     part = Path(f"{target}.part")

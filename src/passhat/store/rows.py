@@ -57,7 +57,7 @@ def damage_reported(place: str) -> Iterator[None]:
         raise ReadError(
             f"holds a value that cannot be read ({type(error).__name__}: {error}).",
             source=without_password(place),
-            hint="The store is damaged. passhat store check says more; restore a backup of it.",
+            hint="The store is damaged. Run passhat store check for details, or restore a backup.",
         ) from None
 
 
@@ -479,5 +479,5 @@ def unpacked(body: bytes) -> Sequence[Mapping[str, str]]:
         raise ReadError(
             f"a transcript is damaged ({error}).",
             source="store",
-            hint="passhat store check says what else is; verdicts are kept apart from it.",
+            hint="Run passhat store check for details. Verdicts are stored separately.",
         ) from None

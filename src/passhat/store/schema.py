@@ -274,7 +274,7 @@ def postgres_version(database: Database, name: str) -> int | None:
 def _refuse_newer(version: int, name: str) -> None:
     if version > VERSION:
         raise ReadError(
-            f"was written by a newer passhat (store version {version}, this one knows {VERSION}).",
+            f"was written by a newer passhat (store version {version}; supported: {VERSION}).",
             source=name,
             hint="Upgrade passhat: pip install --upgrade passhat",
         )

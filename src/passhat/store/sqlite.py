@@ -336,7 +336,7 @@ class SqliteConnection(sqlite3.Connection):
             )
         hint = None
         if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
-            hint = "The file is damaged. passhat store check says more; restore a backup of it."
+            hint = "The file is damaged. Run passhat store check for details, or restore a backup."
         return ReadError(f"cannot be used as a store ({error}).", source=self.path, hint=hint)
 
 

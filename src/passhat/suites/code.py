@@ -31,7 +31,7 @@ class CodeTasksSuite(Suite):
         for task in self._suite.tasks.values():
             if not task.prompt and not task.text:
                 raise ReadError(
-                    f"task {shorten(task.id)} has tests but says nothing to an agent.",
+                    f"task {shorten(task.id)} has tests but no prompt for an agent.",
                     source=rest,
                     hint="Give every task a prompt, or judge samples with passhat judge.",
                 )

@@ -33,7 +33,7 @@ def last_error_line(errors: IO[bytes]) -> str:
     """The last line of a process's standard error, which mostly states the problem."""
     errors.seek(0)
     text = errors.read().decode("utf-8", "replace").strip()
-    return text.splitlines()[-1][:_SHOWN] if text else "it said nothing"
+    return text.splitlines()[-1][:_SHOWN] if text else "no error output"
 
 
 GROUP = "passhat.suites"

@@ -150,10 +150,10 @@ def test_a_log_that_a_killed_run_left_behind_is_taken_in(passhat: Call, store: P
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ("nothing.py", "nothing.py is no file, module or registered task"),
+        ("nothing.py", "nothing.py is not a file, a module or a registered task"),
         ("my_tasks.py@lick", "'lick' not found"),
         ("my_tasks.py", "name one: my_tasks.py@luck"),
-        ("no_package/task", "is no file, module or registered task"),
+        ("no_package/task", "is not a file, a module or a registered task"),
         ("my_tasks.py@two_scorers", "Choose with --scorer: so_often, match"),
     ],
 )

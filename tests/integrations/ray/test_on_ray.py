@@ -227,7 +227,7 @@ def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
     _, said = process.communicate(timeout=120)
     assert process.returncode == ExitCode.STOPPED, said
     assert "finishing what is in flight" in said
-    assert "the same command goes on" in said
+    assert "the same command continues" in said
     with open_store() as store:
         (run,) = store.runs()
         assert (run.attempts, run.status) == (len(begun(notes)), "stopped")
@@ -249,7 +249,7 @@ def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
         _, said = process.communicate(timeout=120)
     assert process.returncode == ExitCode.USAGE, said
     assert "passhat: the head of the Ray cluster is gone" in said
-    assert "What is finished is kept; the same command goes on" in said
+    assert "Finished attempts are kept; the same command continues" in said
     assert "Traceback" not in said
     with open_store() as store:
         (run,) = store.runs()

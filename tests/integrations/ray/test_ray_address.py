@@ -70,7 +70,7 @@ def test_silence_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_answers_otherwise_is_shown(said: bytes, shown: str) -> None:
     with _somebody(said) as address, pytest.raises(ConnectionError) as told:
         check_ray_address(f"ray://{address}")
-    assert str(told.value) == f"who listens there is not Ray, but says {shown}"
+    assert str(told.value) == f"the program at that address is not Ray; it answers {shown}"
 
 
 def test_a_web_server_is_not_ray() -> None:

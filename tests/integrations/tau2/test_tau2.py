@@ -158,7 +158,7 @@ def test_a_checkout_that_cannot_be_used_says_what_to_install(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--tau2", "nowhere"), "is no checkout of tau2-bench"),
+        (("--tau2", "nowhere"), "is not a checkout of tau2-bench"),
         (("--tau2-python", "./no-python"), "cannot be started"),
         (("--suite", "tau2:shoes"), "there are: judged, mock"),
         (("--suite", "tau2:mock@taste"), "is not a domain of tau2-bench"),

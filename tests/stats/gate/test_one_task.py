@@ -70,7 +70,7 @@ def test_wrong_verdicts_are_rare(p: float) -> None:
 
 def test_what_one_task_cannot_answer() -> None:
     for rule in ("cost <= 1", "missing <= 2%", "rate >= base", "first@2 >= 0.5", "delta^2 >= 0"):
-        with pytest.raises(InvalidValue, match="cannot be asked of one task"):
+        with pytest.raises(InvalidValue, match="cannot be evaluated on one task"):
             check_one_task_rule(rule, 8)
     with pytest.raises(InvalidValue, match="at least 4 attempts"):
         judge_one_task("t", "pass^4 >= 0.5", n=3, c=3)

@@ -32,7 +32,7 @@ def test_the_own_name_wins_over_an_alias_and_the_rest_is_listed() -> None:
     assert columns.ignored == ("task_id", "reward", "colour")
     assert columns.sentences() == (
         "columns: task = 'task', success = 'success'",
-        "columns left aside: task_id, reward, colour",
+        "columns ignored: task_id, reward, colour",
     )
 
 

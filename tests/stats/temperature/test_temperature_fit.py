@@ -113,7 +113,7 @@ def test_a_flat_curve_says_that_any_temperature_may_be_the_best() -> None:
 
 
 def test_what_cannot_be_lined_up() -> None:
-    with pytest.raises(InvalidValue, match="no run says at which temperature"):
+    with pytest.raises(InvalidValue, match="no run records its temperature"):
         fit_temperatures([run(None, [1])])
     with pytest.raises(InvalidValue, match=r"more than one run at temperature 0\.2"):
         fit_temperatures([run(0.2, [1]), run(0.2, [2])])

@@ -116,8 +116,8 @@ def _options(seconds: str, memory: str) -> list[Callable[[F], F]]:
             type=click.Choice(("both", "plain", "split")),
             default="both",
             show_default=True,
-            help="Who decides: plain runs tests and program together, split keeps them apart, "
-            "both passes what both pass.",
+            help="Judges: plain runs tests and program together, split keeps them apart, "
+            "both requires a pass by each.",
         ),
         click.option(
             "--strict",

@@ -18,7 +18,7 @@ __all__ = ["Money", "money_options"]
 
 _OPTIONS = (
     click.option("--top-p", type=float, help="Like --temperature: handed on and recorded."),
-    click.option("--user", metavar="AGENT", help="Who plays the user; scripted without it."),
+    click.option("--user", metavar="AGENT", help="Agent that plays the user; scripted by default."),
     click.option("--budget", type=float, metavar="DOLLARS", help="The run never spends more."),
     click.option("--max-tokens", type=int, metavar="N", help="The run never uses more tokens."),
     click.option(

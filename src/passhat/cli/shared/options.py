@@ -388,7 +388,7 @@ def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--tau2-python",
         metavar="PY",
         envvar="PASSHAT_TAU2_PYTHON",
-        help="The interpreter that tau2 is installed in; its .venv, unless said.",
+        help="The interpreter that tau2 is installed in; its .venv by default.",
     )
     @click.option("--scorer", metavar="NAME", help="The scorer that decides, for inspect tasks.")
     @wraps(function)

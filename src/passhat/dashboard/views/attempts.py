@@ -77,7 +77,9 @@ def _found(
     when, _, place = after.rpartition("~")
     task, _, number = place.partition(".")
     if after and not (task.isdigit() and number.isdigit()):
-        raise InvalidValue(f"after={after!r} is no place in this list; begin without it.")
+        raise InvalidValue(
+            f"after={after!r} is not a place in this list; leave it out to start at the top."
+        )
     key = summary.head.key
     if order == "suite":
         return reading.lines(key, choice, size, (int(task), int(number)) if after else None)

@@ -213,7 +213,7 @@ def read_request(text: str, rules: Rules) -> Assessment:
     if made is None or problems.found:
         raise BadRequest(*problems.found)
     unknown = sorted(set(config) - _WORDS)
-    notes = (f"not understood and left aside: {', '.join(unknown)}",) if unknown else ()
+    notes = (f"not understood and ignored: {', '.join(unknown)}",) if unknown else ()
     return Assessment(participants=participants, battle=battle, notes=notes, **made)
 
 
@@ -261,7 +261,7 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
         match = _CONFIG.search(text)
         config = _json_object(match[1]) if match else {}
         if config is None:
-            raise BadRequest("what stands in <env_config> is not a JSON object")
+            raise BadRequest("<env_config> does not hold a JSON object")
         return {"white_agent": tagged[1].strip()}, config, None
     raise NoRequest(
         'expected {"participants": {"role": "url"}, "config": {...}}, a battle_start, or '

@@ -172,7 +172,7 @@ async def _wait_for_card(
                 if process is not None and process.running.poll() is not None:
                     raise InvalidValue(
                         f"{place.role} ended before it answered: "
-                        f"{shorten(process.last_error_line() or 'it said nothing', 300)}",
+                        f"{shorten(process.last_error_line() or 'no output', 300)}",
                         hint=f"Its cmd is: {place.command}",
                     ) from None
                 if loop.time() > end:

@@ -52,7 +52,7 @@ def load_task(spec: str) -> Any:
     except Exception as error:
         raise Trouble(f"{place} cannot be loaded: {type(error).__name__}: {error}") from None
     if not tasks:
-        what = "has no task in it" if path else "is no file, module or registered task"
+        what = "has no task in it" if path else "is not a file, a module or a registered task"
         raise Trouble(f"{place} {what}")
     if len(tasks) > 1:
         names = ", ".join(f"{place}@{task.name}" for task in tasks)

@@ -362,7 +362,7 @@ class RayPool:
             if time.monotonic() > end:
                 raise EngineUnavailable(
                     f"no worker of the Ray cluster has answered for {_GONE_SECONDS:g} s.",
-                    hint="What is finished is kept; the same command goes on.",
+                    hint="Finished attempts are kept; the same command continues.",
                 )
             await asyncio.sleep(_PAUSE_SECONDS)
         return min(alive, key=lambda worker: worker.busy)
@@ -443,7 +443,7 @@ def connection_lost(why: object) -> EngineUnavailable:
     """The head of the cluster is gone, or the network between."""
     return EngineUnavailable(
         f"the head of the Ray cluster is gone ({why}).",
-        hint="What is finished is kept; the same command goes on, once there is a cluster.",
+        hint="Finished attempts are kept; the same command continues once there is a cluster.",
     )
 
 

@@ -69,7 +69,7 @@ def check_ray_address(address: str) -> None:
         reply = _answer(line)
     enough = len(reply) > _TYPE and not reply.startswith(_TLS_ALERT)
     if enough and reply[_TYPE] != _SETTINGS:
-        raise ConnectionError(f"who listens there is not Ray, but says {_shown(reply)}")
+        raise ConnectionError(f"the program at that address is not Ray; it answers {_shown(reply)}")
 
 
 def _answer(line: socket.socket) -> bytes:
@@ -118,7 +118,7 @@ class OnRay:
         if plan.suite.harness:
             raise InvalidValue(
                 f"{plan.suite.name} makes its attempts by itself, so Ray workers cannot make them.",
-                hint="Leave out --on; --jobs says how many it makes at once.",
+                hint="Leave out --on; --jobs sets the number of attempts at once.",
             )
         if not spec.is_portable:
             raise InvalidValue(

@@ -64,7 +64,7 @@ class Connection:
         try:
             line = await self._reader.readline()
         except (ConnectionError, ValueError) as error:
-            raise WorkerGone(f"the tau2 worker cannot be heard ({error})") from None
+            raise WorkerGone(f"the tau2 worker does not answer ({error})") from None
         if not line:
             raise WorkerGone("the tau2 worker ended in the middle of the attempt")
         message: dict[str, Any] = json.loads(line)

@@ -255,7 +255,7 @@ def _checkout(path: str | None) -> Path:
     checkout = Path(path)
     if not any((checkout / part).is_dir() for part in ("src/tau2", "tau2")):
         raise InvalidValue(
-            f"{path} is no checkout of tau2-bench: there is no folder src/tau2 in it.",
+            f"{path} is not a checkout of tau2-bench: it has no folder src/tau2.",
             hint="Name the folder that git clone made.",
         )
     return checkout.resolve()

@@ -176,7 +176,7 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
                 elif cells:
                     log.lose(where, f"has {len(cells)} cells, and the header {len(header)}")
         except csv.Error as error:
-            log.lose(f"line {reader.line_num}", f"is no CSV record ({error})")
+            log.lose(f"line {reader.line_num}", f"is not a CSV record ({error})")
 
 
 def _slices(source: Source) -> list[str]:

@@ -212,7 +212,7 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
     if sample.error is not None and sample.error != "":
         reward, why = None, why_missing(_message(sample.error))
     elif reward is None and isinstance(value, dict | list):
-        why = "unsupported: the score is no single value"
+        why = "unsupported: the score is not a single value"
     elif reward is None:
         why = "not_recorded: no score"
     elif sample.limit:

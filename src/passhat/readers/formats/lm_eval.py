@@ -57,7 +57,7 @@ class LmEvalReader(Reader):
         for line, row in json_lines(source, log, _Line):
             filtered = str(_value(row, "filter") or "none")
             if asked_filter and filtered != asked_filter:
-                log.skip(f"filter {filtered!r}, which was not asked for")
+                log.skip(f"filter {filtered!r}, which was not requested")
                 continue
             present = _metrics_of(row)
             metric = asked_metric or metrics.get(filtered) or next(iter(present), "")

@@ -15,7 +15,7 @@ from passhat.stats.outcomes import Run
 
 __all__ = ["OpenAiEvalsReader"]
 
-_OTHER = "an event that is no verdict"
+_OTHER = "an event that is not a verdict"
 
 
 class _Data(msgspec.Struct):
@@ -90,7 +90,7 @@ def _take(log: LogBuilder, line: int, event: _Event, unjudged: dict[str, int]) -
     else:
         if event.type == "sampling" and event.sample_id is not None:
             unjudged.setdefault(str(event.sample_id), line)
-        log.skip(_OTHER if event.type else "what the log says about the whole run")
+        log.skip(_OTHER if event.type else "an event about the whole run")
 
 
 def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:

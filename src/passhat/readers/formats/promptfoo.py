@@ -214,7 +214,7 @@ def _take(
 ) -> None:
     answer = row.response or row.provider_response or _Response()
     if _cached(answer) and (key, task) in seen:
-        log.skip("a cached answer, which is no fresh attempt")
+        log.skip("a cached answer, which is not a fresh attempt")
         return
     seen.add((key, task))
     passed, why = row.success, ""

@@ -146,6 +146,4 @@ def missing_tables(report: Report) -> Iterator[tuple[RunReport, Table | None]]:
 
 
 def _under(estimate: Estimate | None) -> str:
-    return (
-        "cannot be asked: too few attempts are left" if estimate is None else value_text(estimate)
-    )
+    return "not computed: too few attempts are left" if estimate is None else value_text(estimate)

@@ -43,7 +43,7 @@ def _extra_budget(claim: Passage) -> Problem:
         return None
     return (
         f"one side gets {max(ks)} attempts and the other {min(ks)}: whether that extra generation "
-        "and test budget is acceptable is not said",
+        "and test budget is acceptable is not stated",
         "Give cost and latency of both sides, and say whether the product can afford them.",
     )
 

@@ -36,7 +36,7 @@ def check_one_task_rule(text: str | Rule, attempts: int) -> tuple[Rule, CountMet
     metric = rule.subject
     if rule.relative or not isinstance(metric, CountMetric):
         raise InvalidValue(
-            f"'{rule}' cannot be asked of one task.",
+            f"'{rule}' cannot be evaluated on one task.",
             hint="Ask for pass^k, pass@k or gpass@k with a number as the limit.",
         )
     if metric.k > attempts:

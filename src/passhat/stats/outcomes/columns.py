@@ -121,7 +121,7 @@ class ColumnMap:
         taken += [f"slice {name} = {column!r}" for name, column in self.slices.items()]
         lines = [f"columns: {', '.join(taken)}"]
         if self.ignored:
-            lines.append(f"columns left aside: {', '.join(self.ignored)}")
+            lines.append(f"columns ignored: {', '.join(self.ignored)}")
         return tuple(lines)
 
 
@@ -132,7 +132,7 @@ def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
             guess = f" Did you mean {near[0]!r}?" if near else ""
             raise InvalidValue(
                 f"--map {word}={column}: {word!r} is not a column passhat knows.{guess}",
-                hint=f"It knows: {', '.join(ALIASES)}, and columns named slice:NAME.",
+                hint=f"Known columns: {', '.join(ALIASES)}, and columns named slice:NAME.",
             )
         if column not in columns:
             raise InvalidValue(

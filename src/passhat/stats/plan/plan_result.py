@@ -184,7 +184,7 @@ class Plan(Plain):
                 ends = [percent(end, 0) for end in self.power_range]
                 power = f", power {ends[0]} to {ends[1]}"
             yield (
-                f"- the pilot knows its variance only so well: {low:,} to {high:,} tasks{power} "
+                f"- uncertainty of the pilot's variance: {low:,} to {high:,} tasks{power} "
                 "(from 1 to 9 redraws in 10)"
             )
         if self.pilot_reaches is not None:

@@ -73,7 +73,7 @@ def ladders_of(
             groups.setdefault(run.agent, []).append(run)
     if not groups:
         raise InvalidValue(
-            f"no run says at which temperature it was made: {some(without)}.",
+            f"no run records its temperature: {some(without)}.",
             hint="A table needs a column for it, such as temperature; if yours has another name: "
             "--map temperature=COLUMN",
         )

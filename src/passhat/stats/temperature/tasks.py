@@ -126,7 +126,7 @@ def family(name: str, parameter: float) -> TaskSet:
     8.0
     """
     if name not in FAMILIES:
-        raise InvalidValue(f"{name!r} is no family.", hint=f"There are: {', '.join(FAMILIES)}.")
+        raise InvalidValue(f"{name!r} is not a family.", hint=f"There are: {', '.join(FAMILIES)}.")
     if not parameter > 0:
         raise InvalidValue(f"the parameter of a family must be above 0, not {parameter}.")
     return FAMILIES[name](parameter)
@@ -158,7 +158,7 @@ and the tail of a Laplace, Student's t3 that head and a power-law tail. One lose
 def shape(name: str, spread: float) -> TaskSet:
     """The population with one of the ``SHAPES``, stretched to a standard deviation."""
     if name not in SHAPES:
-        raise InvalidValue(f"{name!r} is no shape.", hint=f"There are: {', '.join(SHAPES)}.")
+        raise InvalidValue(f"{name!r} is not a shape.", hint=f"There are: {', '.join(SHAPES)}.")
     density, reach = SHAPES[name]
     farthest = int(np.ceil(reach * spread))
     return TaskSet.from_density(lambda c: density(c / spread), farthest, name, f"s = {spread:g}")

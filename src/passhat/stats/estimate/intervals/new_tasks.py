@@ -89,7 +89,7 @@ def clustered(tasks: FloatArray, labels: ArrayLike) -> Clusters:
     names, member, sizes = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     if member.shape != (tasks.shape[1],):
         raise InvalidValue(
-            f"wanted one label for each of {tasks.shape[1]} tasks; got {member.shape}"
+            f"expected one label for each of {tasks.shape[1]} tasks; got {member.shape}"
         )
     sums = np.stack([np.bincount(member, weights=row, minlength=names.size) for row in tasks])
     # The last bit of a sum of floats depends on the order of the tasks; the interval must not.
@@ -104,7 +104,7 @@ def occupied(cells: FloatArray, weights: ArrayLike) -> tuple[FloatArray, FloatAr
     counts = np.asarray(weights, dtype=np.float64)
     if counts.shape != (cells.shape[1],):
         raise InvalidValue(
-            f"wanted one weight for each of {cells.shape[1]} cells; got {counts.shape}"
+            f"expected one weight for each of {cells.shape[1]} cells; got {counts.shape}"
         )
     if not (np.isfinite(counts).all() and (counts >= 0).all() and counts.sum() > 0):
         raise InvalidValue("weights must be finite, not negative, and count at least one task")

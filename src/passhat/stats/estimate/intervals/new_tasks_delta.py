@@ -122,7 +122,7 @@ def _rows(powers: ArrayLike, rates: ArrayLike, ks: Sequence[int]) -> FloatArray:
     """pass^1 above pass^k for each k, checked."""
     rows = np.vstack([np.asarray(rates, dtype=np.float64), np.atleast_2d(powers)])
     if len(rows) != len(ks) + 1 or min(ks, default=0) < 2:
-        raise InvalidValue(f"wanted one row of powers for each k >= 2; got ks={list(ks)}")
+        raise InvalidValue(f"expected one row of powers for each k >= 2; got ks={list(ks)}")
     return scaled(rows, 0.0, 1.0)
 
 
