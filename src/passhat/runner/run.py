@@ -294,7 +294,7 @@ class _Execution:
         self._run = plan.record.id
         self._tasks = [task.id for task in plan.tasks]
         self._order_seed = ""
-        # Rules that cannot be evaluated are refused here, before the run is written down; the order is
+        # Rules that cannot be evaluated are refused here, before the run is stored; the order is
         # drawn once it is.
         self._rule = StopRule(plan.stop_when, self._tasks, plan.attempts.each, "")
         self._retry = StoreRetry(_RETRY_SECONDS, plan.tell, thread, store.interrupt)

@@ -251,8 +251,8 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
     measured = run.measured(measure.name)
     if measured is None:
         raise InvalidValue(
-            f"'{rule}' cannot be evaluated for {run.name}: {measure.name} was not recorded, and not "
-            "recorded is not zero.",
+            f"'{rule}' cannot be evaluated for {run.name}: {measure.name} was not recorded, "
+            "and not recorded is not zero.",
             hint=f"Record it in a column '{measure.name}', or leave the rule out.",
         )
     notes: tuple[str, ...] = ()
@@ -266,7 +266,8 @@ def _measured(rule: Rule, measure: Measure, run: Run) -> tuple[float, tuple[str,
         return measured.total / measured.recorded, notes
     if measured.passed == 0:
         raise InvalidValue(
-            f"'{rule}' cannot be evaluated for {run.name}: no attempt passed, so nothing was solved.",
+            f"'{rule}' cannot be evaluated for {run.name}: no attempt passed, "
+            "so nothing was solved.",
             hint=f"Ask for {measure.name} per attempt: '{measure.name} {rule.sign} ...'.",
         )
     return measured.total / measured.passed, (
