@@ -136,7 +136,7 @@ def _bare(attempts: int) -> float:
         claimed: list[int] = []
         rows: list[tuple[int, int]] = []
 
-        def following() -> int | None:
+        def next_attempt() -> int | None:
             if not claimed:
                 claimed.extend(islice(waiting, 64))
                 with database:
@@ -146,7 +146,7 @@ def _bare(attempts: int) -> float:
             return claimed.pop() if claimed else None
 
         async def worker() -> None:
-            while (number := following()) is not None:
+            while (number := next_attempt()) is not None:
                 await asyncio.sleep(0)
                 rows.append((1, number))
                 if len(rows) >= 500:
@@ -179,7 +179,7 @@ def _bare_that_keeps(tasks: int, attempts: int) -> float:
         claimed: list[tuple[int, int]] = []
         rows: list[tuple[object, ...]] = []
 
-        def following() -> tuple[int, int] | None:
+        def next_attempt() -> tuple[int, int] | None:
             if not claimed:
                 claimed.extend(islice(waiting, 64))
                 with database:
@@ -190,7 +190,7 @@ def _bare_that_keeps(tasks: int, attempts: int) -> float:
             return claimed.pop() if claimed else None
 
         async def worker() -> None:
-            while (one := following()) is not None:
+            while (one := next_attempt()) is not None:
                 start = time.monotonic()
                 await asyncio.sleep(0)
                 words = json.dumps(

@@ -65,7 +65,7 @@ def test_what_is_spent_never_passes_the_budget(
         assert spent > cap / 2, "a cap that stops long before it is reached is no use either"
         assert ended.code == ExitCode.INCOMPLETE
         assert "the cap is reached" in ended.err
-        assert "larger --budget goes on" in ended.err
+        assert "larger --budget continues" in ended.err
         # What was not made is not in the store, and what was made is there with its cost.
         rows = stored()
         assert sum(row[7] for row in rows) == pytest.approx(spent)
@@ -89,7 +89,7 @@ def test_tokens_have_a_cap_of_their_own_and_need_no_price(
             *("--jobs", "20", "--max-tokens", "5000"),
         )
     assert ended.code == ExitCode.INCOMPLETE
-    assert "--max-tokens goes on" in ended.err
+    assert "--max-tokens continues" in ended.err
     assert 2500 < sum(one.inputs + one.outputs for one in server.served) <= 5000
 
 

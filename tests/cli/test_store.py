@@ -162,7 +162,7 @@ def test_old_transcripts_are_forgotten_and_verdicts_stay(
         store._db.execute("UPDATE attempts SET finished = ? WHERE number = 1", (old,))
     ended = passhat("store", "vacuum", "--store", store_place, "--transcripts-older-than", "30d")
     assert ended.code == 0
-    assert "forgot 6 transcripts" in ended.out
+    assert "deleted 6 transcripts" in ended.out
     with open_store(store_place) as store:
         assert store.runs()[0].attempts == 18
         first, second = store.attempt(RUN.id, "t0", 1), store.attempt(RUN.id, "t0", 2)

@@ -54,16 +54,16 @@ def test_pages_are_woken_and_look_only_then(
 
         url = serving(make)
         state = apps[0].state.dashboard
-        state.snapshots.whole(state.summaries.one(run))
+        state.snapshots.whole(state.summaries.find(run))
         looks: list[str] = []
-        one = state.summaries.one
+        find = state.summaries.find
 
         def look(word: str) -> Summary:
             looks.append(word)
-            found: Summary = one(word)
+            found: Summary = find(word)
             return found
 
-        monkeypatch.setattr(state.summaries, "one", look)
+        monkeypatch.setattr(state.summaries, "find", look)
         with _stream(url, run) as first, _stream(url, run[:6]) as second:
             for lines in (first, second):
                 _until(lines, "event: changed")

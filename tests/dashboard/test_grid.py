@@ -117,7 +117,7 @@ def test_the_list_of_runs_sorts_and_marks_what_is_all_missing(
     assert re.findall(r'<td class="t wrap"><a [^>]*>([^<]+)</a>', only) == ["lost"]
     snapshots = client.app.state.dashboard.snapshots  # type: ignore[attr-defined]
     summaries = client.app.state.dashboard.summaries  # type: ignore[attr-defined]
-    summary = summaries.one(stored.a)
+    summary = summaries.find(stored.a)
     snapshots.headline(summary)
     snapshots._headlines.find(summary.id, summary.version).result()
     first, last = snapshots.headline(summary)

@@ -42,19 +42,19 @@ def test_only_what_changed_is_counted(tmp_path: Path) -> None:
         store.release(second, missing=True)
         store.claim(second, [("retail/005", 2)])
         summaries._again_at.clear()  # as if a while had passed, on a slow machine
-        assert summaries.one(second).status == "in progress"
+        assert summaries.find(second).status == "in progress"
         store.finish(second, [AttemptRecord("retail/005", 2, Judgement(Verdict.PASSED))])
         assert reading.counted[2:] == [2]
         summaries._again_at.clear()
-        assert summaries.one(second).stored == store.find(second)
+        assert summaries.find(second).stored == store.find(second)
         assert set(reading.counted[2:]) == {2}
         store.remove(first)
         summaries._again_at.clear()
         assert [one.id for one in summaries.all()] == [second]
         with pytest.raises(PasshatError, match="there is no run"):
-            summaries.one(first)
+            summaries.find(first)
         with pytest.raises(PasshatError, match="there is no run"):
-            summaries.one("")
+            summaries.find("")
         reading.close()
 
 
@@ -64,14 +64,14 @@ def test_estimates_are_kept_until_another_attempt_has_finished(tmp_path: Path) -
         run = write_run(store, "a", 0.5)
         reading = open_reading(path)
         summaries, reports = Summaries(reading), RunSnapshots(path)
-        known = reports.whole(summaries.one(run))
-        assert reports.whole(summaries.one(run)) is known
-        assert reports.is_ready(summaries.one(run))
+        known = reports.whole(summaries.find(run))
+        assert reports.whole(summaries.find(run)) is known
+        assert reports.is_ready(summaries.find(run))
         store.release(run, missing=True)
         store.claim(run, [("retail/005", 2)])
         store.finish(run, [AttemptRecord("retail/005", 2, Judgement(Verdict.PASSED))])
         summaries._again_at.clear()
-        newer = summaries.one(run)
+        newer = summaries.find(run)
         assert not reports.is_ready(newer)
         assert reports.whole(newer).report.run.outcomes.total_missing == 0
         reports.close()

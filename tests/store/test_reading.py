@@ -105,7 +105,7 @@ def test_later_judgements_count(reading: Reading, place: str) -> None:
     assert line is not None
     assert (line.verdict, line.detail) == (Verdict.PASSED, "after all")
     assert reading.task_counts(key)[0].c == 3
-    assert [(word.source, word.verdict) for word in reading.words(key, third)] == [
+    assert [(word.source, word.verdict) for word in reading.judgements(key, third)] == [
         ("judge", Verdict.FAILED),
         ("human", Verdict.PASSED),
     ]

@@ -36,7 +36,7 @@ def command(
 
     run = None
     if source is not None:
-        run = how.one(source, run_name)
+        run = how.read_one(source, run_name)
     explanation = explain(metric, run, terms)
     click.echo("\n".join(explanation.lines()))
     return exit_code([] if run is None else [run])

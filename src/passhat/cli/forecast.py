@@ -74,7 +74,7 @@ def command(
     )
     from passhat.stats.forecast import forecast_all, forecast_curve, keeps, reaches
 
-    run = how.one(source, run_name, needs=COUNTS_ONLY)
+    run = how.read_one(source, run_name, needs=COUNTS_ONLY)
     words = metrics or (() if reach or keep else default_words(run))
     if curve:
         curves = [forecast_curve(run, word, terms) for word in words]

@@ -204,7 +204,7 @@ def command(
         answers=False,
     )
     labels = (terms.cluster,)
-    base = None if against is None else how.one(against, base_run, "--base-run", needs, labels)
+    base = None if against is None else how.read_one(against, base_run, "--base-run", needs, labels)
     if watch:
         from passhat.stats.gate.sequential_gate import Watcher
 
@@ -222,13 +222,13 @@ def command(
             seed=secrets.randbits(31) if seed is None else seed,
         )
         result = watch_source(
-            lambda growing: how.one(source, run_name, needs=replace(needs, growing=growing)),
+            lambda growing: how.read_one(source, run_name, needs=replace(needs, growing=growing)),
             watcher,
             interval,
             state=lambda: state_of(source),
         )
     else:
-        run = how.one(source, run_name, needs=needs, labels=labels)
+        run = how.read_one(source, run_name, needs=needs, labels=labels)
         if base is not None and (run.source, run.name) == (base.source, base.name):
             click.echo(
                 f"note: {run.name} is both the run and its baseline, so that no regression can "

@@ -104,7 +104,7 @@ def command(
     needs = Needs(attempts=False, answers=False)
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
-        return None if where is None else how.one(where, name, option, needs, (terms.cluster,))
+        return None if where is None else how.read_one(where, name, option, needs, (terms.cluster,))
 
     made = plan(
         run_of(source, run_name, "--run"),

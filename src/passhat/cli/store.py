@@ -157,7 +157,7 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         open_store(store_path, must_exist=True, read_only=True) as store,
     ):
         looked_at = _throttled_echo()
-        health = checked(store, lambda what: looked_at(f"looking at: {what} ..."))
+        health = checked(store, lambda what: looked_at(f"checking {what} ..."))
         where = store.path
     if as_json_text:
         data = {"store": where, "whole": health.whole, **to_data(health)}
@@ -211,15 +211,15 @@ def vacuum(store_path: str, age: timedelta | None) -> ExitCode:
         say = _throttled_echo()
 
         def tell(count: int) -> None:
-            say(f"forgot {count:,} transcripts so far ...")
+            say(f"deleted {count:,} transcripts so far ...")
 
         forgotten = 0 if age is None else forget_transcripts(store, age, tell)
         forgotten += forget_orphans(store)
-        say("giving back the room ...")
+        say("freeing disk space ...")
         store.vacuum()
         after = store.size()
     click.echo(
-        f"forgot {forgotten:,} transcripts; {before / 1e6:,.1f} MB before, "
+        f"deleted {forgotten:,} transcripts; {before / 1e6:,.1f} MB before, "
         f"{after / 1e6:,.1f} MB now"
     )
     return ExitCode.OK

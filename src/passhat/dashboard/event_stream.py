@@ -28,7 +28,7 @@ async def live(request: Request, state: AppState, ending: Ending) -> StreamingRe
     """Server-sent events: ``changed`` with the version that is there now."""
     run = request.path_params["run"]
     with suppress(StoreUnavailable):  # the stream waits for it, and the page with the stream
-        run = (await run_in_threadpool(state.summaries.one, run)).id
+        run = (await run_in_threadpool(state.summaries.find, run)).id
     seen = request.headers.get("last-event-id", request.query_params.get("seen", ""))
     return StreamingResponse(
         _events(request, state, run, seen, ending), media_type="text/event-stream"
@@ -76,7 +76,7 @@ def mark_of(state: AppState, summary: Summary) -> str:
 
 def _mark(state: AppState, run: str) -> tuple[str, bool]:
     """The mark, and whether it stays as it is until the next write."""
-    summary = state.summaries.one(run)
+    summary = state.summaries.find(run)
     if summary.counts.attempts:
         state.snapshots.begin(summary)  # a page is open
     final = state.summaries.is_settled and state.snapshots.is_ready(summary)

@@ -92,11 +92,11 @@ class Summaries:
 
     def all(self) -> list[Summary]:
         """Every run, the newest first."""
-        return list(self._look().values())[::-1]
+        return list(self._refreshed().values())[::-1]
 
-    def one(self, word: str) -> Summary:
+    def find(self, word: str) -> Summary:
         """A run by its id or the beginning of it."""
-        listed = self._look()
+        listed = self._refreshed()
         if word in listed:
             return listed[word]
         matches = [summary for run, summary in listed.items() if run.startswith(word)]
@@ -105,7 +105,7 @@ class Summaries:
         what = f"{len(matches)} runs start with" if matches and word else "there is no run"
         raise NotFound(f"{what} {word!r} in {self._reading.path}.")
 
-    def _look(self) -> Mapping[str, Summary]:
+    def _refreshed(self) -> Mapping[str, Summary]:
         with self._lock:
             change = self._reading.change()
             if change != self._change:

@@ -80,7 +80,7 @@ _DRAIN_SECONDS = 0.05
 _UNWRITTEN = 1_000
 """More than this many finished attempts are never held in memory."""
 _QUICK_SECONDS = 0.5
-_ASKED_SECONDS = 1.0
+_QUERY_SECONDS = 1.0
 """A block of claims that is used up sooner than this was too small."""
 _LARGEST_BLOCK = 500
 _PAUSE_SECONDS = 0.5
@@ -252,9 +252,9 @@ class Claims:
         self._claimed: list[AttemptKey] = []
         self._time = asyncio.get_running_loop().time
         self._last = 0.0
-        self._asked = -math.inf
+        self._last_query = -math.inf
 
-    async def following(self) -> AttemptKey | None:
+    async def next_attempt(self) -> AttemptKey | None:
         """The next attempt; ``None`` when there is none, or no more are wanted."""
         if not self._claimed:
             async with self._claiming:
@@ -273,10 +273,10 @@ class Claims:
     async def _more(self) -> Iterator[AttemptKey] | None:
         """Attempts that other runners left; queried once for all workers that run out together."""
         now = self._time()
-        if self._refill is None or now - self._asked < _ASKED_SECONDS:
+        if self._refill is None or now - self._last_query < _QUERY_SECONDS:
             return None
         more = await self._refill()
-        self._asked = self._time()
+        self._last_query = self._time()
         return more
 
     async def check(self) -> None:
@@ -299,15 +299,15 @@ class Outbox:
 
     def __init__(self) -> None:
         self._records: list[AttemptRecord] = []
-        self._some = asyncio.Event()
+        self._available = asyncio.Event()
         self._emptied = asyncio.Event()
         self.closed = False
 
     def put(self, record: AttemptRecord) -> None:
         self._records.append(record)
-        self._some.set()
+        self._available.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Let others have their turn; wait while too much is unwritten."""
         await asyncio.sleep(0)
         while len(self._records) >= _UNWRITTEN:
@@ -316,16 +316,16 @@ class Outbox:
     def close(self) -> None:
         """Nothing more will come."""
         self.closed = True
-        self._some.set()
+        self._available.set()
 
     async def take(self) -> list[AttemptRecord]:
         """The records so far, after a short wait for more; empty once it is closed."""
-        await self._some.wait()
+        await self._available.wait()
         if not self.closed:
             await asyncio.sleep(_DRAIN_SECONDS)
         records, self._records = self._records, []
         if not self.closed:
-            self._some.clear()
+            self._available.clear()
         self._emptied.set()
         self._emptied = asyncio.Event()
         return records

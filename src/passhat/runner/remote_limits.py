@@ -73,7 +73,7 @@ class RemoteLimits:
 
     def __init__(self) -> None:
         self._unsent: list[LimitRequest | LimitUpdate] = []
-        self._some = asyncio.Event()
+        self._available = asyncio.Event()
         # A worker that was started again must not take an answer for its own.
         self._ids = itertools.count(secrets.randbits(48))
         self._open: dict[int, asyncio.Future[str]] = {}
@@ -101,18 +101,18 @@ class RemoteLimits:
 
     def tell(self, what: LimitRequest | LimitUpdate) -> None:
         self._unsent.append(what)
-        self._some.set()
+        self._available.set()
 
     async def poll(self) -> list[LimitRequest | LimitUpdate]:
         """For the gatekeeper: new requests and updates, as soon as there are any."""
-        await self._some.wait()
-        self._some.clear()
+        await self._available.wait()
+        self._available.clear()
         unsent, self._unsent = self._unsent, []
         return unsent
 
     def close(self) -> None:
         """Stop sending requests."""
-        self._some.set()
+        self._available.set()
 
     def receive(self, messages: Sequence[Answer | LimitUpdate]) -> None:
         """From the gatekeeper."""

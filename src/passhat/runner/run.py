@@ -492,7 +492,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     async def worker() -> None:
         clock = watch.clock()
         # An agent may swallow the cancellation that ends the run: its worker makes no further one.
-        while not stopping() and (attempt := await claims.following()) is not None:
+        while not stopping() and (attempt := await claims.next_attempt()) is not None:
             account = Account() if plan.budget is None else await plan.budget.admit()
             if account is None:
                 return  # the cap is reached
@@ -508,7 +508,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
             outbox.put(record)
             stop_on_account(record)
             _stop_on_unknown_use(plan, record)
-            await outbox.room()  # an agent that never waits must not starve the writer
+            await outbox.wait_for_room()  # an agent that never waits must not starve the writer
 
     watching = asyncio.create_task(watch.keep())
     try:

@@ -421,7 +421,7 @@ class Store(ABC):
         return Ended(
             *(task, number, line.verdict, line.why, line.detail, line.seconds, line.steps),
             transcript=self._queries.transcript(key, place),
-            said=self._queries.words(key, place),
+            said=self._queries.judgements(key, place),
             seed=line.seed,
         )
 
@@ -443,7 +443,7 @@ class Store(ABC):
 
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
-        return self._queries.words(*self._place(run, task, number))
+        return self._queries.judgements(*self._place(run, task, number))
 
     def ended(self, run: str) -> Iterator[tuple[object, ...]]:
         """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""

@@ -247,7 +247,7 @@ class Queries(ABC):
         lines = self._lines(run, f"{where} AND a.number = ?", (*values, place[1]))
         return lines[0] if lines else None
 
-    def words(self, run: int, place: Place) -> tuple[StoredJudgement, ...]:
+    def judgements(self, run: int, place: Place) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
         rows = self._all(
             "SELECT verdict, coalesce(why, ''), coalesce(detail, ''), 'judge', finished, '' "

@@ -79,7 +79,7 @@ class Money:
         click.echo(
             f"the cap is reached: {used} of {cap} used by this run, and another attempt could need "
             f"{need}. {left:,} attempts not made; they would take {rest} more. The same command "
-            f"with a larger {option} goes on.",
+            f"with a larger {option} continues.",
             err=True,
         )
         if budget.cut_off:

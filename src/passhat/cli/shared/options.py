@@ -169,7 +169,7 @@ class ReadingOptions:
         }
         return options | {"store": _store_place()}
 
-    def one(
+    def read_one(
         self,
         source: str,
         name: str | None,

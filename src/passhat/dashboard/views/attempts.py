@@ -29,7 +29,7 @@ _PAGE, _MOST_ROWS = 100, 10_000
 
 def attempts(state: AppState, request: PageRequest) -> Answer:
     """The attempts of a run, a page at a time; ``after`` is where the page starts."""
-    summary = state.summaries.one(request.path["run"])
+    summary = state.summaries.find(request.path["run"])
     verdict, order = request.choice("verdict", [*VERDICTS]), request.choice("order", ORDERS)
     choice = AttemptFilter(VERDICTS[verdict], request.text("why"))
     size = min(request.whole("size", _PAGE), _MOST_ROWS)
@@ -119,7 +119,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
             "turns": turns,
             "only": only,
             "categories": [str(category) for category in FailureCategory],
-            "words": state.reading.words(run, line.place),
+            "words": state.reading.judgements(run, line.place),
             "marks": marks[:_PAGE],
             "previous": _link(summary, before, only),
             "next": _link(summary, after, only),
@@ -156,7 +156,7 @@ def calls(state: AppState, request: PageRequest) -> Answer:
 
 def _attempt(state: AppState, request: PageRequest) -> tuple[Summary, AttemptLine]:
     """The attempt that an address names, with its run."""
-    summary = state.summaries.one(request.path["run"])
+    summary = state.summaries.find(request.path["run"])
     run = summary.head.key
     task, number = request.path["task"], int(request.path["number"])
     key = state.reading.task_key(run, task)

@@ -67,7 +67,7 @@ class TaskAcrossRuns:
 
 def comparison(state: AppState, request: PageRequest) -> Answer:
     """The claim, the table, and the changes task by task."""
-    chosen = [state.summaries.one(word) for word in dict.fromkeys(request.texts("run"))]
+    chosen = [state.summaries.find(word) for word in dict.fromkeys(request.texts("run"))]
     if "run" not in request.query and request.form == "html":
         chosen = _newest_pair(state)
     words = request.texts("metric") or ["pass^1"]

@@ -68,7 +68,7 @@ def planned(state: AppState, request: PageRequest) -> Answer:
 def _plan(state: AppState, request: PageRequest) -> Plan:
     def run_of(name: str) -> object:
         word = request.text(name)
-        return state.snapshots.run(state.summaries.one(word)) if word else None
+        return state.snapshots.run(state.summaries.find(word)) if word else None
 
     goal = request.choice("goal", ("half-width", "detect"))
     target = request.number("target", 0.05)
@@ -115,7 +115,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         if request.form != "html":
             return Json({"runs": [summary.id for summary in offered]})
         return Html("forecast.html.j2", context)
-    summary = state.summaries.one(word)
+    summary = state.summaries.find(word)
     context["chosen"] = summary
     try:
         run = state.snapshots.run(summary)

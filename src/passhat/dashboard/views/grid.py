@@ -51,7 +51,7 @@ class GridRow:
 
 def grid(state: AppState, request: PageRequest) -> Answer:
     """The tasks that match, some at a time, with the answers of their attempts."""
-    summary = state.summaries.one(request.path["run"])
+    summary = state.summaries.find(request.path["run"])
     show, word = request.choice("show", SHOW), request.text("task").lower()
     lines = state.reading.lines(summary.head.key, AttemptFilter(), _MOST_ATTEMPTS + 1, None)
     cut = len(lines) > _MOST_ATTEMPTS
@@ -120,7 +120,7 @@ def _disagreeing(
     }
     if summary.head.judged:  # only then was anything judged a second time
         for line in lines:
-            words = state.reading.words(summary.head.key, line.place)
+            words = state.reading.judgements(summary.head.key, line.place)
             if len({word.verdict for word in words}) > 1:
                 disagreeing[line.place] = True
     return disagreeing
@@ -164,7 +164,7 @@ def override(
     state: AppState, store: str, path: Mapping[str, object], fields: Mapping[str, str]
 ) -> str:
     """Store a person's verdict on an attempt with its reason; return the id of the run."""
-    summary = state.summaries.one(str(path["run"]))
+    summary = state.summaries.find(str(path["run"]))
     task, number = str(path["task"]), int(str(path["number"]))
     reason = fields.get("reason", "").strip()
     verdict = {"passed": Verdict.PASSED, "failed": Verdict.FAILED}.get(fields.get("verdict", ""))

@@ -48,7 +48,7 @@ class Card:
 
 def run(state: AppState, request: PageRequest) -> Answer:
     """The run: progress, numbers, curve, outcome categories, and its tasks."""
-    summary = state.summaries.one(request.path["run"])
+    summary = state.summaries.find(request.path["run"])
     if request.form == "json":
         return Json(state.snapshots.data(summary))
     if request.form == "csv":

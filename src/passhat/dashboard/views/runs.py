@@ -67,7 +67,7 @@ def start_command(fields: Mapping[str, str]) -> list[str]:
 
 def regrade_command(state: AppState, run: str) -> list[str]:
     """Arguments of ``passhat regrade``: the run's id."""
-    return [state.summaries.one(run).id]
+    return [state.summaries.find(run).id]
 
 
 STATUS = ("", "in progress", "complete", "stopped", "all missing")

@@ -26,7 +26,7 @@ _OTHER_RUNS = 12
 
 def task(state: AppState, request: PageRequest) -> Answer:
     """Its attempts one by one."""
-    summary = state.summaries.one(request.path["run"])
+    summary = state.summaries.find(request.path["run"])
     name, form, key = _which(state, summary, request)
     lines = state.reading.lines(summary.head.key, AttemptFilter(task=key), _MOST_LINES, None)
     if form == "csv":

@@ -254,7 +254,7 @@ class RayPool:
         size = 1
         while True:
             batch: list[AttemptKey] = []
-            while len(batch) < size and (attempt := await claims.following()) is not None:
+            while len(batch) < size and (attempt := await claims.next_attempt()) is not None:
                 batch.append(attempt)
             if not batch:
                 return
@@ -262,7 +262,7 @@ class RayPool:
             with _storing_when_stopped(outbox):
                 for record in await self._made(batch):
                     outbox.put(record)
-            await outbox.room()
+            await outbox.wait_for_room()
             spent = time.monotonic() - before
             fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
             size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
@@ -280,13 +280,13 @@ class RayPool:
 
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """Make one attempt after another, each with its share of the cap."""
-        while (attempt := await claims.following()) is not None:
+        while (attempt := await claims.next_attempt()) is not None:
             with _storing_when_stopped(outbox):
                 record = await self._made_with_budget(budget, attempt, claims)
             if record is None:
                 return
             outbox.put(record)
-            await outbox.room()
+            await outbox.wait_for_room()
 
     async def _made_with_budget(
         self, budget: Budget, attempt: AttemptKey, claims: Claims
