@@ -64,7 +64,7 @@ _LIMITS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _OURS = ("system", "seed", "stop", "base_url", "response_format", "thinking", "cache", *_LIMITS)
 """Settings that each API writes in its own way; the others are sent as they are."""
 _MOST_OUTPUT = 4096
-"""Tokens of one answer, unless a setting says otherwise. A cap needs a bound."""
+"""Default token limit of one answer. A cap needs a bound."""
 _BAD_ARGUMENTS = 2
 """Calls with unreadable arguments that are returned to the model before the suite gets them."""
 

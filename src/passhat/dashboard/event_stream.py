@@ -17,7 +17,7 @@ from passhat.errors import PasshatError, StoreUnavailable
 __all__ = ["Ending", "live", "mark_of"]
 
 _PAUSE_SECONDS = 0.4
-"""A page hears of news at once, and then at most so often."""
+"""Seconds between events: the first is sent at once, later ones at most this often."""
 _SIGN_OF_LIFE = 25
 """Pauses without news after which a comment is sent, so that a closed connection is noticed."""
 

@@ -34,7 +34,7 @@ __all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "se
 
 _START_SECONDS = 30.0
 _PATIENCE = 20.0
-"""Seconds beyond the wall clock limit after which a fork server that says nothing is broken."""
+"""Seconds beyond the wall clock limit after which a silent fork server is broken."""
 
 
 class SandboxFault(Exception):

@@ -53,7 +53,7 @@ ATTACKS = {
     "threads": "start any number of threads",
     "note": "leave a note for the next program",
 }
-"""What is tried, in words. Every one must fail."""
+"""The attacks of the self-test, in words. Every one must fail."""
 
 _THREADS = 1000
 _PROBE = r"""

@@ -15,7 +15,7 @@ from passhat.stats.outcomes.vocabulary import (
 __all__ = ["CodeVerdict"]
 
 _VIOLATION = "PermissionError"
-"""What the sandbox's refusals look like from inside."""
+"""The exception that a program sees when the sandbox refuses something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def decode(data: Bytes, kind: type[T]) -> T:
 
 
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What ``decode`` raises about content it cannot take."""
+"""Exceptions of ``decode`` for invalid content."""
 
 
 def read_bytes(source: Source, log: LossLog) -> bytearray:

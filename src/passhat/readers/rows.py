@@ -46,7 +46,7 @@ class Rows(Protocol):
 
     kind: str
     place: str
-    """What a position in the file is called: line or row."""
+    """The unit of a position in the file: line or row."""
 
     lines: Sequence[int]
     """The place of every row of the last chunk."""

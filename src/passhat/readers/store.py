@@ -41,9 +41,9 @@ _COLUMNS = (
     "answer_hash",
 )
 _KEPT = ("seed",)
-"""What is kept with an attempt, and counts for nothing."""
+"""Columns kept with an attempt that no statistic uses."""
 _DETAILS = ("retries", "answer")
-"""What else is kept where details are needed."""
+"""Further columns kept where details are needed."""
 
 
 class StoreReader(Reader):

@@ -188,7 +188,7 @@ def _fit(fit: TemperatureFit) -> Iterator[RenderableType]:
     entries = [("%", "the share of redraws in which this temperature is the best of those tried")]
     if len(fit.agents) > 1:
         entries.append(("Rankings", _rankings(fit)))
-    entries += [("Cannot tell", note) for note in fit.notes]
+    entries += [("Limits", note) for note in fit.notes]
     yield facts([*entries, ("Method", fit.method)])
 
 

@@ -180,7 +180,7 @@ def _short(data: Any) -> Any:
 T = TypeVar("T")
 
 _ANY = (Exception, SystemExit, KeyboardInterrupt)
-"""What code of a suite may raise: asyncio would end the whole loop for the last two."""
+"""Exceptions of suite code: asyncio would end the whole loop for the last two."""
 _JUDGE_TRIES = 3
 _START_TRIES = 3
 _START_PAUSE = 0.2

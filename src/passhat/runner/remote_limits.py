@@ -37,7 +37,7 @@ __all__ = [
 AttemptKey = tuple[str, int]
 """A task and the number of an attempt at it."""
 Settled = tuple[Usage | None, ...]
-"""What calls used, in their order; ``None`` for one that was refused and cost nothing."""
+"""Usage of calls, in their order; ``None`` for a call that was refused and cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)

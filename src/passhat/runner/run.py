@@ -184,7 +184,7 @@ class Progress:
     dropped: int = 0
     """Results that were not stored, because another runner had taken the attempts over."""
     settled: Look | None = None
-    """What was found when the run's own rules were looked at last, if it has any."""
+    """The last result of the run's own rules, if it has any."""
 
     def count(self, record: AttemptRecord) -> None:
         self.done += 1

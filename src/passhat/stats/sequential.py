@@ -51,7 +51,7 @@ Sides = Literal["two-sided", "lower", "upper"]
 Decision = Literal["shown", "refuted", "open"]
 
 _FRACTIONS = np.array([0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.3, 0.42, 0.56, 0.72, 0.9])
-"""What the player stakes: small ones for differences of a point or two in thousands of tasks,
+"""The player's stakes: small ones for differences of a point or two in thousands of tasks,
 large ones for a suite that passes or fails almost everywhere."""
 
 _PRIOR = 1.0

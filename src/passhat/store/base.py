@@ -53,7 +53,7 @@ _CALLS = (
     f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
 )
-"""What is known of an attempt once it is over, in the order in which it is written."""
+"""Columns of a finished attempt, in the order in which they are written."""
 _LONGEST_WORD = 200
 
 Row = tuple[Any, ...]

@@ -31,7 +31,7 @@ JUDGED_BY_JOIN = (
     "judgements n WHERE n.run = j.run AND n.task = j.task AND n.number = j.number "
     "AND n.key > j.key)) j ON j.run = a.run AND j.task = a.task AND j.number = a.number)"
 )
-"""What the view ``judged`` shows, for PostgreSQL, which then joins once for all attempts instead of
+"""Rows of the view ``judged`` for PostgreSQL, which then joins once for all attempts instead of
 looking up the newest word on each: a third of the time over a whole run, and a page that is
 filtered comes in milliseconds.
 """

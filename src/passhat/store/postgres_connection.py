@@ -27,7 +27,7 @@ __all__ = ["CHANNEL", "Listening", "PostgresConnection"]
 
 
 CHANNEL = "passhat"
-"""Where stores tell; what is told is the id of the run that moved."""
+"""Channel on which stores send notices; a notice is the id of the changed run."""
 
 
 class Listening:

@@ -330,7 +330,7 @@ class Ended:
 
 
 Place = tuple[int, int]
-"""A task's short number and an attempt's number: where an attempt stands in the order of a run."""
+"""A task's short number and an attempt's number: the place of an attempt in the order of a run."""
 
 
 @dataclass(frozen=True, slots=True)

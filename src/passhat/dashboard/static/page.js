@@ -1,4 +1,4 @@
-/* What pages do by themselves: follow a run that goes on, move by keyboard, say values on hover.
+/* Behavior of the pages: follow a running run, move by keyboard, show values on hover.
    Text only ever becomes text nodes; parts of pages come from the server, escaped. */
 "use strict";
 (() => {
@@ -29,11 +29,11 @@
     if (!down) letAllGo();
   }, true);
   for (const end of ["pointerup", "pointercancel", "keydown"]) addEventListener(end, letGo, true);
-  /* Some releases are never told: those outside the window, or on a menu of the browser. */
+  /* Some releases fire no event: those outside the window, or on a menu of the browser. */
   addEventListener("blur", letGo);
   addEventListener("pointermove", ({ buttons }) => { if (!buttons) letGo(); }, true);
 
-  /* What is being asked for: requests for one place are made one after the other. */
+  /* Open requests: those for one place are made one after the other. */
   const asked = new Set();
   const asking = (place) => [...asked].some((ctx) => ctx.target === place);
   document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
@@ -65,7 +65,7 @@
     };
   };
 
-  /* A run that goes on: the server says when, the page asks for what moved. */
+  /* Live updates: the server sends an event, the page requests the changed parts. */
   const live = one("[data-live]");
   if (live) {
     let waiting = false;
@@ -101,7 +101,7 @@
       clearTimeout(later);
       later = setTimeout(ask, Math.max(0, wait));
     };
-    /* The store or the dashboard is away for a moment: what is shown stays, and is asked for again. */
+    /* The store or the dashboard is unavailable: the page stays, and the request is repeated. */
     const again = (place, how) => {
       for (const trouble of ["htmx:response:error", "htmx:error"]) {
         place.addEventListener(trouble, ({ target, detail: { ctx } }) => {

@@ -36,7 +36,7 @@ from passhat.suites.base import Suite
 __all__ = ["About", "BatchResult", "Job", "RayWorker"]
 
 _GATHER_SECONDS = 0.05
-"""What is finished waits so long, at most, for more to go along with it."""
+"""Seconds that finished batches wait, at most, for others to be returned with them."""
 
 
 @dataclass(frozen=True, slots=True)

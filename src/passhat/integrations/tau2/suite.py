@@ -165,7 +165,7 @@ class Tau2Suite(Suite):
     """tau2-bench in a checkout of yours: tau2:retail, or tau2:retail@env for one kind of check."""
 
     slow_reason = MissingReason.USER_ERROR
-    """Whose delay it is when no turn comes: tools answer at once, a user may be a model."""
+    """Missing reason when no turn comes in time: tools answer at once, a user may be a model."""
 
     takes_user = True
     """``--user`` is tau2's own business: its simulator is told the model's name."""

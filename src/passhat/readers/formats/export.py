@@ -31,7 +31,7 @@ EXPORT_COLUMNS = (
     *("ordered", "source", "source_id", "schema"),
 )
 
-"""What stands in an export, in this order; slices follow as ``slice:NAME``."""
+"""The columns of an export, in this order; slices follow as ``slice:NAME``."""
 
 OUTCOMES_SCHEMA = "passhat.outcomes/1"
 """The name and version of the format; a reader refuses versions it does not know."""

@@ -35,7 +35,7 @@ __all__ = [
 
 WIDTH, HEIGHT = 350, 230
 MOST_RUNS = 6
-"""Series drawn at most: more cannot be told apart."""
+"""Series drawn at most: more cannot be distinguished."""
 COLORS = tuple(f"var(--c{number})" for number in range(1, MOST_RUNS + 1))
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 3))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")

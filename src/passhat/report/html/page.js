@@ -1,4 +1,4 @@
-/* What every page does: it says values on hover, and saves its data as a file. */
+/* Common to all pages: shows values on hover, and saves the page's data as a file. */
 "use strict";
 (() => {
   /* -- values on hover ---------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Light, dark, or as the system says: chosen at the foot of a page, remembered in this browser. It
-   stands in the head, so that a page is never drawn in the other colours first. */
+/* Theme: light, dark or system; chosen at the foot of a page, remembered in this browser. It is
+   in the head, so that a page is never drawn in the other colors first. */
 "use strict";
 (() => {
   const KEY = "passhat-scheme";

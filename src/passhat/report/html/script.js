@@ -204,7 +204,7 @@
     for (const task of chosen.slice(drawn, upTo)) piece.append(row(task));
     drawn = Math.max(drawn, Math.min(upTo, chosen.length));
     list.append(piece);
-    /* Only changes are told: an end that is still in sight, or already again, would not be. */
+    /* The observer fires on changes only: not for an end that is still in sight, or again. */
     end.unobserve(more);
     end.observe(more);
   }

@@ -47,7 +47,7 @@ __all__ = ["METHOD", "lift_on_these_tasks", "paired_lift", "unordered_twin"]
 METHOD = "frontier of task rates by linear programs"
 
 _COUNT_TAIL = 0.05
-"""What each limit on a count may miss. The limits only keep the rates plausible; the lift's own
+"""Error of each limit on a count. The limits only keep the rates plausible; the lift's own
 constraint carries the level. Measured in seven cells: .01 is 3 to 32% wider, .15 is 5 to 36%
 narrower and falls to .93 where .05 holds .967 (docs/benchmarks/these_tasks_lift.md)."""
 

@@ -34,7 +34,7 @@ GRAMMAR: Mapping[str, Callable[[int], Metric]] = MappingProxyType(
         "window^": Window,
     }
 )
-"""The words that take a k; ``rate`` stands alone and ``gpass@k`` also takes ``:t``."""
+"""The words that take a k; ``rate`` takes none and ``gpass@k`` also takes ``:t``."""
 
 _WORD = re.compile(r"(?P<family>[a-z]+[@^])(?P<k>[0-9]+)(?::(?P<t>[0-9./]+))?")
 _EXAMPLES = "pass@4, pass^4, delta^4, gpass@4:0.5, first@4, first^4, window^2, rate"

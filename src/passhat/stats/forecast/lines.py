@@ -53,7 +53,7 @@ FORMULAS = MappingProxyType(
 )
 
 Lines = dict[str, float]
-"""What each model says, by its name; a model that could not be fitted is not there."""
+"""The value of each model, by its name; a model that could not be fitted is absent."""
 
 _MOST_KS = 30
 

@@ -33,7 +33,7 @@ _WAYS = {
     MissingPolicy.FAIL: (Completion.AS_FAILED, Completion.AS_FAILED),
     MissingPolicy.EXCLUDE: (Completion.DROPPED, Completion.DROPPED),
 }
-"""What the lower and the upper bound take missing attempts for."""
+"""How the lower and the upper bound count missing attempts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 MEASURES = ("seconds", "steps", "tokens", "cost")
-"""What may be known of an attempt besides its verdict; NaN is "not recorded", never zero."""
+"""Measures of an attempt besides its verdict; NaN is "not recorded", never zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ Chunk = Mapping[str, Sequence[object]]
 _MEASURES = MappingProxyType(
     {"duration": "seconds", "steps": "steps", "tokens": "tokens", "cost": "cost"}
 )
-"""What a table calls a measure, and what an attempt calls it."""
+"""A table's name of a measure, and an attempt's name of it."""
 
 RUN_COLUMNS = ("model", "suite", "temperature")
 """Rows that differ in one of these belong to different runs."""

@@ -18,7 +18,7 @@ from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 __all__ = ["Ladder", "ladders_of"]
 
 _EXPECTED = ("decoding.temperature", "attempts")
-"""What may differ between the rungs of a ladder."""
+"""Protocol fields that may differ between the rungs of a ladder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

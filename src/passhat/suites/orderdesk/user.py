@@ -21,7 +21,7 @@ from passhat.suites.orderdesk.scenarios import Domain, Scenario, Wish
 __all__ = ["STOP", "ScriptedUser", "SimulatedEpisode", "instructions"]
 
 STOP = "###LEAVE###"
-"""What the simulated user writes to end the conversation."""
+"""The text with which the simulated user ends the conversation."""
 
 _MOOD_LINES: Mapping[str, str] = MappingProxyType(
     {
