@@ -78,7 +78,7 @@ class Priced(Agent, Session):
 def test_a_price_makes_an_estimate_of_the_cost(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from passhat.cli.shared.live import say_before
+    from passhat.cli.shared.live import print_preview
     from passhat.runner.run_spec import RunSpec
     from passhat.store import open_store
 
@@ -86,7 +86,7 @@ def test_a_price_makes_an_estimate_of_the_cost(
     exec(PRICED, names)
     plan = RunSpec(suite="jsonl:tasks.jsonl", agent=names["Priced"](), attempts=2).plan()
     with open_store(str(here / "x.db")) as store:
-        say_before(plan, store)
+        print_preview(plan, store)
     # 6 calls of 500 and 50 tokens to 180 calls of 4,000 and 500
     expected = "6 calls, $0.006 to $0.054 at 500 to 4,000 tokens a call"
     assert expected in capsys.readouterr().err

@@ -230,7 +230,7 @@ class _A2ASession(Session):
         self._task_id = ""
 
     async def answer(self, turn: Turn) -> str:
-        reply = await self._asked(turn.text)
+        reply = await self._send_with_retries(turn.text)
         if not self._context_id:
             self._agent.first_context(reply.context_id)
             self._context_id = reply.context_id
@@ -246,7 +246,7 @@ class _A2ASession(Session):
         if self._reply.task_id and not self._reply.settled:
             self._cancelling.start(self._client, self._reply.task_id)
 
-    async def _asked(self, text: str) -> Reply:
+    async def _send_with_retries(self, text: str) -> Reply:
         """Send a message; retry only if the agent cannot have received it."""
         for left in reversed(range(TRIES)):
             reply = self._reply = Reply()

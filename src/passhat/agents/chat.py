@@ -280,7 +280,7 @@ class ChatSession(Session):
             if text or turn.images or not turn.messages:  # else the last message is the question
                 self._entries.append(UserEntry(text, turn.images))
         if not self._open_calls:
-            reply = await self._asked()
+            reply = await self._send_request()
             self._open_calls = list(reply.calls)
             if not reply.calls:
                 return self._as_response(reply.text)
@@ -297,7 +297,7 @@ class ChatSession(Session):
             role, text = str(message.get("role", "user")), text_of(message.get("content"))
             self._entries.append(ModelReply(text) if role == "assistant" else UserEntry(text))
 
-    async def _asked(self) -> ModelReply:
+    async def _send_request(self) -> ModelReply:
         """The model's reply; calls with unreadable arguments go back to it at first."""
         for left in reversed(range(_BAD_ARGUMENTS + 1)):
             reply = await self._agent.ask(self._request(), self._attempt.meter)

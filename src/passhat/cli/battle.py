@@ -65,7 +65,7 @@ def command(
         return _play(scenario, wait, timeout, token, output)
     if not green or not opponents:
         raise InvalidValue("--backend needs --green ID and at least one --opponent NAME=ID.")
-    return _fight(str(backend), green, _named(opponents), timeout, token, output)
+    return _create_and_follow(str(backend), green, _named(opponents), timeout, token, output)
 
 
 def _play(
@@ -96,7 +96,7 @@ def _play(
         click.echo(text)
     if not reply.completed:
         raise InvalidValue(f"the green agent ended as {reply.state or 'nothing'}: {reply.said}")
-    _keep(_result(scenario, reply), path, output)
+    _write_result(_result(scenario, reply), path, output)
     return ExitCode.OK
 
 
@@ -104,7 +104,7 @@ def _result(scenario: Scenario, reply: GreenReply) -> dict[str, object]:
     return {**scenario.request(), "results": reply.data, "texts": reply.texts}
 
 
-def _fight(
+def _create_and_follow(
     backend: str,
     green: str,
     opponents: dict[str, str],
@@ -129,7 +129,7 @@ def _fight(
     if result.get("message"):
         click.echo(result["message"])
     click.echo(f"winner: {result.get('winner') or 'none named'}")
-    _keep(dict(battle), f"battle-{battle.get('battle_id', '')}", output)
+    _write_result(dict(battle), f"battle-{battle.get('battle_id', '')}", output)
     return ExitCode.OK
 
 
@@ -145,7 +145,7 @@ def _named(opponents: Sequence[str]) -> dict[str, str]:
     return urls
 
 
-def _keep(data: dict[str, object], source: str, output: str | None) -> None:
+def _write_result(data: dict[str, object], source: str, output: str | None) -> None:
     import json
     from datetime import UTC, datetime
     from pathlib import Path

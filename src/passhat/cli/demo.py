@@ -55,7 +55,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
         runs = []
         for word in _AGENTS:
             plan = RunSpec(agent=word, suite=_SUITE, attempts=attempts).plan()
-            asyncio.run(_made(plan, store))
+            asyncio.run(_make_missing(plan, store))
             runs.append(run_from_store(store, store.find(plan.record.id)))
     comparison = compare(runs[0], runs[1], _METRICS)
     changes = task_changes(runs[0], runs[1], _METRICS[0])
@@ -65,7 +65,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
     return ExitCode.OK
 
 
-async def _made(plan: RunPlan, store: Store) -> None:
+async def _make_missing(plan: RunPlan, store: Store) -> None:
     """Make the attempts that the store lacks, and print their number."""
     from passhat.runner import run_attempts
     from passhat.runner.run import Stop

@@ -241,7 +241,7 @@ def command(
                 result, notes=(*result.notes, *_offer(base, against, base_run, metric))
             )
     try:
-        _put_out(result, as_json_text=as_json_text, md=md, junit=junit)
+        _print_result(result, as_json_text=as_json_text, md=md, junit=junit)
     except BrokenPipeError:
         # The reader of the output (head, less) has gone; the verdict stays the same.
         forget_standard_output()
@@ -310,7 +310,9 @@ def _task_ids(path: str) -> list[str]:
     return ids
 
 
-def _put_out(result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None) -> None:
+def _print_result(
+    result: GateResult, *, as_json_text: bool, md: str | None, junit: str | None
+) -> None:
     from rich.console import Console
 
     from passhat._serialize import as_json

@@ -37,7 +37,7 @@ class _Shown:
 
 def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
     """Judge the samples of a task now, and print the verdict of each judge."""
-    chosen = [sample for sample in samples if _is(task, sample.task.id, sample.trial + 1)]
+    chosen = [sample for sample in samples if _matches(task, sample.task.id, sample.trial + 1)]
     verdicts = dict(bench.verdicts((sample.task, sample.program) for sample in chosen))
     return _print(
         [
@@ -57,10 +57,12 @@ def show_judged(bench: Bench, samples: list[Sample], task: str) -> ExitCode:
 def show_stored(word: str, store_path: str, task: str) -> ExitCode:
     """Print the verdicts of the judges, from a file of results or a run of a store."""
     shown = _in_file(word) if Path(word).is_file() else _in_store(word, store_path)
-    return _print([attempt for attempt in shown if _is(task, *attempt.id.rsplit("#", 1))], task)
+    return _print(
+        [attempt for attempt in shown if _matches(task, *attempt.id.rsplit("#", 1))], task
+    )
 
 
-def _is(selector: str, task: str, number: object) -> bool:
+def _matches(selector: str, task: str, number: object) -> bool:
     return selector in (task, f"{task}#{number}")
 
 

@@ -65,7 +65,7 @@ def command(
     else:
         known = "the one" if was == chosen.judge_fingerprint else "not the one"
         click.echo(f"judge {chosen.judge_fingerprint}, {known} the run was made with")
-        _say(attempts, dry_run=dry_run)
+        _print_summary(attempts, dry_run=dry_run)
     return _exit_code(attempts)
 
 
@@ -76,7 +76,7 @@ def _exit_code(attempts: Sequence[Regraded]) -> ExitCode:
     return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
-def _say(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
+def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     """How many changed and which; how many could not be judged, and why."""
     from collections import Counter
 

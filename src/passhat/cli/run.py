@@ -315,20 +315,20 @@ def command(
     result = _run(spec, address, baseline, verbose=verbose, full=full)
     progress, budget = result.progress, result.plan.budget
     if progress.settled is not None and progress.settled.settled:
-        _say_settled(progress)
+        _print_settled(progress)
         return ExitCode.OK
     if budget is not None and budget.exhausted and not result.stopped:
-        money.say_capped(budget, result.left)
+        money.print_capped(budget, result.left)
         return ExitCode.INCOMPLETE
     if result.stopped:
         click.echo(
             f"stopped with {result.left} attempts to go; the same command continues", err=True
         )
         return ExitCode.STOPPED
-    return _say_missing(result)
+    return _print_missing(result)
 
 
-def _say_missing(result: RunResult) -> ExitCode:
+def _print_missing(result: RunResult) -> ExitCode:
     """Print the number of missing attempts and the command that makes them; 4 if any."""
     from passhat._display import counted
     from passhat.cli.shared.options import this_command
@@ -350,7 +350,7 @@ def _say_missing(result: RunResult) -> ExitCode:
     return ExitCode.INCOMPLETE
 
 
-def _say_settled(progress: Progress) -> None:
+def _print_settled(progress: Progress) -> None:
     """Which rules were settled, by how much of the plan."""
     look = progress.settled
     assert look is not None
@@ -390,7 +390,7 @@ def _run(
     from contextlib import ExitStack
     from functools import partial
 
-    from passhat.cli.shared.live import Display, say_before
+    from passhat.cli.shared.live import Display, print_preview
     from passhat.runner.run import Stop
     from passhat.runner.run_spec import arun
     from passhat.store import open_store
@@ -405,7 +405,7 @@ def _run(
             planned.append(plan)
             if freed:
                 click.echo(f"{freed} attempts without a verdict will be made again", err=True)
-            say_before(plan, store, baseline)
+            print_preview(plan, store, baseline)
             title = f"{plan.agent.name} at {plan.suite.name}"
             stack.enter_context(display.begin(title, plan.jobs))
 

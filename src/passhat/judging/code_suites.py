@@ -90,7 +90,7 @@ def _task(row: Row, path: str, line: int) -> CodeTask:
     try:
         if "cases" in row or "inputs" in row:
             return CodeTask(
-                str(name), cases=_cases(row), canonical=_text(row, "code"), text=_asked(row)
+                str(name), cases=_cases(row), canonical=_text(row, "code"), text=_prompt_text(row)
             )
         if "test_list" in row:
             return _mbpp(str(name), row)
@@ -139,7 +139,7 @@ def _mbpp(name: str, row: Row) -> CodeTask:
         # The set-up may use definitions of the program, so it belongs to the tests.
         tests="\n".join([*filter(None, [_text(row, "test_setup_code")]), *tests]),
         canonical=_text(row, "code"),
-        text=_asked(row),
+        text=_prompt_text(row),
     )
 
 
@@ -153,7 +153,7 @@ def _cases(row: Row) -> tuple[Case, ...]:
     return tuple(Case(given.encode(), expected.encode()) for given, expected in pairs)
 
 
-def _asked(row: Row) -> str:
+def _prompt_text(row: Row) -> str:
     """The task's text, under any of the names that files use for it."""
     return next((text for name in _WORDS if (text := _text(row, name))), "")
 

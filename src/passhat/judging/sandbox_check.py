@@ -196,12 +196,14 @@ def breaches(kind: SandboxSpec, interpreter: Interpreter, *, allow_weak: bool = 
     try:
         examiner.start()
         with _bait(interpreter) as facts:
-            return [name for probe in ("probe", "found") for name in _tried(examiner, probe, facts)]
+            return [
+                name for probe in ("probe", "found") for name in _run_attack(examiner, probe, facts)
+            ]
     finally:
         examiner.close()
 
 
-def _tried(examiner: Examiner, probe: str, facts: dict[str, object]) -> list[str]:
+def _run_attack(examiner: Examiner, probe: str, facts: dict[str, object]) -> list[str]:
     tests = f"through = {probe}({facts!r})\nassert not through, ','.join(through)"
     judged = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
     if judged.verdict is Verdict.PASSED:

@@ -147,7 +147,7 @@ def diversity_notes(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
     numbers = f"{counted(attempts, 'attempt')}, {counted(distinct, 'distinct program')}"
     if distinct == attempts:
         return (f"{numbers}: no two attempts at a task are the same program",)
-    return (f"{numbers}; {_over_distinct(programs)}", *_nothing_bought(programs, attempts))
+    return (f"{numbers}; {_over_distinct(programs)}", *_duplicates_note(programs, attempts))
 
 
 def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
@@ -158,7 +158,7 @@ def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
     return f"over distinct programs pass@{k} is {number(result.value)}"
 
 
-def _nothing_bought(programs: Mapping[str, Mapping[str, bool]], attempts: int) -> tuple[str, ...]:
+def _duplicates_note(programs: Mapping[str, Mapping[str, bool]], attempts: int) -> tuple[str, ...]:
     alone = sum(len(distinct) == 1 for distinct in programs.values())
     if alone == 0 or attempts < 2 * len(programs):
         return ()

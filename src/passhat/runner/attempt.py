@@ -401,7 +401,10 @@ class Attempter:
             if made.steps or made.clock.whose is not None:
                 made.clock.next_step()
             made.transcript.append(
-                {"role": "user", "text": self._short(turn.text) or await self._kept(turn.text)}
+                {
+                    "role": "user",
+                    "text": self._short(turn.text) or await self._stored_text(turn.text),
+                }
             )
             made.steps += 1
             answer = await self._answer(session, turn, made)
@@ -431,7 +434,7 @@ class Attempter:
             await self._add_tool_steps(made)
         made.answered.append((time.time(), len(made.transcript)))
         made.transcript.append(
-            {"role": "agent", "text": self._short(answer) or await self._kept(answer)}
+            {"role": "agent", "text": self._short(answer) or await self._stored_text(answer)}
         )
         refuse_unusable(answer)
         if changed:
@@ -456,15 +459,15 @@ class Attempter:
         text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
         result = call.reply if call.reply is not None or not call.error else call.error
         return [
-            {"role": "agent", "text": await self._kept(text)},
-            {"role": "tool", "text": await self._kept(str(result))},
+            {"role": "agent", "text": await self._stored_text(text)},
+            {"role": "tool", "text": await self._stored_text(str(result))},
         ]
 
     def _short(self, text: str) -> str:
         """The text as it is stored; empty where it is so long that :meth:`_kept` is needed."""
         return _encodable(self.redact(text)) if len(text) < _APART else ""
 
-    async def _kept(self, text: str) -> str:
+    async def _stored_text(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""
         if len(text) < _APART:
             return self._short(text)

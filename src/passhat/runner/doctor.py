@@ -82,7 +82,7 @@ def examine_postgres(address: str) -> Iterator[Finding]:
         try:
             yield from _server(connection)
             yield from _tables(connection)
-            yield _hearing(connection, other)
+            yield _check_notices(connection, other)
         except PasshatError as error:
             yield Finding(_WHAT, Level.PROBLEM, error.message, _advice(error))
 
@@ -110,7 +110,7 @@ def _server(connection: PostgresConnection) -> Iterator[Finding]:
 def _tables(connection: PostgresConnection) -> Iterator[Finding]:
     version = postgres_version(connection, connection.name)
     if version is None:
-        yield _room_for_tables(connection)
+        yield _check_tables_rights(connection)
         return
     runs = int((connection.execute("SELECT count(*) FROM runs").fetchone() or (0,))[0])
     if version < VERSION:
@@ -122,10 +122,10 @@ def _tables(connection: PostgresConnection) -> Iterator[Finding]:
         )
     else:
         yield Finding(_WHAT, Level.OK, f"tables of version {version}, {counted(runs, 'run')}")
-        yield _writing(connection)
+        yield _check_writing(connection)
 
 
-def _room_for_tables(connection: PostgresConnection) -> Finding:
+def _check_tables_rights(connection: PostgresConnection) -> Finding:
     user, schema, may = connection.execute(
         "SELECT current_user, current_schema(), "
         "coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)"
@@ -137,7 +137,7 @@ def _room_for_tables(connection: PostgresConnection) -> Finding:
     return Finding(_WHAT, Level.OK, "there are no tables yet; the first run makes them")
 
 
-def _writing(connection: PostgresConnection) -> Finding:
+def _check_writing(connection: PostgresConnection) -> Finding:
     """Check every permission and write a row for real; then roll back."""
     rights = " AND ".join(f"has_table_privilege(name, '{right}')" for right in _RIGHTS)
     user, read_only, lacking = connection.execute(
@@ -164,7 +164,7 @@ def _writing(connection: PostgresConnection) -> Finding:
     return Finding(_WHAT, Level.OK, f"{user} may write")
 
 
-def _hearing(connection: PostgresConnection, other: PostgresConnection) -> Finding:
+def _check_notices(connection: PostgresConnection, other: PostgresConnection) -> Finding:
     """Whether a notice of one connection arrives at another; a pooler may be between them."""
     channel = f"passhat_doctor_{secrets.token_hex(6)}"
     other.execute(f"LISTEN {channel}")
@@ -214,7 +214,7 @@ def examine(
     yield from _loaded("suite", suites, _suite)
     for word in agents:
         yield from _loaded("agent", [word], _agent)
-        yield from _reached(word)
+        yield from _check_reachable(word)
 
 
 def _python() -> Iterator[Finding]:
@@ -363,7 +363,7 @@ def _loaded(what: str, words: Sequence[str], load: Callable[[str], str]) -> Iter
             )
 
 
-def _reached(word: str) -> Iterator[Finding]:
+def _check_reachable(word: str) -> Iterator[Finding]:
     """Whether a server listens at an agent's address; nothing is sent."""
     import socket
 

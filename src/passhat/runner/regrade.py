@@ -257,8 +257,8 @@ async def _replayed(
             raise _NotRegradable(f"the conversation now ends before answer {place}")
         if redact(turn.text) != message:
             raise _NotRegradable(
-                f"turn {place} now reads {shorten(_apart(redact(turn.text), message))}, "
-                f"then {shorten(_apart(message, redact(turn.text)))}"
+                f"turn {place} now reads {shorten(_first_difference(redact(turn.text), message))}, "
+                f"then {shorten(_first_difference(message, redact(turn.text)))}"
             )
         turn = await settled(episode.reply(answer))
     if turn is None:
@@ -268,7 +268,7 @@ async def _replayed(
     raise _NotRegradable("the conversation now goes on after the last answer")
 
 
-def _apart(text: str, other: str) -> str:
+def _first_difference(text: str, other: str) -> str:
     """The text from where it differs from another."""
     same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
     return text[same if same is not None else min(len(text), len(other)) :]

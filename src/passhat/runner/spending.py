@@ -144,7 +144,7 @@ class SpendingWatch:
     def note_written(self, records: Sequence[AttemptRecord]) -> None:
         """Note attempts that this runner wrote to the store."""
         for record in records if self._budget is not None else ():
-            self._own = _with(self._own, record.tokens, record.cost, self._priced)
+            self._own = _plus_attempt(self._own, record.tokens, record.cost, self._priced)
 
     async def keep(self) -> None:
         """Look until canceled. A look that takes long is made rarely."""
@@ -178,7 +178,7 @@ def _used_in(store: Store, run: str, *, priced: bool) -> Used:
     )
 
 
-def _with(used: Used, tokens: float | None, cost: float | None, priced: bool) -> Used:
+def _plus_attempt(used: Used, tokens: float | None, cost: float | None, priced: bool) -> Used:
     """The usage with another attempt, counted as the store counts."""
     if tokens is None or (cost is None and priced):
         return replace(used, unknown=used.unknown + 1)

@@ -32,7 +32,7 @@ JUDGED_BY_JOIN = (
     "AND n.key > j.key)) j ON j.run = a.run AND j.task = a.task AND j.number = a.number)"
 )
 """Rows of the view ``judged`` for PostgreSQL, which then joins once for all attempts instead of
-looking up the newest word on each: a third of the time over a whole run, and a page that is
+looking up the newest judgement of each: a third of the time over a whole run, and a page that is
 filtered comes in milliseconds.
 """
 

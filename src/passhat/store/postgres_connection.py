@@ -125,26 +125,26 @@ class PostgresConnection:
         return self._open is not None and self._open.info.transaction_status != idle
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        with self._told() as connection:
+        with self._translating_errors() as connection:
             # Without parameters several statements may be in one text, and % is itself.
             if not parameters:
                 return connection.execute(sql)
             return connection.execute(_with_percent(sql), parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
-        with self._told() as connection, connection.cursor() as cursor:
+        with self._translating_errors() as connection, connection.cursor() as cursor:
             cursor.executemany(_with_percent(sql), parameters)
 
     def stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Rows some at a time; the server keeps the others, and no transaction stays open."""
-        with self._told() as connection:
+        with self._translating_errors() as connection:
             cursor = connection.cursor(name="passhat", withhold=True)
             cursor.execute(_with_percent(sql), parameters)
         try:
             while True:
-                with self._told():
+                with self._translating_errors():
                     block = cursor.fetchmany(size)
                 if not block:
                     return
@@ -155,7 +155,7 @@ class PostgresConnection:
 
     def notifies(self, seconds: float) -> int:
         """Number of notices; waits for the first at most so many seconds."""
-        with self._told() as connection:
+        with self._translating_errors() as connection:
             count = sum(1 for _ in connection.notifies(timeout=seconds, stop_after=1))
             return count + sum(1 for _ in connection.notifies(timeout=0)) if count else 0
 
@@ -176,7 +176,7 @@ class PostgresConnection:
             self._open = None
 
     @contextmanager
-    def _told(self) -> Iterator[psycopg.Connection[Any]]:
+    def _translating_errors(self) -> Iterator[psycopg.Connection[Any]]:
         try:
             if self._open is None:
                 self._open = psycopg.connect(

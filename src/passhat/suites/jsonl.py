@@ -192,7 +192,7 @@ class QuestionSuite(Suite):
             self.judge = f"{name}, rubric by {', '.join(self.judge_words)}"
         self._questions = {question.task.id: question for question, _ in questions}
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
-        contents = [_asked(question) for question, _ in questions]
+        contents = [_task_data(question) for question, _ in questions]
         self.fingerprint = fingerprint(contents)
         self.judge_fingerprint = fingerprint([graded for _, graded in questions])
 
@@ -200,7 +200,7 @@ class QuestionSuite(Suite):
         return _OneAnswer(self._questions[task.id], self.judges)
 
 
-def _asked(question: _Question) -> list[object]:
+def _task_data(question: _Question) -> list[object]:
     """All that the agent sees of a question; only the prompt where there is nothing else."""
     task, line = question.task, question.line
     parts: list[object] = [task.id, task.prompt]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from passhat.runner.preview import Range, RunPreview
     from passhat.store import AttemptRecord, Store, StoredRun
 
-__all__ = ["Display", "attempt_line", "say_before"]
+__all__ = ["Display", "attempt_line", "print_preview"]
 
 
 _FINGERPRINTS = (("suite_fingerprint", "other tasks"), ("tests_fingerprint", "another judge"))
@@ -36,7 +36,7 @@ _FEW, _MANY = (500, 50), (4_000, 500)
 """Tokens in and out of one call that are assumed while none was seen."""
 
 
-def say_before(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
+def print_preview(plan: RunPlan, store: Store, baseline: str | None = None) -> None:
     """Print warnings and the expected calls, time and cost of a run on standard error."""
     from passhat.runner.run_spec import left_to_make
     from passhat.suites.jsonl import QuestionSuite

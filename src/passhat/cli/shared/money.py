@@ -62,7 +62,7 @@ class Money:
 
         return Spending(self.budget, self.max_tokens, read_rates(self.rates), self.retries)
 
-    def say_capped(self, budget: Budget, left: int) -> None:
+    def print_capped(self, budget: Budget, left: int) -> None:
         """Print how far the cap reached, and the expected cost of the rest."""
         from passhat._display import money
 

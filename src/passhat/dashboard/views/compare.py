@@ -106,7 +106,7 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
     header, rows = _table(result)
     if request.form == "csv":
         return Csv(header, rows)
-    beside = _beside(state, chosen, runs, words[0])
+    beside = _task_rows(state, chosen, runs, words[0])
     flips = [row for row in beside if row.kind]
     listed = beside if show == "all" else flips
     return Html(
@@ -193,7 +193,7 @@ def _suite(state: AppState, summary: Summary) -> tuple[object, ...]:
     return summary.head.suite, protocol.suite_fingerprint, protocol.tests_fingerprint
 
 
-def _beside(
+def _task_rows(
     state: AppState, chosen: Sequence[Summary], runs: Sequence[Run], word: str
 ) -> list[TaskAcrossRuns]:
     """Every task of any of the runs; of two, the largest gain first."""

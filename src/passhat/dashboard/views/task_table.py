@@ -27,7 +27,7 @@ _OTHER_RUNS = 12
 def task(state: AppState, request: PageRequest) -> Answer:
     """Its attempts one by one."""
     summary = state.summaries.find(request.path["run"])
-    name, form, key = _which(state, summary, request)
+    name, form, key = _requested_task(state, summary, request)
     lines = state.reading.lines(summary.head.key, AttemptFilter(task=key), _MOST_LINES, None)
     if form == "csv":
         rows = [line.to_dict() for line in lines]
@@ -60,12 +60,14 @@ def task(state: AppState, request: PageRequest) -> Answer:
             "missing": len(lines) - n,
             "lines": lines,
             "estimates": estimates,
-            "others": _others(state, summary, name),
+            "others": _in_other_runs(state, summary, name),
         },
     )
 
 
-def _which(state: AppState, summary: Summary, request: PageRequest) -> tuple[str, str, int]:
+def _requested_task(
+    state: AppState, summary: Summary, request: PageRequest
+) -> tuple[str, str, int]:
     """The task of a request; a task whose own name ends in .json is recognized, too."""
     name, form = request.path["task"], request.form
     for known, shown in ((name, form), (f"{name}.{form}", "html")):
@@ -89,7 +91,7 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
         return ()
 
 
-def _others(state: AppState, summary: Summary, name: str) -> list[dict[str, object]]:
+def _in_other_runs(state: AppState, summary: Summary, name: str) -> list[dict[str, object]]:
     """The same task in other runs of the suite, newest first."""
     other_runs: list[dict[str, object]] = []
     for other in state.summaries.all():

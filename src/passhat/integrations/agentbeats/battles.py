@@ -122,7 +122,7 @@ async def fight(
         try:
             async with asyncio.timeout(timeout):
                 place = f"{base}/battles/{quote(battle_id, safe='')}"
-                return await _followed(http, place, say, look_seconds)
+                return await _poll_until_ended(http, place, say, look_seconds)
         except TimeoutError:
             raise InvalidValue(
                 f"battle {battle_id} was not finished after {timeout:g} s.",
@@ -144,7 +144,7 @@ async def _created(
     return str(battle_id)
 
 
-async def _followed(
+async def _poll_until_ended(
     http: httpx.AsyncClient, place: str, say: Callable[[str], object], look_seconds: float
 ) -> Mapping[str, Any]:
     shown = silent = 0

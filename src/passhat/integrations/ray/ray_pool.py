@@ -260,14 +260,14 @@ class RayPool:
                 return
             before = time.monotonic()
             with _storing_when_stopped(outbox):
-                for record in await self._made(batch):
+                for record in await self._make(batch):
                     outbox.put(record)
             await outbox.wait_for_room()
             spent = time.monotonic() - before
             fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
             size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
 
-    async def _made(self, batch: list[AttemptKey]) -> list[AttemptRecord]:
+    async def _make(self, batch: list[AttemptKey]) -> list[AttemptRecord]:
         """The records of a batch, after retries on other workers if workers die."""
         for number in range(1, _DEATHS + 1):
             async with self._turn(number):
@@ -275,20 +275,20 @@ class RayPool:
             if made is not None:
                 return made.records
             if len(batch) > 1:  # one of them may kill workers: the others do not
-                return [record for attempt in batch for record in await self._made([attempt])]
+                return [record for attempt in batch for record in await self._make([attempt])]
         return [self._failed_by_deaths(batch[0])]
 
     async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """Make one attempt after another, each with its share of the cap."""
         while (attempt := await claims.next_attempt()) is not None:
             with _storing_when_stopped(outbox):
-                record = await self._made_with_budget(budget, attempt, claims)
+                record = await self._make_with_budget(budget, attempt, claims)
             if record is None:
                 return
             outbox.put(record)
             await outbox.wait_for_room()
 
-    async def _made_with_budget(
+    async def _make_with_budget(
         self, budget: Budget, attempt: AttemptKey, claims: Claims
     ) -> AttemptRecord | None:
         """``None`` when it was not made: the cap is reached, or no more attempts are wanted."""

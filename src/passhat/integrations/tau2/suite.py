@@ -54,7 +54,7 @@ class Tau2Episode(Episode):
         message = await self._received()
         turn = message.get("turn")
         if turn is not None:
-            self._first = _introduction(turn)
+            self._first = _first_turn(turn)
 
     def open(self) -> Turn | None:
         """The first turn; none when the episode ended before the agent's first turn."""
@@ -71,7 +71,7 @@ class Tau2Episode(Episode):
             made = {"name": call.name, "arguments": dict(call.arguments)}
             await self._connection.send({"call": made})
         turn = (await self._received()).get("turn")
-        return None if turn is None else _later(turn)
+        return None if turn is None else _later_turn(turn)
 
     async def judge(self) -> Judgement:
         if len(self._unreadable) > _RETRIES:
@@ -129,14 +129,14 @@ def _spoken(turn: Mapping[str, Any]) -> str:
     return f"{_HEADS[turn['kind']]}: {turn['text']}"
 
 
-def _later(turn: Mapping[str, Any]) -> Turn:
+def _later_turn(turn: Mapping[str, Any]) -> Turn:
     if turn["kind"] == "user":
         return Turn(_spoken(turn), said=turn["text"])
     result = turn["text"] if turn["kind"] == "tool" else _spoken(turn)
     return Turn(_spoken(turn), result=result)
 
 
-def _introduction(turn: Mapping[str, Any]) -> Turn:
+def _first_turn(turn: Mapping[str, Any]) -> Turn:
     """The policy, the tools, how to answer, the history, and the user's message."""
     tools = "\n".join(
         f"- {tool['name']}: {tool.get('description', '')}\n"

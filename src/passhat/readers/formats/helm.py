@@ -112,11 +112,11 @@ def _metric(rows: list[_Instance], scorer: str | None, source: Source) -> str:
 
 
 def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
-    spec = _beside(stats, _SPEC, _RunSpec, log) or _RunSpec()
+    spec = _sibling_file(stats, _SPEC, _RunSpec, log) or _RunSpec()
     adapter = spec.adapter_spec or _Adapter()
     model = adapter.model or adapter.model_deployment
     temperature = number_or_none(adapter.temperature)
-    summary = _beside(stats, _SUMMARY, list[_Stat], log) or []
+    summary = _sibling_file(stats, _SUMMARY, list[_Stat], log) or []
     says = [
         number
         for stat in summary
@@ -140,7 +140,7 @@ def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
     )
 
 
-def _beside(stats: Source, name: str, kind: type[Any], log: LogBuilder) -> Any:
+def _sibling_file(stats: Source, name: str, kind: type[Any], log: LogBuilder) -> Any:
     """Another file of the same run folder, when it is there and sound."""
     path = stats.path.with_name(name)
     if not path.is_file():

@@ -77,7 +77,7 @@ class LmEvalReader(Reader):
                 trial=0,
                 why="" if score else "wrong_answer: ",
             )
-        beside = _beside(source, log)
+        beside = _results_file(source, log)
         return log.runs(lambda key: _facts(key, metrics[key], others, sampled, beside, source))
 
 
@@ -150,7 +150,7 @@ def _refuse(metric: str, metrics: list[str], scorer: str, source: Source) -> Non
         )
 
 
-def _beside(source: Source, log: LogBuilder) -> _Results:
+def _results_file(source: Source, log: LogBuilder) -> _Results:
     """The results file of the same run, when it lies in the same folder."""
     named = _NAME.search(source.path.name)
     path = source.path.with_name(f"results_{named[2]}.json") if named else None

@@ -159,7 +159,7 @@ class DeskEpisode(Episode):
         self._scenario = scenario
         self._goals = goals
         self._desk = domain.desk()
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self._unreadable: list[str] = []
         self._user_fault: str | None = None
 
@@ -199,8 +199,8 @@ class DeskEpisode(Episode):
         except Unreadable as error:
             return self._ask_again(str(error))
         if call.name == RESPOND:
-            self._said.append(str(call.arguments["content"]))
-            return self._said[-1]
+            self._messages.append(str(call.arguments["content"]))
+            return self._messages[-1]
         result = self.call(call)
         if self.closed:
             return None
@@ -214,7 +214,7 @@ class DeskEpisode(Episode):
                 FailureCategory.FORMAT_ERROR,
                 f"{len(self._unreadable)} answers could not be read: {self._unreadable[-1]}",
             )
-        return decide(self._scenario, self._goals, self._desk, self._said)
+        return decide(self._scenario, self._goals, self._desk, self._messages)
 
     def user_broke(self, error: Exception) -> None:
         """Note an error of the user simulator, which is our fault and ends the conversation."""

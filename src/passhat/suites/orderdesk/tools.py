@@ -165,10 +165,10 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> dict[str, object]:
             f"{tool.name} takes {', '.join(tool.parameters) or 'nothing'}; "
             f"it was given {', '.join(given) or 'nothing'}."
         )
-    return {name: _as(tool.kinds[name], name, value) for name, value in given.items()}
+    return {name: _convert(tool.kinds[name], name, value) for name, value in given.items()}
 
 
-def _as(kind: str, name: str, value: object) -> object:
+def _convert(kind: str, name: str, value: object) -> object:
     """The value as the tool's type: agents write numbers as text, and integers as 2.0."""
     try:
         if kind == "list[str]":

@@ -104,7 +104,7 @@ def instructions(domain: Domain, scenario: Scenario, facts: Mapping[str, str], s
         mood,
         "",
         "What you want, in this order:",
-        *(line for wish in wishes for line in _told(domain, wish, "- ")),
+        *(line for wish in wishes for line in _request_lines(domain, wish, "- ")),
         "",
         "What you know about yourself, told only when you are asked for it:",
         *(f"- {words}" for words in facts.values()),
@@ -120,7 +120,7 @@ def instructions(domain: Domain, scenario: Scenario, facts: Mapping[str, str], s
     return "\n".join(lines)
 
 
-def _told(domain: Domain, wish: Wish, start: str) -> Iterator[str]:
+def _request_lines(domain: Domain, wish: Wish, start: str) -> Iterator[str]:
     """Lines on a request, its facts for questions, and the alternative after a refusal."""
     words = domain.phrases[wish.kind][0].format(thing=wish.thing)
     yield f"{start}{words} {wish.ask}".rstrip()
@@ -129,7 +129,9 @@ def _told(domain: Domain, wish: Wish, start: str) -> Iterator[str]:
     if wish.insists:
         yield "  If this is refused, insist once; then accept it."
     if wish.otherwise is not None:
-        yield from _told(domain, wish.otherwise, "  If this cannot be done, you want instead: ")
+        yield from _request_lines(
+            domain, wish.otherwise, "  If this cannot be done, you want instead: "
+        )
 
 
 def _broken(error: Exception) -> WorldFault:
@@ -191,7 +193,7 @@ class ScriptedUser:
         self._left = list(scenario.wishes)
         if not scenario.in_order:
             self._random.shuffle(self._left)
-        self._told: list[Wish] = []
+        self._stated: list[Wish] = []
         self._insisted: set[int] = set()
 
     def first(self) -> str:
@@ -236,7 +238,7 @@ class ScriptedUser:
     def _answers(self, asking: list[str]) -> list[str]:
         """Every requested fact that the user has, in any order."""
         known = dict(self._about_me)
-        for wish in self._told:
+        for wish in self._stated:
             known |= wish.facts
         answers = [
             words
@@ -248,7 +250,7 @@ class ScriptedUser:
 
     def _after_refusal(self) -> str | None:
         """Try once more, or take the second best."""
-        wish = self._told[-1]
+        wish = self._stated[-1]
         if wish.insists and id(wish) not in self._insisted:
             self._insisted.add(id(wish))
             return self._random.choice(
@@ -257,14 +259,14 @@ class ScriptedUser:
                     "Your colleague said it would be no problem. Please try again.",
                 )
             )
-        if wish.otherwise is None or wish.otherwise in self._told:
+        if wish.otherwise is None or wish.otherwise in self._stated:
             return None
-        self._told.append(wish.otherwise)
+        self._stated.append(wish.otherwise)
         return f"{self._random.choice(('Then', 'In that case'))}: {self._spoken(wish.otherwise)}"
 
     def _next_wish(self) -> str:
         wish = self._left.pop(0)
-        self._told.append(wish)
+        self._stated.append(wish)
         return self._spoken(wish)
 
     def _spoken(self, wish: Wish) -> str:
