@@ -76,7 +76,7 @@ def test_a_backup_is_whole_and_comes_back(store_place: str, tmp_path: Path) -> N
     with open_store(store_place) as store:
         done = back_up(store, str(target))
         assert (done.runs, done.attempts) == (1, 40)
-        with pytest.raises(InvalidValue, match="no new file"):
+        with pytest.raises(InvalidValue, match="not a new file"):
             back_up(store, str(target))
     assert [path.name for path in tmp_path.glob("backup.db*")] == ["backup.db"]
     with open_store(str(target), read_only=True) as kept, open_store(str(tmp_path / "n.db")) as new:

@@ -78,7 +78,7 @@ def test_a_web_server_is_not_ray() -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        with pytest.raises(ConnectionError, match="is not Ray, but says"):
+        with pytest.raises(ConnectionError, match="is not Ray; it answers"):
             check_ray_address(f"ray://127.0.0.1:{server.server_port}")
         thread.join()
 
