@@ -418,7 +418,7 @@ def on_ray(ray_workers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
         return ray_workers[:count]
 
     monkeypatch.setattr(OnRay, "_start_workers", hired)
-    monkeypatch.setattr(OnRay, "_dismiss", lambda _engine: None)
+    monkeypatch.setattr(OnRay, "_stop_workers", lambda _engine: None)
     monkeypatch.setenv("PASSHAT_ON", "ray")
 
 
