@@ -302,6 +302,26 @@ def test_a_secret_across_a_cut_is_removed_whole() -> None:
         assert "a1a1" not in Redactor().shortened(detail, longest=500)
 
 
+@pytest.mark.parametrize("keep", [slice(None, 80), slice(-80, None)])
+def test_a_message_that_quotes_a_part_of_a_secret_does_not_show_it(keep: slice) -> None:
+    secret = "".join(map(chr, range(48, 123))).replace("/", "")
+    redact = Redactor({"SOME_KEY": secret, "KEY_FILE": "/home/someone/key"})
+    quoted = ("x" * 40 + secret + "y" * 40)[keep]
+    assert redact.quoted(f"answered {quoted!r}").count("[redacted]") == 1
+    assert not any(part in redact.quoted(quoted) for part in (secret[:8], secret[-8:]))
+    assert redact.quoted("no such file: /home/someone/else") == "no such file: /home/someone/else"
+
+
+def test_the_first_characters_of_a_key_in_a_wrong_answer_are_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "Kq" + "".join(map(chr, range(97, 123))) * 4
+    monkeypatch.setenv("SOME_API_KEY", secret)
+    (record,) = made(lambda _prompt: "x" * 40 + secret, tmp_path, attempts=1)
+    assert record.judgement.why == "wrong_answer"
+    assert secret[:8] not in record.judgement.detail
+
+
 def test_values_of_secret_variables_and_shapes() -> None:
     redact = Redactor({"MY_TOKEN": "correct-horse", "HOME": "/home/someone"})
     assert redact("use correct-horse in /home/someone") == "use [redacted] in /home/someone"

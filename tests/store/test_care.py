@@ -119,21 +119,68 @@ def test_a_check_names_what_means_nothing(tmp_path: Path, damage: str, field: st
     assert not health.whole
 
 
-def test_a_flipped_byte_never_gives_a_traceback(passhat: Passhat, tmp_path: Path) -> None:
-    whole = tmp_path / "whole.db"
-    fill(str(whole))
+@pytest.mark.parametrize("where", ["pages", "log"])
+def test_a_flipped_byte_never_gives_a_traceback(
+    passhat: Passhat, tmp_path: Path, where: str
+) -> None:
+    whole, path, log = tmp_path / "whole.db", tmp_path / "flipped.db", tmp_path / "flipped.db-wal"
+    with open_store(str(whole)):  # so that the log stays
+        fill(str(whole))
+        pages, written = whole.read_bytes(), Path(f"{whole}-wal").read_bytes()
+    if where == "pages":
+        pages = whole.read_bytes()
     draw = random.Random(17)
-    data = whole.read_bytes()
-    path = tmp_path / "flipped.db"
-    for _ in range(40):
-        place = draw.randrange(len(data))
-        flipped = bytearray(data)
-        flipped[place] ^= draw.randrange(1, 256)
-        path.write_bytes(bytes(flipped))
-        for command in (("runs",), ("store", "check"), ("show", "t1#1")):
-            # The fixture raises what the command does not handle.
-            assert passhat(*command, "--store", str(path)).code in (0, 2, 4)
-        assert passhat("report", str(path)).code in (0, 2, 4)
+    commands = [
+        *(("runs", "--store", path), ("store", "check", "--store", path), ("report", path)),
+        *(("show", "latest", "t1#1", "--store", path), ("export", path), ("read", path)),
+        *(("store", "copy", path, tmp_path / "copy.db"), ("doctor", "--store", path)),
+    ]
+    for turn in range(2 * len(commands)):
+        flipped = bytearray(pages if where == "pages" else written)
+        flipped[draw.randrange(len(flipped))] ^= draw.randrange(1, 256)
+        # Commands take turns: the fixture raises what one does not handle.
+        command = commands[turn % len(commands)]
+        for left in tmp_path.glob("flipped.db-*"):
+            left.unlink()
+        path.write_bytes(flipped if where == "pages" else pages)
+        if where == "log":
+            log.write_bytes(flipped)
+        assert passhat(*command).code in (0, 1, 2, 4)
+
+
+def test_a_live_file_that_is_copied_without_its_log_is_noticed(
+    passhat: Passhat, tmp_path: Path
+) -> None:
+    place, copy = str(tmp_path / "live.db"), tmp_path / "copy.db"
+    with open_store(place) as store:
+        shutil.copy(place, copy)  # so far, everything is in the log
+        ended = passhat("report", copy)
+        assert ended.code == 2
+        assert "write-ahead log is absent" in ended.err
+        assert "passhat store backup" in ended.err
+        store.begin(RUN, 2)
+        store.claim(RUN.id, [("t1", 1)])
+        store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.finish(RUN.id, [AttemptRecord("t1", 1, Judgement(Verdict.PASSED))])
+        copy.unlink()
+        shutil.copy(place, copy)
+        ended = passhat("store", "check", "--store", copy)
+        assert ended.code == 4
+        assert "WRITE-AHEAD LOG IS ABSENT" in ended.out
+        assert passhat("store", "check", "--store", place).code == 0
+    assert passhat("store", "check", "--store", place).code == 0
+
+
+def test_the_log_of_another_file_is_named(passhat: Passhat, tmp_path: Path) -> None:
+    first, second = str(tmp_path / "first.db"), str(tmp_path / "second.db")
+    fill(first)
+    with open_store(second) as store:
+        other = RunRecord("other", Protocol(suite="suite"), TASKS[:3])
+        store.begin(other, 1)
+        shutil.copy(f"{second}-wal", f"{first}-wal")
+    ended = passhat("store", "check", "--store", first)
+    assert ended.code == 4
+    assert "first.db-wal BELONGS TO ANOTHER FILE" in ended.out
 
 
 def test_a_store_is_not_made_by_reading(tmp_path: Path) -> None:

@@ -431,7 +431,7 @@ def _run(
 
         result = _until_stopped(whole, planned, store_path=str(spec.store))
     with open_store(str(spec.store)) as store:
-        _report(result.plan, store, verbose=verbose, full=full)
+        _report(result, store, verbose=verbose, full=full)
     return result
 
 
@@ -469,7 +469,7 @@ def _failure(store: Store, run_id: str, run: Run) -> str:
     return "" if number is None else f"{run_id} {task}#{number}"
 
 
-def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
+def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> None:
     """Print the attempts in order, then the estimates over all tasks."""
     from rich.console import Console
 
@@ -480,7 +480,7 @@ def _report(plan: RunPlan, store: Store, *, verbose: bool, full: bool) -> None:
     from passhat.report.run_summary import summarise
     from passhat.report.terminal import render_report, render_summary
 
-    stored = store.find(plan.record.id)
+    plan, stored = result.plan, result.stored
     if stored.attempts and (full or verbose):
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.ended(stored.id) if row[0] in chosen)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
     from passhat.store.copy import Copied
 
+_LOG_PROBLEMS = {
+    "foreign": "the write-ahead log {where}-wal BELONGS TO ANOTHER FILE, or to another state of "
+    "this one.\n  Move it away and check again; what only it holds is lost.",
+    "absent": "the WRITE-AHEAD LOG IS ABSENT although a runner was writing: the file was copied "
+    "or moved\n  without {where}-wal. Copy both, or use passhat store backup.",
+}
+
 
 @click.group("store", cls=SuggestingGroup)
 def command() -> None:
@@ -164,6 +171,8 @@ def check(store_path: str, as_json_text: bool) -> ExitCode:
         click.echo(as_json(data), nl=False)
         return ExitCode.OK if health.whole else ExitCode.INCOMPLETE
     click.echo(f"{where}: store version {health.version}, {health.size / 1e6:,.1f} MB")
+    if health.log_problem is not None:
+        click.echo(_LOG_PROBLEMS[health.log_problem].format(where=where))
     if not health.sound:
         click.echo("the database IS DAMAGED; restore a backup, or copy what can still be read")
         return ExitCode.INCOMPLETE

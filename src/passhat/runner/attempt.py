@@ -118,7 +118,7 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
     cut = [call for call in answers if call.stop == StopReason.LENGTH]
     # The limit that was sent; a server may cut earlier, so the actual length counts where known.
     limits = [int(call.output_tokens or call.limit or 0) for call in cut]
-    plain = [msgspec.to_builtins(_capped(call)) for call in calls]
+    plain = [msgspec.to_builtins(_capped(call, redact)) for call in calls]
     return CallRecords(
         answers=len(answers),
         cut=len(cut),
@@ -161,20 +161,24 @@ def explained(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
     return replace(judgement, why=str(category or judgement.why), detail=detail)
 
 
-def _capped(call: ModelCall) -> ModelCall:
+def _capped(call: ModelCall, redact: Redactor) -> ModelCall:
     return msgspec.structs.replace(
-        call, request=_short(call.request), reply=_short(call.reply), retries=list(call.retries)
+        call,
+        request=_short(call.request, redact),
+        reply=_short(call.reply, redact),
+        retries=list(call.retries),
     )
 
 
-def _short(data: Any) -> Any:
+def _short(data: Any, redact: Redactor) -> Any:
     """Plain data, or the beginning of its JSON where that is too long."""
     if data is None:
         return None
     text = msgspec.json.encode(data, enc_hook=str).decode("utf-8", "replace")
     if len(text) <= _LARGEST:
         return msgspec.json.decode(text)
-    return {"cut": text[:_LARGEST], "characters": len(text)}
+    # Secrets go before the cut, so that no part of one stays.
+    return {"cut": redact.shortened(text)[:_LARGEST], "characters": len(text)}
 
 
 T = TypeVar("T")
@@ -324,7 +328,7 @@ class Attempter:
         if meter.calls:
             judgement = explained(judgement, meter.calls)
         if judgement.detail:
-            detail = _encodable(self.redact.shortened(judgement.detail, _LONGEST_DETAIL))
+            detail = _encodable(self.redact.quoted(judgement.detail, _LONGEST_DETAIL))
             judgement = replace(judgement, detail=detail[:_DETAIL])
         used = meter.usage
         return AttemptRecord(
@@ -347,7 +351,7 @@ class Attempter:
     def _retry_reason(self, info: AttemptInfo) -> str:
         """Why the last call that was made again had failed."""
         causes = [cause for call in info.meter.calls for cause in call.retries]
-        return _encodable(self.redact.shortened(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
+        return _encodable(self.redact.quoted(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
     async def _play(self, task: Task, made: _AttemptState) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""

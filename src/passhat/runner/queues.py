@@ -248,6 +248,8 @@ class Claims:
         self.more_wanted = wanted
         self._retry = retry
         self._refill = refill
+        self.refused = 0
+        """Attempts that another runner had claimed before."""
         self._claiming = asyncio.Lock()
         self._claimed: list[AttemptKey] = []
         self._time = asyncio.get_running_loop().time
@@ -262,6 +264,7 @@ class Claims:
                     block = self._block()
                     if block:
                         claimed = await self._retry(partial(self._claim, block))
+                        self.refused += len(block) - len(claimed)
                         self._claimed = claimed[::-1]
                         continue
                     more = await self._more()

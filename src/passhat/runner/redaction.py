@@ -59,6 +59,17 @@ class Redactor:
         ]
         return _without(text, spans) if spans else text
 
+    def quoted(self, text: str, longest: int = LONGEST_TEXT) -> str:
+        """A message without secrets, nor parts of one: it may quote text that was cut elsewhere.
+
+        A grader quotes the first 80 characters of an answer, and a key may begin among them.
+        """
+        text = self.shortened(text, longest)
+        for value in self._known:
+            if "/" not in value:  # a path shares its beginning with many others
+                text = _without_part(text, value)
+        return text
+
     def shortened(self, text: str, longest: int = LONGEST_TEXT) -> str:
         """The text without secrets; head and tail of a text that is too long.
 
@@ -101,3 +112,25 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
             parts += [text[done:begin], _SHOWN]
         done = end
     return "".join([*parts, text[done:]])
+
+
+def _without_part(text: str, value: str) -> str:
+    """The text without the beginning or the end of a secret."""
+    for backwards in (False, True):
+        step = -1 if backwards else 1
+        text, value = text[::step], value[::step]
+        spans = []
+        place = text.find(value[:_SHORTEST])
+        while place >= 0:
+            end = place + _SHORTEST
+            while end < len(text) and end - place < len(value) and text[end] == value[end - place]:
+                end += 1
+            spans.append((place, end))
+            place = text.find(value[:_SHORTEST], end)
+        shown = _SHOWN[::step]
+        parts, done = [], 0
+        for begin, end in spans:
+            parts += [text[done:begin], shown]
+            done = end
+        text, value = "".join([*parts, text[done:]])[::step], value[::step]
+    return text

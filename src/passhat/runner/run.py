@@ -301,6 +301,7 @@ class _Execution:
         self._watched = SpendingWatch(plan.budget, store, self._run, thread)
         self._outbox = Outbox()
         self._silent = 0
+        self._others = False
         self._fault: RunStopped | None = None
         self._progress = Progress(total=0)
 
@@ -340,7 +341,10 @@ class _Execution:
     async def _begin(self) -> Claims:
         """Count the attempts in the store, check that the agent is reachable, store the run."""
         plan, store = self._plan, self._store
+        # Before and after: a claim that comes or goes in between is seen in one of them.
+        held = await self._retry(partial(store.held, self._run))
         made = await self._retry(partial(store.made, self._run))
+        self._others = bool(held or await self._retry(partial(store.held, self._run)))
         self._progress.total = made.left(self._tasks, plan.attempts)
         if self._progress.total:
             await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
@@ -365,6 +369,9 @@ class _Execution:
     async def _abandoned(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
+        # Looking through a million attempts takes a while, so not where there is no other runner.
+        if not (self._others or self._claims.refused or self._progress.dropped):
+            return None
         await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
         made = await self._retry(partial(self._store.made, self._run))
         left = made.left(self._tasks, plan.attempts)

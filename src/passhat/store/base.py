@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from passhat._display import counted
@@ -57,6 +58,15 @@ _CALLS = (
 _LONGEST_WORD = 200
 
 Row = tuple[Any, ...]
+
+
+class LogProblem(StrEnum):
+    """What is wrong with the write-ahead log of a SQLite file."""
+
+    FOREIGN = "foreign"
+    """It belongs to another file, or to another state of this one."""
+    ABSENT = "absent"
+    """A runner was writing, and its log is not there: the file was copied without it."""
 
 
 class Store(ABC):
@@ -120,6 +130,11 @@ class Store(ABC):
     @abstractmethod
     def is_sound(self) -> bool:
         """Whether the database finds its own data whole."""
+
+    def log_problem(self, *, sound: bool) -> LogProblem | None:
+        """What is wrong with the write-ahead log, for files; ``sound`` is what was found before."""
+        del sound
+        return None
 
     @abstractmethod
     def vacuum(self) -> None:
@@ -319,6 +334,15 @@ class Store(ABC):
         """
         key = self._found_key(run)
         return AttemptSet() if key is None else counting.made(self._db, key, finished=finished)
+
+    def begun_with(self, run: str) -> str | None:
+        """Attempts by task, as JSON, of a run that has attempts; empty where all have as many."""
+        row = self._db.execute(
+            "SELECT coalesce(allocation, '') FROM runs WHERE id = ? "
+            "AND EXISTS (SELECT 1 FROM attempts WHERE run = runs.key)",
+            (run,),
+        ).fetchone()
+        return None if row is None else str(row[0])
 
     def counts(self, run: str) -> counting.Counts:
         """n, c and missing of every task, counted by the database: no attempt is loaded."""

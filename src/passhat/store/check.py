@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from passhat.errors import ReadError, StoreUnavailable
-from passhat.store.base import Store
+from passhat.store.base import LogProblem, Store
 from passhat.store.database import Database
 from passhat.store.rows import protocol_from, unpacked
 from passhat.store.schema import VERSION
@@ -72,19 +72,24 @@ class Health:
     unreadable_transcripts: int = 0
     unreadable_runs: int = 0
     """Runs whose protocol or labels cannot be read."""
+    log_problem: LogProblem | None = None
 
     @property
     def whole(self) -> bool:
         """Whether nothing is damaged, and no row points nowhere."""
-        return self.sound and not any(getattr(self, name) for name in DAMAGES)
+        damaged = any(getattr(self, name) for name in DAMAGES)
+        return self.sound and not damaged and self.log_problem is None
 
 
 def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Health:
     """Check everything once; ``tell`` is called with the name of each step."""
     tell("whether the database is sound")
-    if not store.is_sound():
-        # Further counts would be unreliable.
-        return Health(VERSION, False, store.size(), abandoned_claims=0, **dict.fromkeys(_COUNTS, 0))
+    sound = store.is_sound()
+    log = store.log_problem(sound=sound)
+    if not sound:
+        # The other counts of a damaged database would be unreliable.
+        none = dict.fromkeys(_COUNTS, 0)
+        return Health(VERSION, False, store.size(), abandoned_claims=0, **none, log_problem=log)
     counts = {}
     for name, sql in _COUNTS.items():
         tell(name.replace("_", " "))
@@ -95,7 +100,9 @@ def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Hea
     tell("whether transcripts can be read")
     counts["unreadable_transcripts"] = _unreadable_transcripts(store)
     counts["unreadable_runs"] = _unreadable_runs(store)
-    return Health(VERSION, True, store.size(), abandoned_claims=abandoned, **counts)
+    return Health(
+        VERSION, True, store.size(), abandoned_claims=abandoned, **counts, log_problem=log
+    )
 
 
 def _unreadable_transcripts(store: Store) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.store.database import Database
@@ -164,6 +165,14 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
     """
     version = _sqlite_version(connection, path)
     if version == 0:
+        if Path(path).is_file() and Path(path).stat().st_size:
+            # Tables are written right after the file's first page, at first to the log alone.
+            raise ReadError(
+                "has no tables: its write-ahead log is absent.",
+                source=path,
+                hint=f"It was copied while passhat was writing, without {path}-wal. "
+                "Copy both, or use passhat store backup.",
+            )
         raise ReadError("is an empty file, not a store.", source=path)
     if version < _LEAK_VERSION:
         connection.execute("CREATE TEMP VIEW attempts AS SELECT *, NULL AS leak FROM main.attempts")

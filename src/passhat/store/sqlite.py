@@ -6,12 +6,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from passhat.errors import PasshatError, ReadError, StoreUnavailable
-from passhat.store.base import FINISHED_COLUMNS, Row, Store
+from passhat.store.base import FINISHED_COLUMNS, LogProblem, Row, Store
 from passhat.store.database import private_file, private_folder
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
 from passhat.store.schema import migrate, prepare_to_read
@@ -216,6 +217,33 @@ class SqliteStore(Store):
         except ReadError:
             return False
 
+    def log_problem(self, *, sound: bool) -> LogProblem | None:
+        log = Path(f"{self.path}-wal")
+        if not log.exists() or not log.stat().st_size:
+            # A log is removed by the last process that closes the file, which ends its lease first.
+            if not sound:
+                return None
+            open_leases = self._db.execute(
+                "SELECT count(*) FROM leases l WHERE EXISTS (SELECT 1 FROM attempts a "
+                "WHERE a.owner = l.token AND a.finished IS NULL)"
+            ).fetchone()[0]
+            return LogProblem.ABSENT if open_leases else None
+        try:
+            alone = connected(self.path, read_only=True, without_log=True)
+        except ReadError:
+            return None
+        with closing(alone):
+            try:
+                if not sound:
+                    whole = alone.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+                    return LogProblem.FOREIGN if whole else None
+                before = dict(alone.execute("SELECT key, id FROM runs").fetchall())
+            except ReadError:  # the file itself is damaged, or empty so far
+                return None
+            now = dict(self._db.execute("SELECT key, id FROM runs").fetchall())
+        other = any(now.get(key, run) != run for key, run in before.items())
+        return LogProblem.FOREIGN if other else None
+
     def vacuum(self) -> None:
         self._db.execute("VACUUM")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -340,9 +368,11 @@ class SqliteConnection(sqlite3.Connection):
         return ReadError(f"cannot be used as a store ({error}).", source=self.path, hint=hint)
 
 
-def connected(path: str, *, read_only: bool = False) -> SqliteConnection:
+def connected(path: str, *, read_only: bool = False, without_log: bool = False) -> SqliteConnection:
     """Open a file. Statements run one after the other, in whichever thread the runner has them."""
     place = f"file:{quote(str(Path(path).resolve()))}?mode=ro" if read_only else path
+    if without_log:
+        place += "&immutable=1"  # SQLite then does not look for a write-ahead log
     try:
         connection = sqlite3.connect(
             place,

@@ -350,7 +350,7 @@ class RayPool:
         """Remove the secrets of this machine; the worker removed those of its own."""
         redact = self._plan.redact
         transcript = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
-        judgement = replace(record.judgement, detail=redact(record.judgement.detail))
+        judgement = replace(record.judgement, detail=redact.quoted(record.judgement.detail))
         return msgspec.structs.replace(record, judgement=judgement, transcript=transcript)
 
     # -- workers that die ------------------------------------------------------------------------
