@@ -266,7 +266,7 @@ def _value(record: Record, root: object, path: _Path) -> object:
     if start == "@index":
         return record.index
     if start == "@value":
-        return None if isinstance(record.data, dict | list) else record.data
+        return None if isinstance(record.data, dict) else record.data
     data = {"record": record.data, "root": root}.get(start)
     if start == "parent":
         data = record.parents[-1] if record.parents else root
@@ -409,6 +409,10 @@ class _MappedFile:
             self._take_counts(record, n, c)
             return
         value = self._success(record)
+        tasks = self._get(record, "task")
+        if isinstance(tasks, list) and isinstance(value, list):
+            self._take_columns(record, tasks, value)
+            return
         if isinstance(value, list):
             if not value:
                 self._log.lose(record.where, "has no verdicts")
@@ -416,6 +420,24 @@ class _MappedFile:
                 self._add(record, f"{record.where}.{number}", verdict, number)
             return
         self._add(record, record.where, value, self._get(record, "trial"))
+
+    def _take_columns(self, record: Record, tasks: list[object], values: list[object]) -> None:
+        """A record that holds columns: the lists belong together place by place."""
+        if len(tasks) != len(values):
+            self._log.lose(
+                record.where, f"has {len(tasks)} tasks and {len(values)} verdicts, side by side"
+            )
+            return
+        long = {
+            name: cells
+            for name, cells in record.data.items()
+            if isinstance(cells, list) and len(cells) == len(tasks)
+        }
+        for number in range(len(tasks)):
+            row = {**record.data, **{name: cells[number] for name, cells in long.items()}}
+            inner = replace(record, data=row, where=f"{record.where}, row {number + 1}")
+            with self._log.row(inner.where):
+                self._take(inner)
 
     def _success(self, record: Record) -> object:
         if self._passes is not None:
@@ -722,7 +744,8 @@ def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
         return UnknownFormat(
             f"begins like JSON and is none{why}.",
             source=source.name,
-            hint="Was it written to its end? passhat read shows what can be made of it.",
+            hint="Was it written to its end? If it holds several objects one after the other: "
+            f"jq -c . {shorten(source.name, 60)} | passhat read -",
         )
     keys = sorted(source.outline.keys)
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
@@ -734,6 +757,12 @@ def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
     records = f" --records {mapping.records!r}" if mapping.records else ""
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=FIELD" for word in lacking]
+    verdicts = ("list", "true or false", "number")
+    if not mapping.fields and fields and all(s.kind in verdicts for s in fields):
+        # {"task-1": [true, false], "task-2": [true, true]}
+        depth = max(s.path.count(".") for s in fields)
+        records = f" --records {'.'.join('*' * (depth + 1))!r}"
+        pairs = ["task=@key", "success=@value"]
     return UnknownFormat(
         f"is valid {kind}, but not of a format passhat knows{top}{has}.",
         source=source.name,

@@ -350,6 +350,16 @@ def _unknown(source: Source) -> UnknownFormat:
             source=source.name,
             hint="Save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 FILE > NEW",
         )
+    try:
+        source.head[:-4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A head is cut after some bytes, which may be in the middle of a character.
+        if error.start < len(source.head) - 8 and b"\x00" not in source.head:
+            return UnknownFormat(
+                "is text, but not UTF-8.",
+                source=source.name,
+                hint="Save it as UTF-8, or: iconv -f LATIN1 -t UTF-8 FILE > NEW",
+            )
     control = sum(byte < 9 or 13 < byte < 32 for byte in source.head)
     if control > len(source.head) // 20:
         what = "is a binary file of a format that passhat does not know."

@@ -40,6 +40,8 @@ _SURROGATE = re.compile("[\udc80-\udcff]")
 # A completion may well be longer than the 131,072 characters that the module allows.
 csv.field_size_limit(_LONGEST_LINE)
 
+_AS_UTF8 = "save the table as UTF-8, or: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+
 
 class Rows(Protocol):
     """A table that is read once, front to back."""
@@ -186,7 +188,7 @@ class CsvRows:
                 columns = counted(width, "column")
                 self._losing.lose(where, f"{cells} where the header has {columns}")
             elif any(_SURROGATE.search(cell) for cell in row):
-                self._losing.lose(where, "is not UTF-8 text; save the table as UTF-8")
+                self._losing.lose(where, f"is not UTF-8 text; {_AS_UTF8}")
             else:
                 kept.append(row)
                 lines.append(line)
@@ -211,7 +213,14 @@ class CsvRows:
                 "is not UTF-8 text.",
                 source=self._source.name,
                 line=reader.line_num,
-                hint="Save the table as UTF-8.",
+                hint=f"{_AS_UTF8[0].upper()}{_AS_UTF8[1:]}.",
+            )
+        if len(header) == 1 and header[0].lstrip().startswith("#"):
+            raise ReadError(
+                f"begins with a comment ({shorten(header[0])}) where the header should be.",
+                source=self._source.name,
+                line=reader.line_num,
+                hint="Leave such lines out: grep -v '^#' FILE | passhat read -",
             )
         twice = [name for name, count in Counter(header).items() if count > 1]
         if twice:
@@ -219,6 +228,8 @@ class CsvRows:
                 f"column {shorten(twice[0])} is in the header twice.",
                 source=self._source.name,
                 line=reader.line_num,
+                hint="The first line must name the columns, as in task,trial,success; a Markdown "
+                "table or a bare matrix has to be written as CSV with such a line.",
             )
         return header
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -200,8 +202,30 @@ def _gatherer(
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,
-        hint="Say which column is which, for example: --map task=COLUMN,success=COLUMN",
+        hint=_stating(columns, names, source, options),
     )
+
+
+def _stating(columns: ColumnMap, names: list[str], source: Source, options: ReadOptions) -> str:
+    """The options that would read a table whose columns are not recognized."""
+    first = names[0].lstrip() if names else ""
+    if first.startswith("- ") or first in ("---", "%YAML"):
+        return "This looks like YAML: write it as JSON."
+    kinds = Counter(found[1] for name in names if (found := _NUMBERED.fullmatch(name)))
+    prefix, count = kinds.most_common(1)[0] if kinds else ("", 0)
+    if "task" in columns.meaning and count > 1:
+        return f"If each of these columns holds an attempt: --trials '{prefix}*'"
+    mapping, _ = guess(source, options)
+    pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
+    pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]
+    return (
+        f"Say which column is which: --map {','.join(pairs)} ; if several columns hold an attempt "
+        "each: --trials PATTERN, as in 'run_*'"
+    )
+
+
+_NUMBERED = re.compile(r"(.*?\D)\d+")
+"""A column such as ``seed_17``."""
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:

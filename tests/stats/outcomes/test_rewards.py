@@ -24,7 +24,7 @@ def test_words_for_missing(cell: object) -> None:
     assert np.isnan(RewardWords()[cell])
 
 
-@pytest.mark.parametrize("cell", ["maybe", "inf", "1,0", {"a": 1}, [1]])
+@pytest.mark.parametrize("cell", ["maybe", "inf", "1,000", "%", "inf%", {"a": 1}, [1]])
 def test_anything_else_is_refused(cell: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         RewardWords()[cell]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -26,7 +27,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("task", "task_id", "item", "item_id", "question_id", "question", "problem_id"),
             *("instance_id", "example_id", "sample_id", "doc_id", "test_id", "case_id"),
             *("scenario_id", "prompt_id", "query_id", "task_name", "test_name", "test_case"),
-            *("testcase", "problem", "scenario", "instance", "example"),
+            *("testcase", "problem", "scenario", "instance", "example", "test"),
         ),
         "trial": (
             *("trial", "attempt", "epoch", "sample", "run", "seed", "repeat", "repetition"),
@@ -76,7 +77,7 @@ class ColumnMap:
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
-        folded = {name.strip().lower(): name for name in reversed(names)}
+        folded = {_folded(name): name for name in reversed(names)}
         meaning = dict(overrides)
         claimed = set(overrides.values())
         for word, aliases in ALIASES.items():
@@ -123,6 +124,11 @@ class ColumnMap:
         if self.ignored:
             lines.append(f"columns ignored: {', '.join(self.ignored)}")
         return tuple(lines)
+
+
+def _folded(name: str) -> str:
+    """The name of a column as aliases are written: ``task_id`` for ``Task ID``."""
+    return re.sub(r"[\s-]+", "_", name.lower().strip(" \t#")).strip("_")
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:

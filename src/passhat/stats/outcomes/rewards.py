@@ -16,8 +16,18 @@ __all__ = ["REWARD_TOLERANCE", "RewardWords", "Verdicts", "verdicts_from_rewards
 REWARD_TOLERANCE = 1e-6
 """Sums of floating rewards land a hair below 1; that is still a pass."""
 
-_PASSED = frozenset({"true", "yes", "y", "t", "pass", "passed", "success", "correct", "resolved"})
-_FAILED = frozenset({"false", "no", "n", "f", "fail", "failed", "failure", "incorrect"})
+_PASSED = frozenset(
+    {
+        *("true", "yes", "y", "t", "pass", "passed", "success", "correct", "resolved", "ok"),
+        *("✓", "✔", "✔️", "✅"),
+    }
+)
+_FAILED = frozenset(
+    {
+        *("false", "no", "n", "f", "fail", "failed", "failure", "incorrect", "wrong", "not ok"),
+        *("unresolved", "✗", "✘", "✖", "❌"),
+    }
+)
 _NOTHING = frozenset({"", "nan", "na", "n/a", "null", "none", "missing"})
 _CACHE_LIMIT = 10_000
 
@@ -48,6 +58,11 @@ def _parse_reward(cell: object) -> float:
         return 1.0
     if word in _FAILED:
         return 0.0
+    if word.endswith("%"):
+        return _finite(float(word[:-1]) / 100)
+    # 0,5 as in tables from countries that write it so; 1,000 may be a thousand, and is refused.
+    if len(word) <= 4 and word.startswith(("0,", "1,")):
+        word = word.replace(",", ".")
     return _finite(float(word))
 
 

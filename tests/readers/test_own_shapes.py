@@ -1,0 +1,123 @@
+"""Files that people write themselves: read right, or refused with the options that read them.
+
+All hold two tasks with two attempts each, of which three passed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat import Run, read
+from passhat.errors import PasshatError
+
+ROWS = [("t1", 1, True), ("t1", 2, True), ("t2", 1, True), ("t2", 2, False)]
+
+
+def _csv(header: str, passed: object, failed: object, *, sign: str = ",", end: str = "\n") -> str:
+    lines = [sign.join((t, str(i), str(passed if ok else failed))) for t, i, ok in ROWS]
+    return end.join((header, *lines)) + end
+
+
+def _counts(run: Run) -> tuple[int, int, int]:
+    return len(run.outcomes), run.outcomes.attempts, run.outcomes.passes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _csv("task,trial,score", "100%", "0%"),
+        _csv("task,trial,passed", "Yes", "NO"),
+        _csv("test,run,passed", "ok", "FAIL"),
+        _csv("task,run,passed", "✓", "✗"),
+        _csv("task;trial;score", "1,0", "0,0", sign=";"),
+        "\ufeff" + _csv("Task ID,Attempt #,Is Correct", "TRUE", "FALSE", end="\r\n"),
+        _csv("test-name,Run,Solved", "Pass", "wrong"),
+        _csv("task,seed,success", 1, 0),
+        json.dumps({"task": [t for t, _, _ in ROWS], "success": [ok for _, _, ok in ROWS]}),
+        json.dumps({"task": [t for t, _, _ in ROWS], "success": [ok for *_, ok in ROWS], "n": 9}),
+    ],
+)
+def test_it_is_read_without_options(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert [_counts(run) for run in read(path)] == [(2, 4, 3)]
+
+
+def test_several_models_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    lines = [f"{m},{t},{i},{int(ok)}" for m in ("a", "b") for t, i, ok in ROWS]
+    path.write_text("\n".join(["llm,question,run,correct", *lines]))
+    assert {run.name: _counts(run) for run in read(path)} == {"a": (2, 4, 3), "b": (2, 4, 3)}
+
+
+def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("dataset,id,success\nmath,1,1\nmath,2,1\ncode,1,1\ncode,2,0\n")
+    with pytest.raises(PasshatError, match="--map suite=dataset,task=id,success=success"):
+        read(path)
+    runs = read(path, columns={"task": "id"})
+    assert [_counts(run) for run in runs] == [(2, 2, 2), (2, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "options"),
+    [
+        (
+            _csv("id,attempt,passed", 1, 0),
+            "--map task=id,trial=attempt,success=passed",
+            {"columns": {"task": "id"}},
+        ),
+        (
+            _csv("task,run,status", "passed", "failed"),
+            "success=status",
+            {"columns": {"success": "status"}},
+        ),
+        ("task,seed_7,seed_19\nt1,1,1\nt2,1,0\n", "--trials 'seed_*'", {"trials": "seed_*"}),
+        (
+            json.dumps({"t1": [True, True], "t2": [True, False]}),
+            "--records '*' --map task=@key,success=@value",
+            {"records": "*", "columns": {"task": "@key", "success": "@value"}},
+        ),
+        (
+            "\n".join(
+                json.dumps({"instance_id": t, "eval": {"resolved": ok}}) for t, _, ok in ROWS
+            ),
+            "--map task=instance_id,success=eval.resolved",
+            {"columns": {"task": "instance_id", "success": "eval.resolved"}},
+        ),
+        (_csv("task,trial,score", 80, 35), "--pass-at REWARD", {"pass_at": 50}),
+    ],
+)
+def test_the_refusal_names_what_reads_it(
+    tmp_path: Path, text: str, hint: str, options: dict[str, Any]
+) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(text)
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert hint in str(caught.value)
+    assert [_counts(run) for run in read(path, **options)] == [(2, 4, 3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (("# notes\n" + _csv("task,trial,success", 1, 0)).encode(), "grep -v '^#'"),
+        (b"- task: t1\n  success: true\n", "write it as JSON"),
+        (b"| task | success |\n| --- | --- |\n| t1 | 1 |\n", "Markdown table"),
+        ("task,trial,success\naufgäbe,1,1\n".encode("latin-1"), "iconv -f LATIN1"),
+        (b'{\n "task": "a"\n}\n{\n "task": "b"\n}\n', "jq -c ."),
+        (b"1,1\n1,0\n", "must name the columns"),
+        (json.dumps({"task": ["a", "b"], "success": [1]}).encode(), "2 tasks and 1 verdicts"),
+    ],
+)
+def test_the_refusal_says_what_to_do(tmp_path: Path, data: bytes, hint: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_bytes(data)
+    with pytest.raises(PasshatError) as caught:
+        read(path)
+    assert hint in str(caught.value)
