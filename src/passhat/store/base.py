@@ -61,7 +61,7 @@ Row = tuple[Any, ...]
 
 
 class LogProblem(StrEnum):
-    """What is wrong with the write-ahead log of a SQLite file."""
+    """A problem with the write-ahead log of a SQLite file."""
 
     FOREIGN = "foreign"
     """It belongs to another file, or to another state of this one."""
@@ -132,7 +132,7 @@ class Store(ABC):
         """Whether the database finds its own data whole."""
 
     def log_problem(self, *, sound: bool) -> LogProblem | None:
-        """What is wrong with the write-ahead log, for files; ``sound`` is what was found before."""
+        """The problem with the write-ahead log of a file; ``sound`` is what is_sound said."""
         del sound
         return None
 
