@@ -254,6 +254,9 @@ def test_json_is_received_and_garbage_disturbs_nothing(receiver: SpanReceiver) -
         (b'{"resourceSpans": [{"scopeSpans": [{"spans": [3]}]}]}', kind, 400),
         (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "!!"}]}]}]}', kind, 400),
         (b"[" * 100_000, kind, 400),
+        (as_json("1" * 32).replace(b'"5"', b"1e999"), kind, 400),
+        (as_json("1" * 32).replace(b'"1700000000000000000"', b"1e999"), kind, 400),
+        (as_json("1" * 32).replace(b'"1700000000000000000"', b'"soon"'), kind, 400),
         (b"x" * (spans.LARGEST_REQUEST + 1), kind, 413),
     ]
     for body, content_type, status in garbage:

@@ -141,7 +141,7 @@ def decode_spans(body: bytes, content_type: str) -> list[Span]:
             raise ValueError(str(error)) from None
     try:
         return list(_spans_of_json(msgspec.json.decode(body)))
-    except (msgspec.DecodeError, AttributeError, TypeError, RecursionError) as error:
+    except (msgspec.DecodeError, AttributeError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not OTLP in JSON ({error})") from None
 
 
@@ -185,8 +185,8 @@ def _spans_of_json(data: Any) -> Iterator[Span]:
                     _hexadecimal(span.get("spanId")),
                     _hexadecimal(span.get("parentSpanId")),
                     str(span.get("name") or "")[:_LONGEST_VALUE],
-                    float(span.get("startTimeUnixNano") or 0) / 1e9,
-                    float(span.get("endTimeUnixNano") or 0) / 1e9,
+                    int(span.get("startTimeUnixNano") or 0) / 1e9,
+                    int(span.get("endTimeUnixNano") or 0) / 1e9,
                     _attributes(
                         (str(one.get("key")), _value_of_json(one.get("value") or {}))
                         for one in span.get("attributes") or ()

@@ -81,6 +81,7 @@ class Telemetry:
         self._prices = prices
         self._tell = tell
         self._dropped = 0
+        self._trouble = ""
         # A program whose user has a collector already keeps it.
         is_free = not any(os.environ.get(name) for name in _OWN_ENDPOINT)
         self._for_programs = isinstance(agent, CommandAgent) and is_free
@@ -122,7 +123,11 @@ class Telemetry:
         if self._waits:
             await inbox.completed(_LATE_SECONDS)
         self._dropped += inbox.dropped
-        return calls_in(inbox.spans(), self._prices)
+        try:
+            return calls_in(inbox.spans(), self._prices)
+        except Exception as error:  # anything may be in a stranger's spans; the verdict stays
+            self._trouble = f"spans of the agent cannot be read ({type(error).__name__}: {error})"
+            return []
 
     def end(self, inbox: Inbox) -> None:
         """Take no more spans for an attempt."""
@@ -134,14 +139,20 @@ class Telemetry:
         self, inbox: Inbox, began: float, record: AttemptRecord, calls: list[ModelCall]
     ) -> None:
         """Send an attempt and its calls, if that was asked for. Does not wait."""
-        if self._sender is not None:
+        if self._sender is None:
+            return
+        try:
             self._sender.send(inbox, began, record, calls)
+        except Exception as error:  # what is sent is a copy: the attempt is stored without it
+            self._trouble = f"attempts cannot be sent ({type(error).__name__}: {error})"
 
     async def close(self) -> None:
         """Send what is left, and stop listening."""
         self._in_process.close()
         if self._receiver is not None:
             await asyncio.to_thread(self._receiver.close)
+        if self._trouble:
+            self._tell(self._trouble)
         if self._dropped:
             self._tell(
                 f"{counted(self._dropped, 'span')} of the agent not kept: an attempt has room for "
