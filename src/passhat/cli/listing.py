@@ -1,4 +1,4 @@
-"""passhat agents, suites, tasks and completion: lists of what can be run and typed."""
+"""passhat agents, suites, tasks and completion: lists of everything that can be run and typed."""
 
 from __future__ import annotations
 

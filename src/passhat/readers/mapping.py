@@ -246,7 +246,7 @@ def _compiled(path: str, scorer: str = _SCORER) -> _Path:
 
 
 def _with_scorer(path: str, scorer: str) -> tuple[Step, ...]:
-    """The steps of a path; the scorer is one name, whatever dots and brackets are in it."""
+    """The steps of a path; the scorer is a single name, even with dots and brackets in it."""
 
     def filled(step: Step) -> Step:
         where = step.where

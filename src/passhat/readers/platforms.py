@@ -99,7 +99,7 @@ def download(word: str) -> Path:
 
 
 class PlatformClient:
-    """Sends requests to one platform; whatever goes wrong is an error that names what to do.
+    """Sends requests to a platform; a failure raises an error that names a remedy.
 
     Keys come from the environment and are never part of a message. Redirects are not followed, so
     that a key is sent to no other host.
@@ -677,7 +677,7 @@ def _mlflow(client: PlatformClient, name: str) -> Iterator[Json]:
 
 
 def _request(client: PlatformClient, trace: Json) -> object:
-    """The request. MLflow cuts long ones in its list, so that two tasks would look the same."""
+    """The request. MLflow cuts long requests in its list, so that two tasks would look the same."""
     preview = trace.get("request_preview") or trace.get("request")
     tagged = (trace.get("tags") or {}).get("task") or (trace.get("trace_metadata") or {}).get(
         "task"

@@ -289,7 +289,7 @@ class Attempter:
         return made, judgement
 
     async def _take_spans(self, made: _AttemptState, calls: Sequence[ModelCall]) -> None:
-        """Add what the agent's own spans tell, unless it was counted already."""
+        """Add the calls in the agent's own spans, unless they were counted already."""
         meter = made.info.meter
         counted = meter.by_agent
         tools_known = made.tools_reported or any(call.role == "tool" for call in meter.calls)

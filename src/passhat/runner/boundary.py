@@ -37,7 +37,7 @@ async def call_agent(
     work: Callable[..., Awaitable[T]],
     *given: object,
 ) -> T:
-    """Call ``work(*given)``, an agent's code; what it raises is its own, and fails its attempt.
+    """Call ``work(*given)``, an agent's code; its exceptions fail its attempt.
 
     ``SystemExit`` and ``KeyboardInterrupt`` must not leave the task, since asyncio ends the whole
     loop for them. ``is_over`` is whether the attempt was canceled at its limit, and again since.

@@ -161,7 +161,7 @@ class StoreRetry:
         return self._hurried.is_set()
 
     def hurry(self) -> None:
-        """Wait no longer for a store that is locked or silent; one that answers is not affected."""
+        """Stop waiting for a locked or silent store; a store that answers is not affected."""
         self._hurried.set()
 
     async def __call__(self, work: Callable[[], T]) -> T:

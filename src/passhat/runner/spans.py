@@ -566,7 +566,7 @@ class SpanReceiver:
 
 
 async def _body(request: Any) -> bytes | None:
-    """The unpacked body of a request; ``None`` where it is too large, or is not what it says."""
+    """The unpacked body of a request; ``None`` if it is too large."""
     body = bytearray()
     async for block in request.stream():
         body += block

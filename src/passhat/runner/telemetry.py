@@ -147,7 +147,7 @@ class Telemetry:
             self._trouble = f"attempts cannot be sent ({type(error).__name__}: {error})"
 
     async def close(self) -> None:
-        """Send what is left, and stop listening."""
+        """Send the remaining spans, and stop listening."""
         self._in_process.close()
         if self._receiver is not None:
             await asyncio.to_thread(self._receiver.close)

@@ -64,7 +64,7 @@ class Differences:
 
 
 def mean_lift(differences: FloatArray) -> float:
-    """The mean of differences per task; what rounding leaves of zero is zero.
+    """The mean of differences per task; a rounding error around zero is zero.
 
     0.1 + 0.2 - 0.3 is 3e-17 in floats, and a lift of that size must not read as "above".
     """
