@@ -148,6 +148,18 @@ def test_a_flipped_byte_never_gives_a_traceback(
         assert passhat(*command).code in (0, 1, 2, 4)
 
 
+def test_damaged_text_in_a_message_of_the_database_is_an_error_of_ours(
+    passhat: Passhat, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.db"
+    fill(str(path))
+    # The schema is text, and SQLite quotes what it cannot parse.
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE runs", b"CREATE T\xf5BLE runs", 1))
+    for command in (("store", "vacuum", "--store"), ("store", "check", "--store"), ("report",)):
+        ended = passhat(*command, path)
+        assert (ended.code, "cannot be used as a store" in ended.err) == (2, True)
+
+
 def test_a_live_file_that_is_copied_without_its_log_is_noticed(
     passhat: Passhat, tmp_path: Path
 ) -> None:

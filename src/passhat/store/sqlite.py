@@ -289,6 +289,10 @@ class SqliteStore(Store):
             yield block
 
 
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""SQLite quotes damaged text in its messages, which Python then cannot decode."""
+
+
 class _Cursor(sqlite3.Cursor):
     """A cursor whose errors are passhat's: a damaged page is met while rows are fetched, too."""
 
@@ -297,25 +301,25 @@ class _Cursor(sqlite3.Cursor):
     def fetchone(self) -> Any:
         try:
             return super().fetchone()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.connection.translated(error) from None
 
     def fetchall(self) -> list[Any]:
         try:
             return super().fetchall()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.connection.translated(error) from None
 
     def fetchmany(self, size: int | None = 1) -> list[Any]:
         try:
             return super().fetchmany(size)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.connection.translated(error) from None
 
     def __next__(self) -> Any:
         try:
             return super().__next__()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.connection.translated(error) from None
 
 
@@ -329,13 +333,13 @@ class SqliteConnection(sqlite3.Connection):
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         try:
             return self.cursor(_Cursor).execute(sql, parameters)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.translated(error) from None
 
     def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
         try:
             return self.cursor(_Cursor).executemany(sql, parameters)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise self.translated(error) from None
 
     def refuse_replaced(self) -> None:
@@ -348,7 +352,7 @@ class SqliteConnection(sqlite3.Connection):
                 "same command again to begin a new store.",
             )
 
-    def translated(self, error: sqlite3.Error) -> PasshatError:
+    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> PasshatError:
         """The error shown to the user for an error of the database."""
         try:
             self.refuse_replaced()
