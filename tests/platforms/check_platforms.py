@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -143,7 +143,7 @@ def _make_experiments(address: str) -> None:
     times = {"start_time": now, "end_time": now}
     with httpx.Client(base_url=address, timeout=60) as client:
 
-        def post(path: str, body: dict[str, object]) -> dict[str, str]:
+        def post(path: str, body: Mapping[str, object]) -> dict[str, str]:
             answer = client.post(path, params={"sync": "true"}, json=body)
             answer.raise_for_status()
             data: dict[str, str] = (answer.json() or {}).get("data") or {}
