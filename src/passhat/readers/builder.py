@@ -29,6 +29,8 @@ _LOSSES_KEPT = 1_000
 """A file of a million broken lines is described by the first thousand and a count."""
 _NUMBERS = ("duration", "steps", "tokens", "cost")
 _EXTRAS = ("seed", "transcript", "source_id")
+_TASK_TYPES = (str, int, float)
+"""A constant: ``str | int | float`` would be made anew for every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class LogBuilder:
         self._slices = tuple(slices)
         self._labels: dict[str, tuple[str, ...]] = {}
         self._keys: dict[str, int] = {}
-        self._seen: Counter[tuple[str, str]] = Counter()
+        self._seen: dict[tuple[str, str], int] = {}
         self._trials: set[tuple[str, str, str]] = set()
         self._ids: set[tuple[str, str, str]] = set()
         self._read = self._absent = self._lost_rows = self._losses_more = 0
@@ -127,7 +129,7 @@ class LogBuilder:
         skipped.
         """
         name = "" if task is None else str(task).strip()
-        if not name or not isinstance(task, str | int | float):
+        if not name or not isinstance(task, _TASK_TYPES):
             self.lose(where, "has no task id")
             return
         try:
@@ -218,12 +220,13 @@ class LogBuilder:
 
     def _trial(self, run: str, task: str, trial: object) -> str | None:
         """The label of an attempt, or None when the log used it before for the same task."""
-        self._seen[run, task] += 1
+        place = (run, task)
+        count = self._seen[place] = self._seen.get(place, 0) + 1
         if not self._numbered:
-            return str(self._seen[run, task])
+            return str(count)
         if trial is None:
             # A label that is no number: the order of the attempts is then unknown.
-            return f"without number {self._seen[run, task]}"
+            return f"without number {count}"
         label = str(trial)
         if (run, task, label) in self._trials:
             return None
@@ -342,6 +345,8 @@ def _label(value: object) -> str:
 def _reward(value: object) -> float | None:
     if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and quick
         return value
+    if value is True or value is False:
+        return float(value)
     if value is None or value == "":
         return None
     if not isinstance(value, bool | int | float | str):
