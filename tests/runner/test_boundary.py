@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -15,13 +16,15 @@ from typing import Any
 
 import pytest
 
-from passhat.agents.base import ProviderFault
+from passhat.agents.base import Agent, AttemptInfo, ProviderFault, Session
 from passhat.errors import RunStopped
 from passhat.runner import time_limits
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
 from passhat.stats.outcomes import MissingReason, Verdict
 from passhat.store import AttemptRecord
+from passhat.suites import load_suite
+from passhat.suites.base import Turn
 
 
 class Unspeakable(Exception):
@@ -34,7 +37,6 @@ def made(
 ) -> list[AttemptRecord]:
     """Two attempts at one task, with the agent's function."""
     from passhat.agents.function import agent_from_object
-    from passhat.suites import load_suite
 
     (folder / "t.jsonl").write_text('{"id": "t", "prompt": "yes?", "answer": "yes"}\n')
     records: list[AttemptRecord] = []
@@ -49,6 +51,41 @@ def made(
     result = run(spec, progress=lambda one, _: records.append(one), tell=heard.append)
     assert (result.left, result.unscored) == (0, 0)
     return records
+
+
+def test_an_agent_that_changes_what_it_was_given_changes_no_other_attempt(tmp_path: Path) -> None:
+    task = {
+        "id": "t",
+        "prompt": "yes?",
+        "answer": "yes",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "earlier"}]}],
+        "tools": [{"name": "look", "parameters": {"properties": {}}, "result": "yes"}],
+        "response_format": {"type": "json_object"},
+    }
+    (tmp_path / "t.jsonl").write_text(json.dumps(task))
+    given: list[str] = []
+
+    class Changing(Agent):
+        name = "changing"
+
+        def session(self, attempt: AttemptInfo) -> Session:
+            del attempt
+            return ChangingSession()
+
+    class ChangingSession(Session):
+        async def answer(self, turn: Turn) -> str:
+            given.append(repr((turn.messages, turn.tools, turn.response_format)))
+            for data in (*turn.messages, turn.tools[0].parameters, turn.response_format):
+                assert isinstance(data, dict)
+                for inner in data.values():
+                    if isinstance(inner, list):
+                        inner.append("changed")
+                data["note"] = "changed"
+            return "yes"
+
+    run(RunSpec(agent=Changing(), suite=load_suite(f"jsonl:{tmp_path / 't.jsonl'}"), attempts=3))
+    assert len(given) == 3
+    assert len(set(given)) == 1
 
 
 def raising(error: BaseException) -> Callable[[str], str]:

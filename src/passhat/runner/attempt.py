@@ -423,7 +423,9 @@ class Attempter:
             current = self.telemetry.current(made.trace)
         try:
             with current:
-                answer = await call_agent(made.info, made.clock.is_over, session.answer, turn)
+                answer = await call_agent(
+                    made.info, made.clock.is_over, session.answer, turn.copied()
+                )
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:

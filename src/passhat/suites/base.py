@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from passhat._plugins import Contract, not_written
 from passhat.errors import InvalidValue
@@ -62,6 +62,15 @@ class ToolSpec:
     parameters: Mapping[str, object]
 
 
+def _copy(data: Any) -> Any:
+    """A copy of JSON data; read-only mappings, which ``deepcopy`` refuses, become dictionaries."""
+    if isinstance(data, Mapping):
+        return {key: _copy(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_copy, data))
+    return data
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A message to the agent: the user's text, or the result of a tool.
@@ -96,6 +105,20 @@ class Turn:
     messages: tuple[Mapping[str, object], ...] = ()
     images: tuple[str, ...] = ()
     response_format: Mapping[str, object] | None = None
+
+    def copied(self) -> Turn:
+        """The message with tools and earlier messages of its own.
+
+        An agent in this process may append to what it is given, and must not change what the next
+        attempt at the task is given.
+        """
+        if not (self.tools or self.messages or self.response_format):
+            return self
+        tools = tuple(replace(tool, parameters=_copy(tool.parameters)) for tool in self.tools)
+        messages = tuple(_copy(message) for message in self.messages)
+        return replace(
+            self, tools=tools, messages=messages, response_format=_copy(self.response_format)
+        )
 
     def with_reference(self, reference: str) -> Turn:
         """The same message under a reference, such as a ticket number."""
