@@ -68,7 +68,7 @@ def test_an_agent_that_changes_what_it_was_given_changes_no_other_attempt(tmp_pa
     class Changing(Agent):
         name = "changing"
 
-        def session(self, attempt: AttemptInfo) -> Session:
+        async def session(self, attempt: AttemptInfo) -> Session:
             del attempt
             return ChangingSession()
 
