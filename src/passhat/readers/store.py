@@ -31,7 +31,7 @@ from passhat.store import (
 )
 from passhat.store.queries import Reading
 from passhat.store.rows import unpacked
-from passhat.suites.base import Judgement, Task
+from passhat.suites.base import RUBRIC_BY, Judgement, Task
 
 __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
 
@@ -153,6 +153,8 @@ def _price_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
 
 def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
     """How often a judge that is a model did not agree with itself."""
+    if RUBRIC_BY not in (store.protocol(stored.id).judge or ""):
+        return ()
     repeated = [votes for votes in store.votes(stored.id) if len(votes) > 1]
     if not repeated:
         return ()

@@ -55,8 +55,8 @@ Row = tuple[Any, ...]
 
 _LOOKED_AT = 5
 """Attempts whose calls are looked at to learn something about a whole run."""
-_MOST_BODIES = 20_000
-"""Attempts whose calls are read for a sum."""
+_BODIES_AT_ONCE = 1_000
+"""Attempts whose calls are in memory at the same time."""
 
 
 class Queries(ABC):
@@ -328,19 +328,18 @@ class Queries(ABC):
 
     def votes(self, run: int | None) -> list[list[bool]]:
         """Verdicts of every judge that is a model and judged an attempt several times."""
-        statement = "SELECT body FROM calls WHERE run = ? ORDER BY task, number"
-        found: list[list[bool]] = []
-        for most in (_LOOKED_AT, _MOST_BODIES):  # most runs have no such judge
-            rows = self._all(f"{statement} LIMIT {most}", run)
-            found = [
-                call["votes"]
-                for (body,) in rows
-                for call in json.loads(zlib.decompress(bytes(body)))
-                if call.get("votes")
-            ]
-            if not found:
-                break
-        return found
+        votes: list[list[bool]] = []
+        last = (-1, -1)
+        while rows := self._all(
+            "SELECT task, number, body FROM calls WHERE run = ? AND (task, number) > (?, ?) "
+            f"ORDER BY task, number LIMIT {_BODIES_AT_ONCE}",
+            run,
+            *last,
+        ):
+            last = rows[-1][:2]
+            calls = (call for *_, body in rows for call in json.loads(zlib.decompress(bytes(body))))
+            votes += [call["votes"] for call in calls if call.get("votes")]
+        return votes
 
     def leaks(self, run: int) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference leaked), in order."""

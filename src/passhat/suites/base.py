@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REMARKS",
+    "RUBRIC_BY",
     "CallReport",
     "Episode",
     "Judgement",
@@ -60,6 +61,10 @@ class ToolSpec:
     name: str
     description: str
     parameters: Mapping[str, object]
+
+
+RUBRIC_BY = "rubric by"
+"""Part of the name of a judge that is a model, followed by the words of the models."""
 
 
 def _copy(data: Any) -> Any:

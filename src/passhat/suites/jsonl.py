@@ -18,7 +18,16 @@ import msgspec
 
 from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
 from passhat.stats.outcomes import FailureCategory, MissingReason
-from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn, fingerprint
+from passhat.suites.base import (
+    RUBRIC_BY,
+    Episode,
+    Judgement,
+    Suite,
+    Task,
+    ToolSpec,
+    Turn,
+    fingerprint,
+)
 from passhat.suites.graders import (
     LETTERS,
     Grader,
@@ -189,7 +198,7 @@ class QuestionSuite(Suite):
         self.judge_words: tuple[str, ...] = tuple(words)
         self.judges: Mapping[str, RubricJudge] = {}
         if self.judge_words:
-            self.judge = f"{name}, rubric by {', '.join(self.judge_words)}"
+            self.judge = f"{name}, {RUBRIC_BY} {', '.join(self.judge_words)}"
         self._questions = {question.task.id: question for question, _ in questions}
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
         contents = [_task_data(question) for question, _ in questions]
