@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import subprocess
 import sys
@@ -75,6 +76,37 @@ def publish(text: str, page: Path | None) -> None:
     if page is not None:
         page.write_text(text, encoding="utf-8")
     print(text)
+
+
+def versions_in_turns(
+    script: str, arguments: Sequence[object], other: str, turns: int
+) -> dict[str, list[float]]:
+    """What a script printed with another version's source and with this one's, in turns."""
+    sources = {"other": other, "this": str(ROOT / "src")}
+    printed: dict[str, list[float]] = {name: [] for name in sources}
+    for _ in range(turns):
+        for name, source in sources.items():
+            done = subprocess.run(
+                [sys.executable, "-c", script, *map(str, arguments)],
+                env={**os.environ, "PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            printed[name].append(float(done.stdout))
+    return printed
+
+
+def run_against(section: str, measure: Callable[[str], str]) -> None:
+    """The main of a benchmark against another version: print, and with --write keep the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--against", required=True, help="src folder of another version")
+    parser.add_argument("--write", action="store_true", help="keep the table in the docs")
+    chosen = parser.parse_args()
+    table = measure(chosen.against)
+    print(table)
+    if chosen.write:
+        write_section(section, table)
 
 
 def run_with_peers(

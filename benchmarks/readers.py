@@ -5,17 +5,26 @@ inspect_ai log is written by inspect_ai itself.
 
     python benchmarks/readers.py            prints the tables
     python benchmarks/readers.py --write    and keeps them in docs/benchmarks.md
+    python benchmarks/readers.py --against OTHER/src    this version and another one, in turns
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from measuring import fastest, machine, markdown, run_with_peers
+from measuring import (
+    fastest,
+    machine,
+    markdown,
+    run_against,
+    run_with_peers,
+    versions_in_turns,
+)
 from passhat import read
 
 TASKS, TRIALS = 2_000, 4
@@ -281,5 +290,36 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "terminal_bench": _terminal_bench,
 }
 
+TURNS = 3
+ONE_VERSION = """
+import sys, time
+from passhat import read
+
+def once():
+    start = time.process_time()
+    read(sys.argv[1])
+    return time.process_time() - start
+
+once()
+print(min(once() for _ in range(3)))
+"""
+
+
+def against(other: str) -> str:
+    """CPU of reading each log with another version and with this one, in turns; the least."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in sorted(WRITERS.items()):
+            path = Path(folder) / name
+            write(path)
+            printed = versions_in_turns(ONE_VERSION, [path], other, TURNS)
+            before, now = (min(values) for values in printed.values())
+            rows.append((name, f"{before:.3f}", f"{now:.3f}", f"{now / before:.2f}"))
+    return markdown(("log", "other", "this", "ratio"), rows)
+
+
 if __name__ == "__main__":
-    run_with_peers(__file__, "readers", ["inspect-ai"], measure)
+    if "--against" in sys.argv:
+        run_against("readers-versions", against)
+    else:
+        run_with_peers(__file__, "readers", ["inspect-ai"], measure)

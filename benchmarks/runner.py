@@ -10,14 +10,11 @@ against inspect_ai's `eval()` with its mock model, or against another version of
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import os
 import resource
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from measuring import ROOT, machine, markdown, run_with_peers, write_section
+from measuring import machine, markdown, run_against, run_with_peers, versions_in_turns
 from passhat.agents import Agent, AttemptInfo, Session
 from passhat.protocol import Protocol
 from passhat.runner import RunPlan, run_attempts
@@ -304,20 +301,10 @@ print(min(once(tasks, each) for _ in range(repeats)))
 
 def against(other: str) -> str:
     """CPU per attempt of another version and of this one, in turns; the ratio of medians."""
-    sources = {"other": other, "this": str(ROOT / "src")}
-    spent: dict[str, list[float]] = {name: [] for name in sources}
-    for _ in range(TURNS):
-        for name, source in sources.items():
-            done = subprocess.run(
-                [sys.executable, "-c", ONE_VERSION]
-                + [str(number) for number in (INSTANT_TASKS, INSTANT_ATTEMPTS, REPEATS)],
-                env={**os.environ, "PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
-                check=True,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            spent[name].append(1e3 * float(done.stdout))
-    before, now = (statistics.median(spent[name]) for name in sources)
+    sizes = (INSTANT_TASKS, INSTANT_ATTEMPTS, REPEATS)
+    printed = versions_in_turns(ONE_VERSION, sizes, other, TURNS)
+    spent = {name: [1e3 * seconds for seconds in values] for name, values in printed.items()}
+    before, now = (statistics.median(values) for values in spent.values())
     rows = [
         (name, f"{statistics.median(values):.4f} ms", f"{min(values):.4f} to {max(values):.4f} ms")
         for name, values in spent.items()
@@ -329,13 +316,6 @@ def against(other: str) -> str:
 
 if __name__ == "__main__":
     if "--against" in sys.argv:
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--against", help="src folder of another version")
-        parser.add_argument("--write", action="store_true", help="keep the table in the docs")
-        chosen = parser.parse_args()
-        table = against(chosen.against)
-        print(table)
-        if chosen.write:
-            write_section("runner-versions", table)
+        run_against("runner-versions", against)
     else:
         run_with_peers(__file__, "runner", ["inspect-ai"], measure)
