@@ -2,6 +2,8 @@
 .PHONY: help demo test test-frameworks test-llm test-platforms test-fast test-deep lint lock bench docs screenshots clean
 
 BIN := .venv/bin
+# Many tests wait for another process: three processes keep two processors busy.
+PROCESSES = $$(( ($$(nproc) * 3 + 1) / 2 ))
 
 help:
 	@echo "make demo    two agents, 24 tasks, 8 attempts each: a comparison and a report"
@@ -23,16 +25,16 @@ demo:
 # One thread each: the tests run side by side already.
 test:
 	@tools/setup dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
 
 test-fast:
 	@tools/setup dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m "not slow"
 
 # Other examples each time. What fails here becomes an @example in its test.
 test-deep:
 	@tools/setup dev
-	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n auto --dist loadgroup -m hypothesis
+	OPENBLAS_NUM_THREADS=1 HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m hypothesis
 
 lint:
 	@tools/setup dev
