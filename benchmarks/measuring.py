@@ -81,13 +81,19 @@ def publish(text: str, page: Path | None) -> None:
 def versions_in_turns(
     script: str, arguments: Sequence[object], other: str, turns: int
 ) -> dict[str, list[float]]:
-    """What a script printed with another version's source and with this one's, in turns."""
+    """What a script printed with another version's source and with this one's, in turns.
+
+    The other one runs in the environment beside its source, where there is one: plug-ins, such as
+    readers, are found by what is installed.
+    """
+    its_own = Path(other).parent / ".venv" / "bin" / "python"
+    pythons = {"other": str(its_own) if its_own.exists() else sys.executable}
     sources = {"other": other, "this": str(ROOT / "src")}
     printed: dict[str, list[float]] = {name: [] for name in sources}
     for _ in range(turns):
         for name, source in sources.items():
             done = subprocess.run(
-                [sys.executable, "-c", script, *map(str, arguments)],
+                [pythons.get(name, sys.executable), "-c", script, *map(str, arguments)],
                 env={**os.environ, "PYTHONPATH": source, "OPENBLAS_NUM_THREADS": "1"},
                 check=True,
                 stdout=subprocess.PIPE,
