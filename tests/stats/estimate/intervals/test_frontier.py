@@ -123,6 +123,32 @@ def test_delta_and_windows_are_covered_at_fixed_rates(rates: FloatArray, n: int)
     assert min(held.values()) >= 19, held
 
 
+def test_a_ragged_suite_that_three_starts_do_not_solve() -> None:
+    """One of 10,000 random tables: its upper end was 1.0007, a bound that says nothing."""
+    passes = {
+        1: [1, 1],
+        2: [1, 2],
+        3: [1, 3, 3],
+        4: [1, 3],
+        5: [0, 3, 5, 5, 5],
+        6: [3, 3, 5, 5, 6, 6, 6, 6],
+        7: [1, 2, 5, 7, 7],
+        8: [7],
+        9: [0, 6, 8, 9, 9, 9, 9],
+        10: [6, 7, 9],
+        11: [3, 4, 6, 9, 10, 11, 11],
+        12: [12],
+        13: [8, 9, 10, 12],
+        14: [6, 7, 9, 11, 13, 14, 14],
+        15: [14, 15],
+        16: [16, 16],
+    }
+    n, c = zip(*((n, c) for n, counts in passes.items() for c in counts), strict=True)
+    low, high = _ends(Outcomes.from_counts(n, c), "pass^1")
+    assert 0.71 < low < 0.7205
+    assert 0.8185 < high < 0.825
+
+
 def test_ragged_suites_are_covered_where_n_goes_with_difficulty() -> None:
     """Hard tasks were tried eight times, easy ones twice: the two kinds are kept apart."""
     rng = np.random.default_rng(5)

@@ -56,7 +56,7 @@ from passhat.stats.outcomes import Histogram
 __all__ = ["Attempted", "Calibration", "Statistic", "frontier", "holds", "strata"]
 
 _MOST_ITERATIONS = 50
-_STARTS = (0.3, 0.03, 0.003, 0.8)
+_STARTS = (0.3, 0.03, 0.003, 0.0003, 0.8)
 _LOST = 1e2  # mean product of slack and price at which a search is given up
 _PATIENCE = 3
 _LATE = 1e-6  # mean product of slack and price from which on a bound should improve
