@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options, write_text
+from passhat.errors import InvalidValue
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
@@ -101,6 +103,12 @@ def command(
     from passhat.readers import Needs
     from passhat.stats.plan import plan
 
+    given = click.get_current_context().get_parameter_source("power")
+    if half_width is not None and given is ParameterSource.COMMANDLINE:
+        raise InvalidValue(
+            "--power is the chance to see the difference of --detect; a half-width has none.",
+            hint="Leave out --power, or plan with --detect D.",
+        )
     needs = Needs(attempts=False, answers=False)
 
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:

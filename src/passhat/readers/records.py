@@ -146,6 +146,13 @@ class RecordFile:
                 yield from _below(Record(f"line {line}", row, "", line - 1), steps)
         elif kind == "XML":
             yield from self._from_xml()
+        elif self.path.removeprefix("[*]"):
+            raise ReadError(
+                f"is a table, whose rows are the records; --records {self.path} names a place "
+                "inside JSON or XML.",
+                source=self.source.name,
+                hint="Leave out --records.",
+            )
         elif kind == "Excel":
             yield from _excel_rows(self.source)
         else:
