@@ -83,7 +83,8 @@ def test_an_agent_that_changes_what_it_was_given_changes_no_other_attempt(tmp_pa
                 data["note"] = "changed"
             return "yes"
 
-    run(RunSpec(agent=Changing(), suite=load_suite(f"jsonl:{tmp_path / 't.jsonl'}"), attempts=3))
+    suite = load_suite(f"jsonl:{tmp_path / 't.jsonl'}")
+    run(RunSpec(agent=Changing(), suite=suite, attempts=3, store=str(tmp_path / "store.db")))
     assert len(given) == 3
     assert len(set(given)) == 1
 
