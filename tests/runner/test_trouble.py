@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,9 @@ import pytest
 
 from passhat.agents import Agent, AttemptInfo, ProviderFault, Session
 from passhat.errors import RunStopped
-from passhat.runner.run_spec import RunSpec, run
+from passhat.runner.run_spec import RunSpec, run, stored_result
 from passhat.stats.outcomes import MissingReason
-from passhat.store import open_store
+from passhat.store import AttemptSet, PlannedAttempts, open_store
 from passhat.suites.base import Turn
 
 Passhat = Callable[..., Any]
@@ -94,3 +95,24 @@ def test_missing_attempts_are_exit_code_4_with_the_command_that_makes_them(
     last = ended.err.strip().splitlines()[-1]
     assert last.startswith("2 attempts missing (2 without a verdict); make them with: passhat run")
     assert last.endswith("--only-missing")
+
+
+@pytest.mark.usefixtures("folder")
+def test_claims_given_back_while_they_are_counted_are_not_lost_from_the_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = run(RunSpec(agent=lambda _prompt: "yes", suite="jsonl:tasks.jsonl", attempts=2))
+    plan = dataclasses.replace(result.plan, attempts=PlannedAttempts(3))
+    with open_store() as store, open_store() as other:
+        assert len(other.claim(result.id, [("t0", 3), ("t1", 3)])) == 2
+        count = store.made
+
+        def count_then_release(run: str, *, finished: bool = False) -> AttemptSet:
+            counted = count(run, finished=finished)
+            other.release(run)
+            return counted
+
+        monkeypatch.setattr(store, "made", count_then_release)
+        left = stored_result(plan, store)
+        assert (left.left, left.held) == (5, 2)  # as it was when the count began
+        assert stored_result(plan, store).left == 5

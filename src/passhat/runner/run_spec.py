@@ -597,12 +597,14 @@ def stored_result(
 ) -> RunResult:
     """The state of a plan in the store; ``counts`` are the attempts that this call added."""
     run, tasks = plan.record.id, [task.id for task in plan.tasks]
-    unmade = store.made(run).left(tasks, plan.attempts)
-    held = sum(claims.claims for claims in store.held(run))
-    stored = store.find(run)
-    unscored = 0
-    if stored.missing:
-        unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
+    # In one snapshot: claims that another runner gives back meanwhile would be in no count.
+    with store.snapshot():
+        unmade = store.made(run).left(tasks, plan.attempts)
+        held = sum(claims.claims for claims in store.held(run))
+        stored = store.find(run)
+        unscored = 0
+        if stored.missing:
+            unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
     return RunResult(
         id=run,
         store=store.path,
