@@ -45,7 +45,7 @@ class FaultyProxy:
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
-            pair.close()
+            pair.cut()
 
     def refuse(self) -> None:
         """Reset every connection, and every new one at once, until :meth:`restore`."""
@@ -111,7 +111,8 @@ class FaultyProxy:
                     target.sendall(data)
         except OSError:
             pass
-        pair.close()
+        pair.cut()
+        pair.leave()
 
 
 class _Pair:
@@ -119,10 +120,24 @@ class _Pair:
 
     def __init__(self, *ends: socket.socket) -> None:
         self._ends = ends
+        self._lock = threading.Lock()
+        self._pumps = len(ends)
         self.lost = False
 
-    def close(self) -> None:
+    def cut(self) -> None:
+        """End both connections; the descriptors stay until nobody reads from them.
+
+        A thread that is about to read would otherwise read from whatever gets the number next.
+        """
         for end in self._ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+    def leave(self) -> None:
+        """Called once by each of the two threads; the second one closes the descriptors."""
+        with self._lock:
+            self._pumps -= 1
+            if self._pumps:
+                return
+        for end in self._ends:
             end.close()

@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from passhat.runner import queues
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that answers late is not announced: what is told is the trouble that a test makes."""
+    monkeypatch.setattr(queues, "_ANNOUNCE_SECONDS", 3600.0)
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

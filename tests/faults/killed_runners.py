@@ -25,7 +25,8 @@ from passhat.suites.base import Turn
 
 ATTEMPTS = 400
 AHEAD = 32
-"""So many attempts beyond what was heard of may be made: a slow listener does not miss the run."""
+"""So many attempts beyond those written, and beyond those heard of, may be made: neither a slow
+disk nor a slow listener misses the run."""
 SMALLEST_PIPE = 4096
 SIGN = b"." * (SMALLEST_PIPE // AHEAD)
 
@@ -35,29 +36,37 @@ class Slow(Agent, Session):
 
     name = "slow"
 
+    def __init__(self) -> None:
+        self.begun = self.written = 0
+
     async def session(self, _attempt: AttemptInfo) -> Slow:
         return self
 
     async def answer(self, _turn: Turn) -> str:
+        self.begun += 1
         await asyncio.sleep(0.004)
+        while self.begun > self.written + AHEAD:
+            await asyncio.sleep(0.001)
         return "yes"
 
 
-def plan() -> RunPlan:
-    return RunSpec(suite="jsonl:tasks.jsonl", agent=Slow(), attempts=ATTEMPTS, jobs=8).plan()
+def plan(agent: Slow) -> RunPlan:
+    return RunSpec(suite="jsonl:tasks.jsonl", agent=agent, attempts=ATTEMPTS, jobs=8).plan()
 
 
 def run(path: str, told: int | None = None) -> None:
     """Make what is left; a sign for every attempt that was written goes to ``told``."""
+    agent = Slow()
 
-    def seen(_record: AttemptRecord, _progress: Progress) -> None:
+    def seen(_record: AttemptRecord, progress: Progress) -> None:
+        agent.written = progress.done
         if told is not None:
             os.write(told, SIGN)
 
     # A short lease: the next runner waits for the claims of one that was killed.
     with open_store(path, lease_seconds=1.0) as store:
-        store.release(plan().record.id)
-        asyncio.run(run_attempts(plan(), store, Stop(), seen))
+        store.release(plan(agent).record.id)
+        asyncio.run(run_attempts(plan(agent), store, Stop(), seen))
 
 
 def finished(path: str) -> list[tuple[str, int]]:

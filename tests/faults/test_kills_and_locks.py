@@ -67,7 +67,7 @@ def test_killed_at_twenty_random_moments_nothing_finished_is_lost(folder: Path) 
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=600,
     )
     looks = [
         {(task, number) for task, number in json.loads(one)} for one in done.stdout.split("\n")[:-1]
@@ -79,7 +79,7 @@ def test_killed_at_twenty_random_moments_nothing_finished_is_lost(folder: Path) 
     assert looks[-1] == {(f"t{task}", number) for task in range(5) for number in range(1, 401)}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "patient")
 def test_a_locked_store_is_waited_for() -> None:
     told: list[str] = []
     with open_store("store.db") as store, contextlib.closing(_other("store.db")) as other:
@@ -98,7 +98,7 @@ def _other(path: str) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("folder", "patient")
 def test_a_full_disk_is_waited_for_and_nothing_made_is_lost() -> None:
     told: list[str] = []
     with open_store("store.db") as store:
@@ -118,6 +118,7 @@ def test_a_full_disk_is_waited_for_and_nothing_made_is_lost() -> None:
     assert "full" in told[0]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_disk_that_stays_full_ends_the_run_with_a_reason_and_it_goes_on_later(
     passhat: Passhat, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

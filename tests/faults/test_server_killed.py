@@ -46,7 +46,7 @@ def test_every_attempt_is_made_and_stored_exactly_once(own_postgres: Cluster) ->
         def seen(_record: AttemptRecord, progress: Progress) -> None:
             if kills and progress.done >= kills[-1][0]:
                 for back in returns:
-                    back.result(60)
+                    back.result(600)
                 kills.pop()[1]()
 
         def tell(reason: str) -> None:

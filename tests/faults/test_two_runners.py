@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from passhat.store import open_store
+from passhat.store.database import is_address
 
 ATTEMPTS = 10
 JOBS = 4
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 AGENT = """
 import os, time
@@ -36,13 +38,19 @@ def agent(prompt, task, seed):
 """
 
 
+SHORT, LONG = 2, 30
+"""Leases in seconds: one that runs out while a runner stands still, and one that does not."""
+
+
 @contextmanager
-def runner(who: str, store: str, *around: str) -> Iterator[subprocess.Popen[str]]:
+def runner(
+    who: str, store: str, *around: str, lease: int = SHORT
+) -> Iterator[subprocess.Popen[str]]:
     """``passhat run`` as its own process, inside other commands such as unshare."""
     command = [
         *(*around, sys.executable, "-m", "passhat", "run", "-s", "jsonl:tasks.jsonl"),
         *("-a", "python:waiting:agent", "-n", str(ATTEMPTS // 5), "--jobs", str(JOBS)),
-        *("--lease", "2", "--store", store),
+        *("--lease", str(lease), "--store", store),
     ]
     process = subprocess.Popen(
         command,
@@ -61,6 +69,26 @@ def runner(who: str, store: str, *around: str) -> Iterator[subprocess.Popen[str]
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def pause(process: subprocess.Popen[str], store: str) -> None:
+    """Stop a runner; not while it writes, when a SQLite file is locked for everybody."""
+    while True:
+        os.killpg(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        if is_address(store) or _can_be_written(store):
+            return
+        os.killpg(process.pid, signal.SIGCONT)
+        time.sleep(0.02)
+
+
+def _can_be_written(path: str) -> bool:
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
 
 
 def wait_for_calls(count: int) -> None:
@@ -106,7 +134,7 @@ def ended(place: str) -> list[tuple[int, str]]:
 def test_a_runner_that_was_paused_for_longer_than_its_lease_writes_nothing(place: str) -> None:
     with runner("A", place) as paused:
         wait_for_calls(JOBS)
-        os.killpg(paused.pid, signal.SIGSTOP)
+        pause(paused, place)
         with runner("B", place) as other:
             out, _ = other.communicate(timeout=PATIENCE)
             assert other.returncode == 0, out
@@ -131,9 +159,9 @@ def test_what_was_killed_on_another_host_is_made_again(place: str) -> None:
 
 def test_a_runner_in_another_process_namespace_keeps_what_it_is_making(place: str) -> None:
     apart = [*namespaces("--pid", "--fork", "--kill-child")]
-    with runner("A", place, *apart) as first:
+    with runner("A", place, *apart, lease=LONG) as first:
         wait_for_calls(JOBS)
-        with runner("B", place, *apart) as second:
+        with runner("B", place, *apart, lease=LONG) as second:
             out, _ = second.communicate(timeout=PATIENCE)
         # It made what the first one had not claimed, and says what it left.
         assert second.returncode == 4, out

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 AGENTS = """
-import asyncio, os, random, time
+import os, random, time
 
 def coin(prompt, seed):
     return "yes" if random.Random(seed).random() < 0.5 else "no"
@@ -36,14 +36,6 @@ def nonsense(prompt):
 
 def long(prompt):
     return os.urandom(20_000).hex()
-
-def slow(prompt):
-    time.sleep(0.05)
-    return "yes"
-
-async def aslow(prompt):
-    await asyncio.sleep(0.05)
-    return "yes"
 
 class Remembers:
     def __init__(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -19,9 +20,12 @@ import pytest
 
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import ReadError
+from passhat.runner.run import Stop, expire_leases, silent
 from passhat.store import Store, open_store
 
 Passhat = Callable[..., Any]
+PATIENCE = 300
+"""Seconds; the machines that run this are shared."""
 PASSHAT = [sys.executable, "-m", "passhat"]
 TASKS = ["run", "-s", "jsonl:tasks.jsonl"]
 
@@ -234,14 +238,14 @@ def _start(folder: Path, agent: str, n: int, *more: str) -> subprocess.Popen[str
 
 def _wait_for_attempts(process: subprocess.Popen[str], *, finished: bool = True) -> None:
     """Until the runner has begun, or is through: how long that takes depends on the machine."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(ReadError), _store() as store:
             if any(run.attempts if finished else store.made(run.id) for run in store.runs()):
                 return
         time.sleep(0.02)
     if process.poll() is None:
-        pytest.fail("the runner made no attempt within a minute")
+        pytest.fail("the runner made no attempt")
 
 
 def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> None:
@@ -256,20 +260,36 @@ def test_two_runners_on_one_store_never_make_the_same_attempt(folder: Path) -> N
         "    return 'yes'\n"
     )
     both = [_start(folder, "python:logging_agent:agent", 20) for _ in range(2)]
+    codes = []
     for process in both:
-        _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
+        _, said = process.communicate(timeout=PATIENCE)
+        codes.append(process.returncode)
+        # One that is through while the other still makes attempts says so, and leaves them to it.
+        assert codes[-1] == 0 or "being made by another runner" in said, said
+    assert sorted(codes) in ([ExitCode.OK, ExitCode.OK], [ExitCode.OK, ExitCode.INCOMPLETE])
+    assert _ended() == {("1", ""): 100}
     lines = log.read_text().splitlines()
     assert len(lines) == len(set(lines)) == 100
 
 
 def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: Path) -> None:
-    process = _start(folder, "python:some_agents:slow", 200)
+    (folder / "held_agent.py").write_text(
+        "import os, time\n"
+        "calls = []\n"
+        "def agent(prompt):\n"
+        "    calls.append(prompt)\n"
+        "    while len(calls) > 20 and not os.path.exists('go'):\n"
+        "        time.sleep(0.02)\n"
+        "    return 'yes'\n"
+    )
+    process = _start(folder, "python:held_agent:agent", 200)
     _wait_for_attempts(process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    assert process.stderr is not None
+    assert any("finishing what is in flight" in line for line in process.stderr)
+    (folder / "go").touch()
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.STOPPED, said
-    assert "finishing what is in flight" in said
     with _store() as store:
         (run,) = store.runs()
         assert 0 < run.attempts < 1000
@@ -278,16 +298,22 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
-    process = _start(folder, "python:some_agents:hangs", 2, "--step-timeout", "50")
+    (folder / "hanging_agent.py").write_text(
+        "import time\ndef agent(prompt):\n    time.sleep(3600)\n"
+    )
+    process = _start(folder, "python:hanging_agent:agent", 2, "--step-timeout", "3600")
     _wait_for_attempts(process, finished=False)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     assert any("Ctrl-C again stops at once" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=40)  # sooner than the agent's own time limit would end it
+    process.communicate(timeout=PATIENCE)  # sooner than the agent's own time limit would end it
     assert process.returncode == ExitCode.STOPPED
     with _store() as store:
         (run,) = store.runs()
+        assert run.attempts == 0
+        # A store that is slow is given a second to take the claims back; then they expire.
+        asyncio.run(expire_leases(store, run.id, Stop(), silent))
         assert len(store.made(run.id)) == 0
 
 

@@ -17,7 +17,15 @@ from passhat.stats.gate.sequential_gate import Look, Watcher
 from passhat.stats.outcomes import Outcomes, Run, Verdict
 from passhat.store import AttemptRecord
 
-__all__ = ["AttemptKey", "Claims", "Outbox", "StopRule", "StoreRetry", "StoreThread"]
+__all__ = [
+    "AttemptKey",
+    "Claims",
+    "Outbox",
+    "StopRule",
+    "StoreRetry",
+    "StoreThread",
+    "wait_in_steps",
+]
 
 
 class StopRule:
@@ -88,7 +96,20 @@ _ANNOUNCE_SECONDS = 4.0
 """A store that has not answered for so long is announced."""
 _CALL_SECONDS = 30.0
 """A call that has not come back after so long is cut off and made again."""
-_LOOK_SECONDS = 0.5
+_INTERRUPTED_SECONDS = 4.0
+_STEP_SECONDS = 0.5
+
+
+async def wait_in_steps(call: asyncio.Future[Any], seconds: float) -> bool:
+    """Whether a call comes back in time; a standstill of this process counts as one short step.
+
+    After a standstill all timers are due at once, before the call had a chance to come back.
+    """
+    for _ in range(math.ceil(seconds / _STEP_SECONDS)):
+        done, _ = await asyncio.wait({call}, timeout=_STEP_SECONDS)
+        if done:
+            return True
+    return False
 
 
 class StoreThread:
@@ -199,7 +220,7 @@ class StoreRetry:
             hurried.cancel()
         if not call.done():
             self._interrupt()
-            await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
+            await wait_in_steps(call, _INTERRUPTED_SECONDS)
         if not call.done():
             # The thread is stuck in the operating system (a network disk, say).
             raise ReadError(

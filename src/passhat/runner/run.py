@@ -25,7 +25,14 @@ from passhat.protocol import Protocol
 from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
 from passhat.runner.boundary import ProcessGuard, stuck
 from passhat.runner.budget import Account, Budget
-from passhat.runner.queues import Claims, Outbox, StopRule, StoreRetry, StoreThread
+from passhat.runner.queues import (
+    Claims,
+    Outbox,
+    StopRule,
+    StoreRetry,
+    StoreThread,
+    wait_in_steps,
+)
 from passhat.runner.redaction import Redactor
 from passhat.runner.spending import SpendingWatch
 from passhat.runner.telemetry import Telemetry
@@ -431,8 +438,7 @@ class _Execution:
             self._thread.submit(partial(self._store.release, self._run))
         )
         patience = _HURRIED_SECONDS if self._retry.hurried else _RELEASE_SECONDS
-        done, _ = await asyncio.wait({releasing}, timeout=patience)
-        if not done:
+        if not await wait_in_steps(releasing, patience):
             self._store.interrupt()
             return
         with suppress(PasshatError):
