@@ -29,12 +29,16 @@ CASES = {
     "report t.csv --map tsk=task": "Did you mean 'task'?",
     "report t.csv --map task": "should read NAME=COLUMN",
     "report t.csv --records 'runs[*]' --map task=task,success=success": "rows are the records",
+    "report t.csv --scorer exact": "no source has several (read as: table)",
+    "report totals.csv": "If a row is a task with its counts: --map n=total,c=correct",
+    "report models.json": "--records '*.*' --map model=^@key,task=@key,success=@value",
     "report t.csv --pass success": "Write FIELD SIGN VALUE",
     "report t.csv --mapping nothere.toml": "nothere.toml cannot be read: No such file",
     "report t.csv --max-unpacked lots": "write 4GB or 500MB",
     "read nothere.csv": "there is no such file",
     "read folder": "is a folder without any log",
     "validate nothere.jsonl": "there is no such file",
+    "validate": "Missing argument 'SOURCE...'",
     "explain pass^2 nothere.csv": "there is no such file",
     "export nothere.csv": "there is no such file",
     "export t.csv --run other": "There are: m",
@@ -134,6 +138,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "head.csv").write_text("task,success\n")
     (path / "maybe.csv").write_text("task,success\na,maybe\n")
     (path / "broken.json").write_text('{"id": 1')
+    (path / "totals.csv").write_text("task,total,correct\na,8,4\nb,8,8\n")
+    (path / "models.json").write_text('{"m": {"a": [1, 0], "b": [1, 1]}, "w": {"a": [0, 0]}}')
     (path / "folder").mkdir()
     return path
 

@@ -54,6 +54,33 @@ def test_several_models_in_one_file(tmp_path: Path) -> None:
     assert {run.name: _counts(run) for run in read(path)} == {"a": (2, 4, 3), "b": (2, 4, 3)}
 
 
+def test_models_around_tasks_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    tasks = {"t1": [True, True], "t2": [True, False]}
+    path.write_text(json.dumps({"a": tasks, "b": {**tasks, "t3": [0, 0]}}))
+    columns = {"model": "^@key", "task": "@key", "success": "@value"}
+    runs = read(path, records="*.*", columns=columns)
+    assert {run.name: _counts(run) for run in runs} == {"a": (2, 4, 3), "b": (3, 6, 3)}
+
+
+def test_totals_are_counts_once_that_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("task,total,correct\nt1,2,2\nt2,2,1\n")
+    (run,) = read(path, columns={"n": "total", "c": "correct"})
+    assert _counts(run) == (2, 4, 3)
+
+
+def test_a_scorer_counts_where_one_of_the_sources_has_several(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(_csv("task,trial,success", 1, 0))
+    with pytest.raises(PasshatError, match="no source has several"):
+        read(path, scorer="exact")
+    own = tmp_path / "own.toml"
+    own.write_text('[fields]\ntask = "task"\ntrial = "trial"\nsuccess = "{scorer}"\n')
+    (run,) = read(path, scorer="success", mapping=own)
+    assert _counts(run) == (2, 4, 3)
+
+
 def test_ids_that_repeat_over_datasets_are_different_tasks(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("dataset,id,success\nmath,1,1\nmath,2,1\ncode,1,1\ncode,2,0\n")

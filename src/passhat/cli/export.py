@@ -86,7 +86,7 @@ def import_command(sources: tuple[str, ...], how: ReadingOptions, store_path: st
 
 
 @click.command("validate")
-@sources_argument
+@click.argument("sources", metavar="SOURCE...", nargs=-1)
 @click.option("--print-schema", is_flag=True, help="Print the JSON Schema of a row and end.")
 def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
     """Check that files are passhat.outcomes/1, the format that passhat export writes.
@@ -107,6 +107,8 @@ def validate_command(sources: tuple[str, ...], print_schema: bool) -> ExitCode:
     if print_schema:
         click.echo(json.dumps(outcomes_json_schema(), indent=2))
         return ExitCode.OK
+    if not sources:
+        raise click.UsageError("Missing argument 'SOURCE...'.")
     valid = True
     for source in expand(sources):
         count = 0

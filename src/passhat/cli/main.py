@@ -103,7 +103,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "read": ("passhat read example:helpdesk", "passhat read latest --json"),
         "validate": (
             "passhat validate attempts.jsonl",
-            "passhat validate attempts.jsonl --print-schema",
+            "passhat validate --print-schema",
         ),
         "import": (
             "passhat import example:helpdesk",

@@ -163,6 +163,9 @@ class Reader:
     repeats_in_siblings: ClassVar[bool] = False
     """Whether the harness keeps k repeats as k sibling folders, so that they join by themselves."""
 
+    has_scorers: ClassVar[bool] = False
+    """Whether a log may hold the verdicts of several judges, so that ``--scorer`` chooses one."""
+
     def recognizes(self, source: Source) -> bool:
         """Whether the content looks like this format.
 

@@ -48,7 +48,7 @@ _SAMPLE = 200
 _MOST_COUNTED = 1_000_000
 
 _Path = tuple[str, tuple[Step, ...]]
-"""Where a path starts (``record``, ``root``, ``parent``, ``@key``, ``@index``), and its steps."""
+"""Where a path starts (``record``, ``root``, ``parent``, ``@key``, ...), and its steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ class RecordMap:
     fields : mapping
         passhat's name of a field to paths inside a record, the first that has a value wins. A path
         that starts with ``/`` starts at the document, one with ``^`` at the object around the
-        record; ``@key`` is the record's key in an object, ``@index`` its place.
+        record; ``@key`` is the record's key in an object, ``^@key`` the key of the object around
+        it, ``@index`` the record's place.
     trials : str
         Fields that hold one attempt each, as in ``run_*``.
     passes : str
@@ -143,6 +144,12 @@ class RecordMap:
     unmarked: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     absent: str = ""
+
+    @property
+    def scorer_texts(self) -> list[str]:
+        """The paths and rules in which {scorer} stands for the name of a judge."""
+        texts = [path for paths in self.fields.values() for path in paths]
+        return [text for text in (*texts, self.passes, self.where) if _SCORER in text]
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> RecordMap:
@@ -237,6 +244,8 @@ def _paths(value: object) -> tuple[str, ...]:
 
 
 def _compiled(path: str, scorer: str = _SCORER) -> _Path:
+    if path == "^@key":
+        return path, ()
     for sign, start in (("/", "root"), ("^", "parent")):
         if path.startswith(sign):
             return start, _with_scorer(path[1:], scorer)
@@ -263,6 +272,8 @@ def _value(record: Record, root: object, path: _Path) -> object:
     start, steps = path
     if start == "@key":
         return record.key
+    if start == "^@key":
+        return record.parent_key
     if start == "@index":
         return record.index
     if start == "@value":
@@ -304,6 +315,7 @@ class MappedReader(Reader):
     def __init__(self, mapping: RecordMap) -> None:
         self._map = mapping
         self.name = mapping.name  # type: ignore[misc]
+        self.has_scorers = bool(mapping.scorer_texts)  # type: ignore[misc]
 
     def recognizes(self, source: Source) -> bool:
         mapping, head = self._map, source.head
@@ -581,10 +593,7 @@ class _MappedFile:
 
     def _scorer(self) -> str:
         """The name to fill in for {scorer}; refuses when there are several to choose from."""
-        mapping = self._map
-        texts = [path for paths in mapping.fields.values() for path in paths]
-        texts += [mapping.passes, mapping.where]
-        chosen = [text for text in texts if _SCORER in text]
+        chosen = self._map.scorer_texts
         if not chosen:
             return ""
         names = next((names for text in chosen if (names := self._scorers(text))), [])
@@ -763,6 +772,8 @@ def unknown(source: Source, options: ReadOptions) -> UnknownFormat:
         depth = max(s.path.count(".") for s in fields)
         records = f" --records {'.'.join('*' * (depth + 1))!r}"
         pairs = ["task=@key", "success=@value"]
+        if depth:  # {"model-1": {"task-1": [true, false]}}
+            pairs.insert(0, "model=^@key")
     return UnknownFormat(
         f"is valid {kind}, but not of a format passhat knows{top}{has}.",
         source=source.name,

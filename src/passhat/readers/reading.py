@@ -238,7 +238,22 @@ class _Collected:
             )
         return [_Rename(agent)(run) for run in runs]
 
+    def _refuse_useless_scorer(self) -> None:
+        scorer = self._options.scorer
+        stated = self._options.mapping is not None  # by the user, perhaps with {scorer}
+        if scorer is None or any(
+            f.reader.has_scorers or (stated and f.reader.general) for f in self.read
+        ):
+            return
+        kinds = some(sorted({file.reader.name for file in self.read}))
+        raise InvalidValue(
+            f"--scorer {scorer} chooses between the judges of a log, and no source has several "
+            f"(read as: {kinds}).",
+            hint="Leave out --scorer. Which column decides is stated by --map success=COLUMN.",
+        )
+
     def reading(self, join_by: str | None, words: Sequence[str]) -> Reading:
+        self._refuse_useless_scorer()
         files = self._with_repeats_joined()
         if join_by == "folder":
             files = [replace(f, runs=tuple(map(_folder_name(f.source), f.runs))) for f in files]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -116,13 +116,17 @@ def _follow(data: object, step: Step) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record: its fields, its key or place among its siblings, and its parents."""
+    """A record: its fields, its key or place among its siblings, and its parents.
+
+    ``parent_key`` is the key of the object around it.
+    """
 
     where: str
     data: Any
     key: str = ""
     index: int = 0
     parents: tuple[Any, ...] = ()
+    parent_key: str = ""
 
 
 @dataclass(slots=True)
@@ -251,7 +255,7 @@ def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
     if every is None:
         value = value_at(record.data, steps) if steps else record.data
         if value is not None:
-            yield Record(record.where, value, record.key, record.index, record.parents)
+            yield replace(record, data=value)
         return
     container = value_at(record.data, steps[:every])
     pairs: list[tuple[str, object]] = []
@@ -266,6 +270,7 @@ def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
             key,
             number - 1,
             (*record.parents, record.data),
+            record.key,
         )
         yield from _below(inner, steps[every + 1 :])
 

@@ -93,6 +93,7 @@ class HarborReader(Reader):
     """``result.json`` with ``{task_name, verifier_result{rewards}, exception_info, ...}``."""
 
     name = "harbor"
+    has_scorers = True
 
     def recognizes(self, source: Source) -> bool:
         if source.is_folder:

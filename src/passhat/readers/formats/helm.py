@@ -58,6 +58,7 @@ class HelmReader(Reader):
     """``[{instance_id, train_trial_index, stats: [{name: {name}, mean}]}]``."""
 
     name = "helm"
+    has_scorers = True
 
     def recognizes(self, source: Source) -> bool:
         if source.is_folder:

@@ -105,6 +105,7 @@ class InspectReader(Reader):
     """Both forms of inspect_ai's log."""
 
     name = "inspect_ai"
+    has_scorers = True
 
     def recognizes(self, source: Source) -> bool:
         if is_zip(source.head):

@@ -39,6 +39,7 @@ class LmEvalReader(Reader):
     """``{doc_id, doc, target, resps, filtered_resps, filter, metrics, ...}`` per line."""
 
     name = "lm_eval"
+    has_scorers = True
 
     def recognizes(self, source: Source) -> bool:
         seen = source.outline

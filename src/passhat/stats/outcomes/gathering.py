@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from passhat._display import counted
+from passhat.errors import InvalidValue
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes.attempts import Aggregates, Attempts, Categorical
 from passhat.stats.outcomes.cells import (
@@ -284,7 +285,16 @@ class AttemptGatherer(_Rows):
 
     def runs(self) -> list[Gathered]:
         """Sort the gathered rows into runs; each keeps the tasks in order of appearance."""
-        judged = verdicts_from_rewards(self._rewards.values, self._pass_at)
+        try:
+            judged = verdicts_from_rewards(self._rewards.values, self._pass_at)
+        except InvalidValue as error:
+            if {"task", "n"} <= self.columns.meaning.keys() and self._trial is None:
+                total, passed = self.columns.meaning["n"], self.columns.meaning["success"]
+                error.hint = (
+                    f"If a row is a task with its counts: --map n={total},c={passed}. "
+                    f"Otherwise: {error.hint}"
+                )
+            raise
         trials = (
             None
             if self._trial is None

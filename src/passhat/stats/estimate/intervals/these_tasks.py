@@ -133,6 +133,7 @@ class TheseTasks:
     cells: Histogram
     terms: Terms
     _strata: list[tuple[Attempted, float]] | None = None
+    _rate_ends: Ends | None = None
 
     def statistics(
         self, values: _Values, target: Callable[[FloatArray], FloatArray]
@@ -157,7 +158,7 @@ class TheseTasks:
         seen = metric.values(self.cells.n, self.cells.c)
         if metric.k == 1 and np.allclose(seen, self.cells.c / self.cells.n):
             # pass@1, gpass@1:t and rate are pass^1: one way to compute it, to the last digit.
-            metric = PassHat(1)
+            return self._rate()
         return self._frontier(_values(metric), metric.known)
 
     def method(self, metric: Metric) -> str:
@@ -179,6 +180,13 @@ class TheseTasks:
 
     def _frontier(self, values: _Values, target: Callable[[FloatArray], FloatArray]) -> Ends:
         return frontier(self.statistics(values, target), Calibration.at(self.terms.level))
+
+    def _rate(self) -> Ends:
+        """The ends of pass^1, which every delta^k needs too."""
+        if self._rate_ends is None:
+            rate = PassHat(1)
+            self._rate_ends = self._frontier(_values(rate), rate.known)
+        return self._rate_ends
 
     def _one_task(self, metric: CountMetric) -> Ends:
         """The metric over the interval of the task's success rate."""
@@ -207,7 +215,7 @@ class TheseTasks:
             lambda n, c: powers(n, c) - slope * rates(n, c),
             lambda p: power.known(p) - slope * p,
         )
-        lowest, highest = self._frontier(rates, mean.known)
+        lowest, highest = self._rate()
         bend = max(m**k - mu**k - slope * (m - mu) for m in (lowest, highest))
         shift = slope * mu - mu**k
         top = (k - 1) * k ** (-k / (k - 1))  # the largest mu - mu^k there is
