@@ -23,6 +23,8 @@ __all__ = ["Cluster", "binaries"]
 
 _USER = "passhat"
 _START_TRIES = 200
+_SECONDS = 120
+"""How long a server may take to start, to stop, or to take a connection."""
 
 
 def binaries() -> Path | None:
@@ -83,19 +85,22 @@ class Cluster:
         sync = "" if self._durable else " -F"
         options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200{sync}"
         self._call(
-            *("pg_ctl", "-D", str(self._data), "-o", options, "-w", "-t", "60"),
+            *("pg_ctl", "-D", str(self._data), "-o", options, "-w", "-t", str(_SECONDS)),
             *("-l", str(self.folder / "log"), "start"),
         )
 
     def stop(self) -> None:
         """Stop it and remove the folder."""
         with suppress(subprocess.CalledProcessError):
-            self._call("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
+            self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def kill(self) -> None:
         """As a power cut would: no goodbye to anybody; returns when it is gone."""
-        self._call("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
+        self._call(
+            *("pg_ctl", "-D", str(self._data), "-m", "immediate"),
+            *("-w", "-t", str(_SECONDS), "stop"),
+        )
 
     def kill_hard(self) -> None:
         """The server's first process is killed; its others notice by themselves."""
@@ -103,7 +108,9 @@ class Cluster:
         os.kill(first, signal.SIGKILL)
 
     def address(self, database: str = "postgres") -> str:
-        return f"postgresql://{_USER}@/{database}?host={quote(str(self.folder), safe='')}"
+        """Where to connect, with the patience that a busy machine needs."""
+        folder = quote(str(self.folder), safe="")
+        return f"postgresql://{_USER}@/{database}?host={folder}&connect_timeout={_SECONDS}"
 
     def make_database(self, name: str) -> str:
         """A new, empty database; returns its address."""

@@ -14,6 +14,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from kept_ports import kept_port
+
 __all__ = ["RayCluster"]
 
 _TRIES = 3
@@ -67,8 +69,11 @@ class RayCluster:
                 return
 
     def _start(self, processors: int) -> None:
+        with kept_port() as first, kept_port() as second:
+            self._start_at(first, second, processors)
+
+    def _start_at(self, first: int, second: int, processors: int) -> None:
         self._folder = tempfile.mkdtemp(prefix="passhat-ray-")
-        first, second = _free_port(), _free_port()
         self.address, self.client = f"127.0.0.1:{first}", f"ray://127.0.0.1:{second}"
         command = [
             *(str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"),
@@ -139,9 +144,3 @@ class RayCluster:
         while subprocess.run(command, env=environment, capture_output=True).returncode:
             if time.monotonic() > end or self._process.poll() is not None:
                 raise RuntimeError("Ray did not start")
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

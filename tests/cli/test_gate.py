@@ -260,7 +260,8 @@ def grow(path: Path, parts: list[str], monkeypatch: pytest.MonkeyPatch) -> list[
     return left
 
 
-def test_watching_a_file_that_grows(tmp_path: Path) -> None:
+def test_watching_a_file_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passhat.cli.gate._PATIENCE", 10_000)  # a slow writer has not ended
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(f"t{i}" for i in range(60)) + "\n\n", encoding="utf-8")
     path = tmp_path / "grows.csv"

@@ -108,7 +108,7 @@ def test_the_servers_start(name: str, here: Path) -> None:
         if re.search(r"http://127\.0\.0\.1:\d+", text):
             break
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert "http://127.0.0.1:" in seen, seen
 
 

@@ -129,7 +129,7 @@ def test_the_bar_shows_what_the_line_says(capsys: pytest.CaptureFixture[str]) ->
 
 
 def _until(master: int, wanted: str, said: str = "") -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while wanted not in said:
         assert time.monotonic() < deadline, said
         if select.select([master], [], [], 1.0)[0]:
@@ -144,7 +144,14 @@ def test_on_a_real_terminal_with_ctrl_c(tmp_path: Path) -> None:
     lines = [{"id": f"t{i}", "prompt": "yes?", "answer": "yes"} for i in range(5)]
     (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (tmp_path / "slow_agent.py").write_text(
-        "import time\ndef agent(prompt):\n    time.sleep(0.05)\n    return 'yes'\n"
+        "import os, time\n"
+        "calls = []\n"
+        "def agent(prompt):\n"
+        "    calls.append(prompt)\n"
+        "    time.sleep(0.05)\n"
+        "    while len(calls) > 40 and not os.path.exists('go'):\n"
+        "        time.sleep(0.02)\n"
+        "    return 'yes'\n"
     )
     master, slave = pty.openpty()
     words = ["run", "-s", "jsonl:tasks.jsonl", "-a", "python:slow_agent:agent", "-n", "500"]
@@ -159,8 +166,10 @@ def test_on_a_real_terminal_with_ctrl_c(tmp_path: Path) -> None:
     try:
         said = _until(master, "to go")
         process.send_signal(signal.SIGINT)
+        said = _until(master, "finishing what is in flight", said)
+        (tmp_path / "go").touch()
         said = _until(master, "the same command continues", said)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=300) == 130
     finally:
         process.kill()
         process.wait()

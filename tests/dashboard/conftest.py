@@ -151,7 +151,7 @@ def served(store: str, *options: str, folder: Path | None = None) -> Iterator[st
         yield process.stdout.readline().rpartition(" ")[2].strip()
     finally:
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
         assert "Traceback" not in said
 
@@ -182,7 +182,6 @@ def until(page: Page, condition: str) -> None:
 def asked(page: Page, address: str) -> APIResponse:
     """What is at an address, beside the page.
 
-    The server closes a connection that was silent for five seconds; who speaks at that moment
-    asks again.
+    A connection that the server closes at the same moment is made again.
     """
     return page.request.get(address, max_retries=5, timeout=60_000)

@@ -273,7 +273,9 @@ def test_the_curve_is_named_and_says_its_values(
 def test_a_value_stays_said_when_the_page_scrolls_to_it(
     browser_page: Open, view: str, stored: Stored
 ) -> None:
-    own = browser_page(f"{view}/runs/{stored.a}")
+    own = browser_page(f"{view}/plan")
+    asked(own.page, f"{view}/runs/{stored.a}.json")  # its estimates are known from here on
+    own.page.goto(f"{view}/runs/{stored.a}")
     last = own.page.locator("#tasks .dots a").last
     own.page.set_viewport_size({"width": 1400, "height": 300})
     for come_to in ("focus", "hover"):

@@ -172,7 +172,7 @@ def test_our_own_form_starts_a_command(allowed: TestClient, both: Stored) -> Non
     assert (answer.status_code, answer.headers["location"]) == (303, "/start")
     (started,) = allowed.app.state.dashboard.commands.all()  # type: ignore[attr-defined]
     assert SECRET not in " ".join(started.process.args)
-    assert started.process.wait(60) == 2
+    assert started.process.wait(300) == 2
     assert "nothing/here" in started.tail
     assert started.line.startswith(f"passhat run {shlex.quote(f'--store={both.path}')}")
     assert "--name=--help" in started.line
@@ -188,4 +188,4 @@ def test_judging_again_is_a_command_of_its_own(allowed: TestClient, stored: Stor
     assert answer.status_code == 303
     (started,) = allowed.app.state.dashboard.commands.all()  # type: ignore[attr-defined]
     assert started.line == f"passhat regrade --store={stored.path} {stored.a}"
-    started.process.wait(60)
+    started.process.wait(300)

@@ -63,6 +63,8 @@ from passhat.store import open_reading
 __all__ = ["address_of", "listen", "make_app", "serve"]
 
 _GRACE_SECONDS = 3
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep a connection without requests: none is closed under a request."""
 
 View = Callable[[AppState, PageRequest], Answer]
 
@@ -300,6 +302,7 @@ def serve(
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             ws="none",
         )
     )

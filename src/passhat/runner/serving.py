@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["Listening", "open_socket"]
 
 _GRACE_SECONDS = 1
+_KEEP_ALIVE_SECONDS = 75
+"""How long a connection without requests is kept. Many HTTP clients keep theirs for 5 s: a server
+that closes at the same age may close one on which a request is on its way."""
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -88,6 +91,7 @@ def _server(app: Any) -> Server:
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             lifespan="auto",
             ws="none",
         )

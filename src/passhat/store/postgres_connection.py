@@ -58,7 +58,7 @@ class Listening:
         self._connection.close()
 
 
-_CONNECT_SECONDS = 5
+_CONNECT_SECONDS = 10
 _TCP = {
     "tcp_user_timeout": 20_000,  # milliseconds that sent data may stay unacknowledged
     "keepalives_idle": 10,
