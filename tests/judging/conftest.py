@@ -83,7 +83,9 @@ def best(interpreter: Interpreter) -> SandboxKind:
 
 @pytest.fixture(scope="module")
 def examiner(kind: SandboxSpec, interpreter: Interpreter) -> Iterator[Examiner]:
-    made = Examiner(kind, interpreter, ProgramLimits(cpu_seconds=0.5, memory=192 << 20))
+    # Programs that work too long are soon over; no right one is, however slow the machine is.
+    limits = ProgramLimits(cpu_seconds=0.5, memory=192 << 20, wall=120)
+    made = Examiner(kind, interpreter, limits)
     yield made
     made.close()
 
@@ -91,6 +93,6 @@ def examiner(kind: SandboxSpec, interpreter: Interpreter) -> Iterator[Examiner]:
 @pytest.fixture(scope="module")
 def contained(best: SandboxKind, interpreter: Interpreter) -> Iterator[Examiner]:
     """An examiner in bubblewrap alone, for what does not depend on the kind of wall."""
-    made = Examiner(best, interpreter, ProgramLimits(cpu_seconds=2))
+    made = Examiner(best, interpreter, ProgramLimits(cpu_seconds=2, wall=120))
     yield made
     made.close()

@@ -112,7 +112,7 @@ def test_words_that_name_no_sandbox() -> None:
 
 def test_podman_judges_and_leaves_nothing(podman: Container, interpreter: Interpreter) -> None:
     work = [(task, program) for task, program, _ in WORK]
-    limits = ProgramLimits(cpu_seconds=2)
+    limits = ProgramLimits(cpu_seconds=2, wall=120)
     found = dict(judge_all(work, kind=podman, interpreter=interpreter, limits=limits, jobs=2))
     assert [found[i].category for i in range(len(WORK))] == [why for *_, why in WORK]
     assert _containers() == []

@@ -47,8 +47,12 @@ CATEGORIES = {
     "takes its time to end": "exception",
     "closes every descriptor": "timeout",
 }
-LIMIT = ProgramLimits(cpu_seconds=0.5, memory=192 << 20)
-"""That of the fixture ``examiner``."""
+MOST_CPU = 2 * (1 + 2 + 1)
+"""Seconds of processor time that two judges may spend on a program of the fixture ``examiner``: its
+limit of half a second as the kernel counts it, which is what holds where the fork server stands
+still, and a second for the kernel to notice."""
+WAITING = ("a thread that never ends",)
+"""Scripts that only the wall clock ends."""
 SWALLOWING = CodeTask(
     "total",
     entry_point="total",
@@ -123,10 +127,10 @@ def _watched(bait: Bait) -> dict[str, tuple[int, ...]]:
 def test_an_ending_that_a_program_chooses_is_its_failure(name: str, examiner: Examiner) -> None:
     judged = examiner.judge(TASK, ENDINGS[name])
     assert judged.verdict is Verdict.FAILED, judged
-    assert judged.seconds <= 2 * LIMIT.wall_seconds + 4
+    assert judged.cpu_seconds <= MOST_CPU
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in WAITING])
 def test_a_script_cannot_forge_its_way(name: str, examiner: Examiner) -> None:
     task = CodeTask("s", cases=(Case(b"1 2\n", b"3\n"),))
     assert examiner.judge(task, SCRIPTS[name]).verdict is Verdict.FAILED, name
@@ -152,13 +156,18 @@ def test_tests_that_swallow_everything_do_not_pass_it(name: str, examiner: Exami
 def test_waiting_instead_of_working_ends_by_the_wall_clock(
     best: SandboxKind, interpreter: Interpreter
 ) -> None:
-    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2))
+    """A limit that ends a program before it began is the sandbox's fault, and tried again."""
+    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=60, wall=1))
+    script = CodeTask("s", cases=(Case(b"1 2\n", b"3\n"),))
     try:
-        judged = examiner.judge(TASK, "import time\ndef total(xs): time.sleep(3600)")
+        judged = [
+            examiner.judge(TASK, "import time\ndef total(xs): time.sleep(3600)"),
+            examiner.judge(script, SCRIPTS["a thread that never ends"]),
+        ]
     finally:
         examiner.close()
-    assert judged.why == "timeout"
-    assert "wall clock" in judged.detail
+    assert [one.why for one in judged] == ["timeout", "timeout"]
+    assert all("wall clock" in one.detail for one in judged)
 
 
 def test_nothing_is_left_when_a_judge_ends(best: SandboxKind, interpreter: Interpreter) -> None:

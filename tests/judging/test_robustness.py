@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import select
 import signal
 import socket
-import threading
 import time
 from pathlib import Path
-from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from passhat.judging.bench import judge_all
+from passhat.judging.bench import JudgePool
 from passhat.judging.examiner import Examiner
-from passhat.judging.inside import relay
+from passhat.judging.inside import relay, server
+from passhat.judging.inside.confinement import Confinement
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox import Sandbox, SandboxKind
 from passhat.judging.sandbox_kinds import ProgramLimits
@@ -29,35 +28,23 @@ TASK = CodeTask(
     entry_point="f",
     tests="def check(f):\n    assert [f(i) for i in range(20)] == list(range(20))",
 )
-_JUDGED_PER_KILL = 10
+_KILLS = 20
 RIGHT, WRONG = "def f(x): return x", "def f(x): return -x"
 
 
 def test_killing_at_random_loses_nothing(best: SandboxKind, interpreter: Interpreter) -> None:
-    work = [(TASK, WRONG if number % 4 == 0 else RIGHT) for number in range(200)]
-    turns: SimpleQueue[bool] = SimpleQueue()
-    killed: list[int] = []
+    chance = random.Random(6)
     others = frozenset(_below(os.getpid()))  # a browser or a server that other tests keep
-    killer = threading.Thread(target=_kill_at_random, args=(turns, killed, others))
-    killer.start()
-    found = []
-    try:
-        for judged in judge_all(work, kind=best, interpreter=interpreter, jobs=2):
-            found.append(judged)
-            # By progress, not by the clock: a busy machine must not be killed faster than it works.
-            if len(found) % _JUDGED_PER_KILL == 0:
-                turns.put(True)
-    finally:
-        turns.put(False)
-        killer.join()
-    assert sorted(position for position, _ in found) == list(range(200))
-    wrong = [
-        judgement
-        for position, judgement in found
-        if int(judgement.verdict) != (0 if position % 4 == 0 else 1)
-    ]
-    assert wrong == []
-    assert len(killed) >= 10
+    found: list[int] = []
+    with JudgePool(best, interpreter, ProgramLimits(wall=120), jobs=2) as pool:
+        for _ in range(_KILLS):
+            # One kill per round, not by the clock: a busy machine must not be killed faster than
+            # it works, nor work faster than it is killed.
+            programs = [WRONG, RIGHT, RIGHT, RIGHT, WRONG, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT]
+            judged = [pool.submit(TASK, program) for program in programs]
+            _kill_at_random(chance, others)
+            found += [int(one.result().verdict) for one in judged]
+    assert found == [0, 1, 1, 1, 0, 1, 1, 1, 1, 1] * _KILLS
 
 
 def test_a_pool_may_be_closed_at_any_moment_of_a_start(
@@ -78,6 +65,30 @@ def test_a_pool_may_be_closed_at_any_moment_of_a_start(
         examiner.close()
     assert judged.why == "stopped"
     assert (examiner.programs.starts, examiner.tests.starts) == (1, 0)
+
+
+def test_a_machine_that_stands_still_uses_up_no_time_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program that nothing let work has not waited for so long."""
+    looks: list[float] = []
+
+    def an_hour_later() -> float:
+        looks.append(3600.0 * len(looks))
+        return looks[-1]
+
+    clock = SimpleNamespace(monotonic=an_hour_later, clock_gettime=time.clock_gettime)
+    monkeypatch.setattr(server, "time", clock)
+    confinement = cast("Confinement", SimpleNamespace(confined=True, too_much=lambda: False))
+    near, far = socket.socketpair()
+    reading, writing = os.pipe()
+    pid = os.posix_spawnp("sleep", ["sleep", "600"], {})
+    with near, far:
+        ended = server._watch(pid, {"cpu": 60, "wall": 1}, confinement, reading, far, 0.0)
+    os.close(reading)
+    os.close(writing)
+    assert ended["why"] == "wall"
+    assert len(looks) > 1 / server._LONGEST_TICK
 
 
 def test_a_jobs_stream_is_seen_before_its_report_can_come() -> None:
@@ -103,17 +114,17 @@ def test_a_jobs_stream_is_seen_before_its_report_can_come() -> None:
             os.close(descriptor)
 
 
-def _kill_at_random(turns: SimpleQueue[bool], killed: list[int], others: frozenset[int]) -> None:
+def _kill_at_random(chance: random.Random, others: frozenset[int]) -> None:
     """Kill a process of the judge, whichever: bubblewrap, its init, a server or a child."""
-    chance = random.Random(6)
-    while turns.get():
-        time.sleep(chance.random() * 0.05)  # at any moment of a judgement
+    time.sleep(chance.random() * 0.05)  # at any moment of a judgement
+    while True:
         below = [pid for pid in _below(os.getpid()) if pid not in others]
-        if below:
-            victim = chance.choice(below)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
-                killed.append(victim)
+        try:
+            os.kill(chance.choice(below), signal.SIGKILL)
+        except (IndexError, ProcessLookupError):  # none has started yet, or it has just ended
+            time.sleep(0.001)
+        else:
+            return
 
 
 def _below(root: int) -> list[int]:

@@ -181,7 +181,8 @@ def test_broken_tests_are_ours(tests: str, contained: Examiner) -> None:
 
 
 def test_tests_that_do_not_end_are_ours(best: SandboxKind, interpreter: Interpreter) -> None:
-    examiner = Examiner(best, interpreter, ProgramLimits(cpu_seconds=0.2), JudgeRules("split"))
+    limits = ProgramLimits(cpu_seconds=0.5, wall=120)
+    examiner = Examiner(best, interpreter, limits, JudgeRules("split"))
     try:
         judged = examiner.judge(task("f(1)\nwhile True: pass"), "def f(x): return 1")
     finally:

@@ -35,7 +35,8 @@ _OVERHEAD = 256 << 20
 """Memory of the fork server and of Python itself, beside what one program may use."""
 _MOST_PROCESSES, _MOST_FILES = 72, 256
 _ENGINE_SECONDS = 60
-_REMOVE_TRIES = 20
+_REMOVE_SECONDS = 60.0
+"""How long an engine may be at removing a container; it takes seconds on a busy machine."""
 _REMOVE_PAUSE = 0.1
 # The judge's own modules arrive on standard input: no folder of the host has to be shown, and an
 # engine on another machine works as well.
@@ -149,9 +150,12 @@ def remove_container(container: Container, name: str) -> None:
     does not answer.
     """
     at_once = ["--time", "0"] if container.engine == "podman" else []
-    for _ in range(_REMOVE_TRIES):
+    end = time.monotonic() + _REMOVE_SECONDS
+    while True:
         done = _engine_output(container.engine, "rm", "--force", *at_once, name)
         if done is None or done.returncode == 0 or "no such container" in done.stderr.lower():
+            return
+        if time.monotonic() > end:
             return
         time.sleep(_REMOVE_PAUSE)
 

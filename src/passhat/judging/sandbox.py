@@ -32,8 +32,8 @@ from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind,
 
 __all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "sealed"]
 
-_START_SECONDS = 30.0
-_PATIENCE = 20.0
+_START_SECONDS = 120.0
+_PATIENCE = 60.0
 """Seconds beyond the wall clock limit after which a silent fork server is broken."""
 
 

@@ -29,6 +29,8 @@ _MOMENT_MS = 1000
 _MOST_TO_END = 0.2
 """Seconds of processor time that ending takes; a process that uses more does something else."""
 _TICK_MS = 50
+_LONGEST_TICK = 0.25
+"""Seconds of a tick that count against the wall clock limit, however late the tick comes."""
 _MOST_REPORT = 64 * 1024
 # Not threading, nor what imports it: it has work to do after every fork.
 _WARM = (
@@ -207,7 +209,7 @@ def _watch(
     waiting.register(control.fileno(), select.POLLIN)
     waiting.register(report, select.POLLIN)
     os.set_blocking(report, False)
-    why, words, ticked = "", b"", started
+    why, words, ticked, waited = "", b"", started, 0.0
     try:
         while not why:
             ready = dict(waiting.poll(_TICK_MS))
@@ -220,8 +222,11 @@ def _watch(
             elif report in ready:
                 words = _kept(words + more)
             if not why and (not ready or time.monotonic() - ticked > _TICK_MS / 1000):
-                ticked = time.monotonic()
-                why = _limit_reached(pid, job, confinement, started)
+                now = time.monotonic()
+                # A tick that comes late says that the machine stood still, and the program with it.
+                waited += min(now - ticked, _LONGEST_TICK)
+                ticked = now
+                why = _limit_reached(pid, job, confinement, waited)
         # What the child says last is in the pipe before it dies; read it before the limits do.
         while more := _read(report):
             words = _kept(words + more)
@@ -271,10 +276,10 @@ def _used(pid: int) -> float:
         return 0.0
 
 
-def _limit_reached(pid: int, job: dict[str, Any], confinement: Confinement, started: float) -> str:
+def _limit_reached(pid: int, job: dict[str, Any], confinement: Confinement, waited: float) -> str:
     if _used(pid) > job["cpu"]:
         return "cpu"
-    if time.monotonic() - started > job["wall"]:
+    if waited > job["wall"]:
         return "wall"
     return "files" if confinement.too_much() else ""
 
