@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -125,7 +125,7 @@ def advise(ladder: Ladder, best: Sequence[int], policy: MissingPolicy, level: fl
     base = best[0]
     others = [rung for rung in range(len(ladder.rungs)) if rung != base]
     cells = {(k, rung) for k, rung in zip(ladder.ks, best, strict=True) if rung != base}
-    gains = _gains(ladder, base, others, policy, level) if cells else {}
+    gains = _gains(ladder, base, others, cells, policy, level) if cells else {}
     return Advice(
         ladder.temperatures[base],
         ladder.ks,
@@ -135,8 +135,14 @@ def advise(ladder: Ladder, best: Sequence[int], policy: MissingPolicy, level: fl
 
 
 def _gains(
-    ladder: Ladder, base: int, others: Sequence[int], policy: MissingPolicy, level: float
+    ladder: Ladder,
+    base: int,
+    others: Sequence[int],
+    cells: Collection[tuple[int, int]],
+    policy: MissingPolicy,
+    level: float,
 ) -> dict[tuple[int, int], Gain]:
+    """The gains in some cells, with intervals that allow for a choice among all cells."""
     differences: list[tuple[int, int, Differences]] = []
     for rung in others:
         pairing = pair(ladder.rungs[base], ladder.rungs[rung])
@@ -145,7 +151,8 @@ def _gains(
     tail = simultaneous_tail(columns, level, "two-sided")
     gains = {}
     for k, rung, entry in differences:
-        sides = (entry.values, entry.lowest, entry.highest)
-        interval: Interval = hull(LiftSample.of(side).interval(tail) for side in sides)
+        if (k, rung) not in cells:
+            continue
+        interval: Interval = hull(LiftSample.of(side).interval(tail) for side in entry.fills)
         gains[k, rung] = Gain(k, ladder.temperatures[rung], entry.lift, interval.low, interval.high)
     return gains
