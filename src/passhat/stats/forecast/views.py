@@ -120,17 +120,19 @@ def design_effect(outcomes: Outcomes, terms: Terms) -> float:
         )
     tasks, count = int(kept.sum()), len(sizes)
     k = int(n[kept].min())
-    # Where all tasks came out alike nothing is known of their likeness: take them for copies.
-    ratios = [float(sizes @ sizes) / tasks] if bool((c[kept] == c[kept][0]).all()) else [1.0]
+    ratios = []
     for metric in (PassAt(1), PassAt(k), PassHat(k)):
         values = metric.values(n[kept], c[kept])
-        apart = values - values.mean()
-        between = np.bincount(group, apart)
-        spread = float(apart @ apart) / (tasks - 1)
-        if spread > 0:
+        if np.ptp(values) > 0:
+            apart = values - values.mean()
+            between = np.bincount(group, apart)
+            spread = float(apart @ apart) / (tasks - 1)
             ratios.append(float(between @ between) / (count - 1) * count / tasks / spread)
+    if not ratios:
+        # All tasks came out alike, so nothing is known of their likeness: take them for copies.
+        ratios = [float(sizes @ sizes) / tasks]
     from scipy.stats import t
 
     upper = (1 + terms.level) / 2
     wider = float(t.ppf(upper, count - 1) / t.ppf(upper, np.inf)) ** 2
-    return max(ratios) * wider
+    return max(1.0, *ratios) * wider

@@ -20,8 +20,9 @@ from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
 from passhat.stats.compare.lift import expected_bound
+from passhat.stats.compare.pairing import common_tasks, restricted
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.metrics import CountMetric, Metric, PassHat
 from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes, Run
 from passhat.stats.plan.allocation import Allocation, Allocator
@@ -146,6 +147,8 @@ _STEPS = (1, 1.5, 2, 3, 4, 8, 16)
 _SAVES_LITTLE = 1.1
 _MOST_ATTEMPTS = 1024
 _REDRAWS = 400
+_FEWEST_REDRAWN = 3
+"""Tasks of a pilot that are redrawn; one or two say nothing about their spread."""
 _CAUTION = 0.8
 """The quantile of the redrawn variance that is planned for."""
 _SEED = 20240712
@@ -165,6 +168,11 @@ class _Pilot:
     variance: _Variance
     redrawn: FloatArray
     design: float = 1.0
+
+    @property
+    def is_redrawn(self) -> bool:
+        """Whether the pilot's tasks say how uncertain the variance is."""
+        return len(self.redrawn) > 1
 
     def total(self, n: int, quantile: float | None = None) -> float:
         """The variance of one task's value from n attempts, at a quantile of the redraws."""
@@ -281,7 +289,7 @@ def plan(
     notes = (
         basis,
         *_pairing_text(goal, pilot, against, correlation),
-        *_uncertainty_text(pilot, terms.cluster),
+        *_uncertainty_text(pilot, terms.cluster, known),
     )
     listed = _listed_attempts(chosen.k, pilot, attempts)
     caution = None if pilot is None else _CAUTION
@@ -302,9 +310,9 @@ def plan(
         enough_attempts=_enough_attempts(variance, listed[0]),
         pilot_reaches=_pilot_reaches(goal, known, chosen, pilot),
         assumptions=(*notes, goal.approximation, *_price_notes(price, agents)),
-        power_range=_power_range(goal, known, cheapest) if pilot is not None else None,
+        power_range=_power_range(goal, known, cheapest) if known.is_redrawn else None,
         tasks_range=None
-        if pilot is None
+        if not known.is_redrawn
         else (
             goal.tasks(known.total(cheapest.attempts, 0.1)),
             goal.tasks(known.total(cheapest.attempts, 0.9)),
@@ -617,23 +625,31 @@ def _known(
     if pilot is None:
         return _Pilot(variance, np.ones(1))
     values, labels = _pilot_values(_outcomes(pilot), against, metric, goal, cluster)
-    if values is None or len(values) < 3:
-        return _Pilot(variance, np.ones(1))
     deviations = values - values.mean()
+    member: IntArray = np.arange(len(values))
     if labels is not None:
         _, member = np.unique(np.asarray(labels), return_inverse=True)
-        sums = np.bincount(member, weights=deviations)
+        if int(member.max()) == 0:
+            raise InvalidValue(
+                f"all tasks share one {cluster}, so nothing is known about others.",
+                hint="Leave --cluster out to plan for tasks of this one cluster.",
+            )
+    sums = np.bincount(member, weights=deviations)
+    if np.ptp(values) > 0:
+        design = max(1.0, float(sums @ sums) / float(deviations @ deviations))
     else:
-        sums = deviations
-    within = float(deviations @ deviations)
-    design = max(1.0, float(sums @ sums) / within) if within > 0 else 1.0
+        # Nothing is known of how alike the tasks of a cluster are: take them for copies.
+        sizes = np.bincount(member)
+        return _Pilot(variance, np.ones(1), float(sizes @ sizes) / len(values))
+    if len(values) < _FEWEST_REDRAWN:
+        return _Pilot(variance, np.ones(1), design)
     rng = np.random.default_rng(_SEED)
     weights = rng.dirichlet(np.ones(len(sums) + 1), _REDRAWS)
     # One unseen task (or cluster) as far from the mean as any that was seen, and T / (T - 1).
     squares = np.append(sums**2, float((sums**2).max()))
     mean_square = float((sums**2).mean())
     drawn = weights @ squares * len(sums) / max(len(sums) - 1, 1)
-    redrawn = drawn / mean_square if mean_square > 0 else np.ones(1)
+    redrawn = drawn / mean_square if mean_square > 0 else np.ones(1)  # clusters that are all alike
     return _Pilot(variance, np.asarray(redrawn, np.float64), design)
 
 
@@ -643,27 +659,27 @@ def _pilot_values(
     metric: CountMetric,
     goal: Goal,
     cluster: str | None,
-) -> tuple[FloatArray | None, tuple[str, ...] | None]:
-    """Values task by task, or differences of two pilots, for the variance."""
-    clusters = task_clusters(pilot, cluster)
-    labels = None if clusters is None else clusters.labels
-    if int(pilot.counts(Completion.AS_FAILED)[0].min()) < metric.k:
-        return None, labels
-    values = values_by_task(pilot, metric, Completion.AS_FAILED)
-    if goal.kind != "detect" or against is None:
-        return values, labels
-    other = _outcomes(against)
-    if int(other.counts(Completion.AS_FAILED)[0].min()) < metric.k:
-        return None, labels
-    other_values = dict(
-        zip(other.tasks, values_by_task(other, metric, Completion.AS_FAILED), strict=True)
-    )
-    kept = [i for i, task in enumerate(pilot.tasks) if task in other_values]
-    differences = np.array([other_values[pilot.tasks[i]] - values[i] for i in kept], np.float64)
-    return differences, None if labels is None else tuple(labels[i] for i in kept)
+) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Values task by task, or differences of two pilots, and the clusters of these tasks.
+
+    Of the tasks with k attempts; where they are too few, the pass rate represents the metric.
+    """
+    sides = [pilot]
+    if goal.kind == "detect" and against is not None:
+        shared = common_tasks((pilot, _outcomes(against)), ("the pilot", "the other pilot"))
+        sides = [restricted(side, shared) for side in (pilot, _outcomes(against))]
+    attempts = np.min([side.counts(Completion.AS_FAILED)[0] for side in sides], axis=0)
+    if int((attempts >= metric.k).sum()) < _FEWEST_REDRAWN:
+        metric = PassHat(1)
+    sides = [side.take(attempts >= metric.k) for side in sides]
+    clusters = task_clusters(sides[0], cluster)
+    first, *second = (values_by_task(side, metric, Completion.AS_FAILED) for side in sides)
+    return second[0] - first if second else first, None if clusters is None else clusters.labels
 
 
-def _uncertainty_text(pilot: Run | Outcomes | None, cluster: str | None) -> Iterator[str]:
+def _uncertainty_text(
+    pilot: Run | Outcomes | None, cluster: str | None, known: _Pilot
+) -> Iterator[str]:
     if pilot is None:
         return
     outcomes = _outcomes(pilot)
@@ -672,6 +688,9 @@ def _uncertainty_text(pilot: Run | Outcomes | None, cluster: str | None) -> Iter
     if clusters is not None:
         drawn = f"{counted(clusters.count, 'cluster')} of {cluster}"
         yield from clusters.warnings()
+    if not known.is_redrawn:
+        yield f"the pilot's variance is taken as it is: {drawn} cannot say how uncertain it is"
+        return
     yield (
         f"planned for the variance that {_CAUTION:.0%} of the redraws of the pilot's {drawn} stay "
         "below"
