@@ -254,8 +254,6 @@ class Works(Counts):
         self.asked.append(str(context.task_id))
         if self.kind == "refuses":
             raise NotImplementedError
-        if self.kind == "hangs":
-            await asyncio.Event().wait()
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
         self.answered.set()
 
@@ -299,13 +297,49 @@ def test_a_task_is_cancelled_when_the_time_is_over(
     assert agent.answered.is_set()
 
 
+class Timeouts:
+    """The module asyncio, whose time limits end when they are told to."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[asyncio.AbstractEventLoop, asyncio.Timeout]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def timeout(self, _seconds: float) -> asyncio.Timeout:
+        self._running.append((asyncio.get_running_loop(), asyncio.timeout(None)))
+        return self._running[-1][1]
+
+    def end(self) -> None:
+        """End them all, from another thread."""
+        for loop, limit in self._running:
+            loop.call_soon_threadsafe(limit.reschedule, 0.0)
+
+
+@pytest.mark.usefixtures("over_once_begun", "patient")
+def test_an_agent_that_refuses_to_cancel_changes_nothing(serving: Serving, tmp_path: Path) -> None:
+    agent = Works("refuses")
+    url = serving(lambda url: application(agent, url, streaming=True))
+    made = attempts(url, tmp_path, n=1)
+    assert [one.judgement.why for one in made] == ["timeout", "timeout"]
+    assert len(agent.asked) == 2
+
+
 @pytest.mark.usefixtures("over_once_begun")
-@pytest.mark.parametrize(("kind", "seconds"), [("refuses", 60.0), ("hangs", 3.0)])
-def test_an_agent_that_does_not_cancel_changes_nothing(
-    kind: str, seconds: float, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_agent_that_never_cancels_is_given_up(
+    serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passhat.agents.a2a._SECONDS", seconds)
-    agent = Works(kind)
+    timeouts = Timeouts()
+    monkeypatch.setattr("passhat.agents.a2a.asyncio", timeouts)
+
+    class Hangs(Works):
+        async def cancel(self, context: RequestContext, _: EventQueue) -> None:
+            self.asked.append(str(context.task_id))
+            if len(self.asked) == 2:
+                timeouts.end()
+            await asyncio.Event().wait()
+
+    agent = Hangs("hangs")
     url = serving(lambda url: application(agent, url, streaming=True))
     made = attempts(url, tmp_path, n=1)
     assert [one.judgement.why for one in made] == ["timeout", "timeout"]

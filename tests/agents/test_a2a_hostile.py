@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Callable
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from passhat.agents import load_agent
 from passhat.runner import run_attempts
 from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
+from passhat.runner.time_limits import Clock, Watch
 from passhat.store import AttemptRecord, open_store
 
 Serving = Callable[[Callable[[str], Any]], str]
@@ -95,7 +98,12 @@ def _stream(body: Callable[[], AsyncIterator[bytes]]) -> Answer:
 
 
 def attempted(
-    url: str, folder: Path, *, n: int = 2, step_seconds: float = 60
+    url: str,
+    folder: Path,
+    *,
+    n: int = 2,
+    step_seconds: float = 60,
+    meanwhile: Callable[[list[AttemptRecord]], Awaitable[None]] | None = None,
 ) -> list[AttemptRecord]:
     (folder / "t.jsonl").write_text(json.dumps({"id": "t", "prompt": "yes?", "answer": "yes"}))
     made: list[AttemptRecord] = []
@@ -103,10 +111,18 @@ def attempted(
         suite=f"jsonl:{folder / 't.jsonl'}",
         agent=f"a2a:{url}",
         attempts=n,
+        jobs=n,
         step_seconds=step_seconds,
     ).plan()
     with open_store(str(folder / "store.db")) as store:
-        asyncio.run(run_attempts(plan, store, Stop(), lambda record, _: made.append(record)))
+
+        async def whole() -> None:
+            beside = asyncio.ensure_future(meanwhile(made)) if meanwhile is not None else None
+            await run_attempts(plan, store, Stop(), lambda record, _: made.append(record))
+            if beside is not None:
+                beside.cancel()
+
+        asyncio.run(whole())
     return made
 
 
@@ -333,6 +349,13 @@ class HalfHostile:
 
     def __init__(self, answer: Callable[[str, str], Response], hostile: int = 2) -> None:
         self.answer, self.left, self.cards, self.elsewhere = answer, hostile, 0, 0
+        self.pieces: Counter[str] = Counter()
+        """Pieces of its streams that were taken, by hostile conversation."""
+
+    async def counted(self, asked: str, stream: Any) -> AsyncIterator[bytes]:
+        async for piece in stream:
+            yield piece
+            self.pieces[asked] += 1
 
     def application(self, url: str) -> Starlette:
         async def show_card(_request: Request) -> JSONResponse:
@@ -345,7 +368,10 @@ class HalfHostile:
             asked = (await request.json())["id"]
             if self.left:
                 self.left -= 1
-                return self.answer(asked, f"hostile-{asked}")
+                made = self.answer(asked, f"hostile-{asked}")
+                if isinstance(made, StreamingResponse):
+                    made.body_iterator = self.counted(asked, made.body_iterator)
+                return made
 
             async def honest() -> AsyncIterator[bytes]:
                 yield _artifact("yes", context=f"honest-{asked}")
@@ -366,11 +392,25 @@ class HalfHostile:
         )
 
 
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> list[Clock]:
+    """The clocks of all attempts that are made."""
+    noted: list[Clock] = []
+    make = Watch.clock
+
+    def note(watch: Watch) -> Clock:
+        noted.append(make(watch))
+        return noted[-1]
+
+    monkeypatch.setattr(Watch, "clock", note)
+    return noted
+
+
 @pytest.mark.parametrize(
     ("answer", "category", "words"),
     [
-        (_streamed(_trickle), "timeout", "no answer within 4 s"),
-        (_streamed(_endless_states), "timeout", "no answer within 4 s"),
+        (_streamed(_trickle), "timeout", "no answer within 60 s"),
+        (_streamed(_endless_states), "timeout", "no answer within 60 s"),
         (_streamed(_another_task), "agent_error", "of-somebody-else"),
         (_streamed(_another_context), "agent_error", "of-somebody-else"),
         (_streamed(_huge_artifacts), "format_error", "4,194,304 bytes"),
@@ -390,10 +430,19 @@ def test_a_hostile_conversation_fails_its_own_attempt_only(
     words: str,
     serving: Serving,
     tmp_path: Path,
+    clocks: list[Clock],
 ) -> None:
     agent = HalfHostile(answer)
-    patience = 4 if category == "timeout" else 60
-    made = attempted(serving(agent.application), tmp_path, n=4, step_seconds=patience)
+
+    async def end_time(made: list[AttemptRecord]) -> None:
+        """The time is over once the honest have answered, and the others are at it."""
+        while len(made) < 2 or sorted(agent.pieces.values()) < [5, 5]:
+            await asyncio.sleep(0.01)
+        for clock in clocks:
+            clock.due = 0.0 if clock.due < math.inf else math.inf
+
+    meanwhile = end_time if category == "timeout" else None
+    made = attempted(serving(agent.application), tmp_path, n=4, meanwhile=meanwhile)
     ended = sorted((one.judgement.why, one.judgement.detail) for one in made)
     assert [why for why, _ in ended] == ["", "", category, category], ended
     assert words in ended[-1][1]

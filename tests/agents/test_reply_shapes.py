@@ -365,7 +365,7 @@ def test_a_slow_server_is_missing_or_failed_by_choice(
     import threading
 
     over = threading.Event()
-    with serve(lambda _body: over.wait(20)) as (url, _):
+    with serve(lambda _body: over.wait(600)) as (url, _):
         option = () if choice is None else ("--timeouts-are", choice)
         ended = passhat(
             *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),

@@ -193,6 +193,14 @@ def test_spans_of_a_python_agent_in_this_process(questions: Path) -> None:
 # -- the receiver ---------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spans may come late, from a machine that is busy."""
+    monkeypatch.setattr(telemetry, "_LATE_SECONDS", 120.0)
+    monkeypatch.setattr(telemetry, "_FLUSH_SECONDS", 120.0)
+    monkeypatch.setattr("passhat.agents.command._GRACE_SECONDS", 120.0)
+
+
 @pytest.fixture
 def receiver() -> Iterator[SpanReceiver]:
     made = SpanReceiver()

@@ -2,8 +2,7 @@
 """A client of a2a-sdk 0.3.26: sends standard input to an agent, writes what comes as JSON lines.
 
 python client.py URL           as AgentBeats' clients of version 2 do
-python client.py URL early     as the backend of version 1 does: early card, early client class,
-                               and the HTTP library's own limit of five seconds between two events
+python client.py URL early     as the backend of version 1 does: early card, early client class
 """
 
 import asyncio
@@ -58,7 +57,7 @@ async def modern(url, text):
 
 
 async def early(url, text):
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         resolver = A2ACardResolver(http, url)
         card = await resolver.get_agent_card(relative_card_path="/.well-known/agent.json")
         client = A2AClient(httpx_client=http, agent_card=card)

@@ -13,6 +13,18 @@ import json
 import sys
 from pathlib import Path
 
+import httpx
+
+
+class Patient(httpx.AsyncClient):
+    """The HTTP library's client; its own limit of five seconds is short on a shared machine."""
+
+    def __init__(self, *, timeout=60, **given):
+        super().__init__(timeout=timeout, **given)
+
+
+httpx.AsyncClient = Patient
+
 
 def of_version_1(folder):
     # By its path: the package itself imports containers, browsers and model libraries.

@@ -68,7 +68,7 @@ async def _cancel(client: Client, task_id: str) -> None:
             await await_agent(client.cancel_task(CancelTaskRequest(id=task_id)))
 
 
-_CARD_SECONDS = 5.0
+_CARD_SECONDS = 30.0
 
 
 class A2AAgent(Agent):

@@ -177,7 +177,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 TRIES = 3
 PAUSE = 0.2
 
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS = 20.0
 _READ_SECONDS = 600.0
 """No byte for so long is a dead agent, whatever limits the runner sets on top."""
 

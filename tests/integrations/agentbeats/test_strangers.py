@@ -83,6 +83,10 @@ HOSTILE = [
 ]
 
 
+def _client(hosts: AllowedHosts) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=CheckedTransport(hosts), trust_env=False, timeout=60)
+
+
 def request_for(url: str) -> str:
     return json.dumps({"participants": {"agent": url}, "config": {"k": 1}})
 
@@ -180,7 +184,7 @@ def test_a_name_that_resolves_differently_the_second_time_gains_nothing(serving:
 
     async def twice() -> None:
         hosts = AllowedHosts(frozenset({f"rebound.example:{port}"}), resolve=resolve)
-        async with httpx.AsyncClient(transport=CheckedTransport(hosts), trust_env=False) as http:
+        async with _client(hosts) as http:
             await http.get(f"http://rebound.example:{port}/")
             with pytest.raises(httpx.ConnectError, match="link-local"):
                 await http.get(f"http://rebound.example:{port}/")
@@ -198,7 +202,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer(serving: Serving) -
 
     async def asked() -> int:
         hosts = AllowedHosts(resolve=resolve)
-        async with httpx.AsyncClient(transport=CheckedTransport(hosts), trust_env=False) as http:
+        async with _client(hosts) as http:
             return (await http.get(f"http://localhost:{port}/")).status_code
 
     assert asyncio.run(asked()) == 200

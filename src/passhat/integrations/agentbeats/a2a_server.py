@@ -337,7 +337,7 @@ async def _tell_backend(body: Mapping[str, Any], hosts: AllowedHosts) -> bool:
         return False
     transport = CheckedTransport(hosts)
     try:
-        async with httpx.AsyncClient(timeout=5.0, transport=transport, trust_env=False) as http:
+        async with httpx.AsyncClient(timeout=30.0, transport=transport, trust_env=False) as http:
             place = f"{backend.rstrip('/')}/agents/{quote(agent_id, safe='')}"
             return (await http.put(place, json={"ready": True})).is_success
     except (httpx.HTTPError, httpx.InvalidURL):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BackendReports", "fight"]
 
-_SECONDS = 5.0
+_SECONDS = 30.0
 _TRIES = 3
 _PAUSE = 0.5
 _UNSENT = 500
@@ -91,7 +91,7 @@ async def _sent(
     return False
 
 
-_BATTLE_SECONDS = 10.0
+_BATTLE_SECONDS = 30.0
 _LOOK_SECONDS = 1.0
 _SILENT_LOOKS = 30
 """A backend that does not answer for so long in a row is given up."""
