@@ -348,7 +348,13 @@ class _Ray:
 
             from kept_workers import kept_workers
 
-            ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+            with pytest.MonkeyPatch.context() as elsewhere:
+                # Workers look for modules where this process does; the folder of the first test
+                # must not be one of these places in all later ones.
+                places = [place for place in sys.path if place != str(Path.cwd())]
+                elsewhere.setattr(sys, "path", places)
+                elsewhere.chdir(Path(__file__).parent)
+                ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
             self._open.callback(ray.shutdown)
             self._workers = kept_workers(ray, 2)
         return self._workers
