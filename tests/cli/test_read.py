@@ -80,4 +80,6 @@ def test_join_and_scorer_are_options(passhat: Passhat, log: Path) -> None:
     log.rename(log.parent / "sub.json")
     files = sorted(log.parent.glob("*.json"))
     assert "2 runs" in passhat("read", *files).out.splitlines()[-1]
-    assert passhat("read", *files, "--scorer", "x").code == 0
+    ended = passhat("read", *files, "--scorer", "x")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no source has several (read as: tau_bench)" in ended.err

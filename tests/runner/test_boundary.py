@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from passhat.agents.base import Agent, AttemptInfo, ProviderFault, Session
+from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
 from passhat.runner import time_limits
+from passhat.runner.boundary import stuck
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
 from passhat.stats.outcomes import MissingReason, Verdict
@@ -306,6 +308,38 @@ def test_an_isolated_agent_is_killed_and_keeps_to_itself(
     )
     assert [one.judgement.why for one in records] == [why] * 2
     assert not any("did not stop" in line for line in told)
+
+
+def test_a_thread_that_outlives_its_answer_is_no_agent_that_did_not_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine an answer is handed over, and its thread ends only later."""
+    seen, waiting = threading.Event(), []
+
+    def answer(_prompt: str) -> str:
+        return "yes"
+
+    async def ask() -> list[str]:
+        loop = asyncio.get_running_loop()
+        hand_over = loop.call_soon_threadsafe
+
+        def hand_over_and_stay(*arguments: Any, **keywords: Any) -> asyncio.Handle:
+            waiting.append(threading.current_thread())
+            handle = hand_over(*arguments, **keywords)
+            seen.wait(300)
+            return handle
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", hand_over_and_stay)
+        session = await FunctionAgent(answer, "yes").session(AttemptInfo("t", 1, 0))
+        assert await session.answer(Turn("?")) == "yes"
+        monkeypatch.undo()
+        return stuck()
+
+    try:
+        assert asyncio.run(ask()) == []
+        assert [thread.is_alive() for thread in waiting] == [True]
+    finally:
+        seen.set()
 
 
 def test_a_large_answer_does_not_stall_others() -> None:

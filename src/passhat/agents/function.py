@@ -27,7 +27,10 @@ from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
 from passhat.suites.graders import load_object
 
-__all__ = ["FunctionAgent", "agent_from_object", "python_agent"]
+__all__ = ["THREAD_PREFIX", "FunctionAgent", "agent_from_object", "python_agent"]
+
+THREAD_PREFIX = "passhat agent "
+"""Names of threads in which agents run, followed by the attempt's id."""
 
 _OFFERED = ("task", "seed", "temperature", "top_p", "meter")
 
@@ -128,12 +131,14 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
             value = work()
         except BaseException as error:  # passed on: the runner classifies it
             raised = error
+        # It returned: on a busy machine the thread may outlive the answer that it hands over.
+        threading.current_thread().name = "passhat returned"
         with suppress(RuntimeError):  # the run is over, and its loop closed
             loop.call_soon_threadsafe(settle, value, raised)
 
     # As asyncio.to_thread does: the trace that an attempt belongs to is in the context.
     context = contextvars.copy_context()
-    name = f"passhat agent {attempt}"
+    name = f"{THREAD_PREFIX}{attempt}"
     threading.Thread(target=context.run, args=(run,), daemon=True, name=name).start()
     value, error = await future
     if error is None:

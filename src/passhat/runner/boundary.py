@@ -15,18 +15,17 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from passhat.agents.base import AgentFault, AttemptInfo
+from passhat.agents.function import THREAD_PREFIX
 from passhat.runner.redaction import LONGEST_TEXT
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = ["THREAD_PREFIX", "ProcessGuard", "call_agent", "described", "refuse_unusable", "stuck"]
+__all__ = ["ProcessGuard", "call_agent", "described", "refuse_unusable", "stuck"]
 
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.003
 _getsignal = _signal.getsignal
 """Of the C module: signal.getsignal looks for an enum, which takes 100 times as long."""
-THREAD_PREFIX = "passhat agent "
-"""Names of threads in which agents run, followed by the attempt's id."""
 _LEFT_BEHIND: list[tuple[str, asyncio.AbstractEventLoop, object]] = []
 """Attempt, loop and coroutine. Kept, so that Python does not throw an exception into it."""
 
