@@ -472,10 +472,25 @@ SLOW_TESTS = frozenset(
 )
 
 
+def _is_slow_as_a_whole(path: Path) -> bool:
+    """Whether a file or folder, or the folder it is in, is listed."""
+    place = path.relative_to(Path(__file__).parent)
+    return any(part.as_posix() in SLOW_TESTS for part in (place, *place.parents))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what ``make test-fast`` leaves out: inspect alone takes seconds."""
+    here = Path(__file__).parent
+    if config.option.markexpr != "not slow" or not collection_path.is_relative_to(here):
+        return None
+    return _is_slow_as_a_whole(collection_path) or None
+
+
 def _is_slow(item: pytest.Item) -> bool:
     """Whether a test is listed, or starts something outside this process."""
     file = item.path.relative_to(Path(__file__).parent).as_posix()
-    if {file, f"{file}::{getattr(item, 'originalname', item.name)}"} & SLOW_TESTS:
+    test = f"{file}::{getattr(item, 'originalname', item.name)}"
+    if test in SLOW_TESTS or _is_slow_as_a_whole(item.path):
         return True
     if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())) or _on_ray(item):
         return True
