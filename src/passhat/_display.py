@@ -12,6 +12,7 @@ from html import escape
 __all__ = [
     "counted",
     "csv_cell",
+    "csv_text",
     "duration",
     "duration_range",
     "figure",
@@ -30,6 +31,8 @@ __all__ = [
 
 # C0 and C1 controls, line separators, and the marks that reverse the direction of text.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# What a spreadsheet takes for a formula, or the same after apostrophes.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def shown(value: object) -> str:
@@ -52,12 +55,24 @@ def csv_cell(value: object) -> object:
     """A cell of a CSV file that a spreadsheet does not take for a formula.
 
     Text that starts with = + - @ is quoted with an apostrophe, as spreadsheets do; control
-    characters other than line ends and tabs are written out.
+    characters other than line ends and tabs are written out. Apostrophes before such a sign get
+    one more, so that removing one restores every text.
     """
     if not isinstance(value, str):
         return value
     text = value if value.isprintable() else "".join(_csv_text(c) for c in value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def csv_text(cell: str) -> str:
+    """The text that `csv_cell` made a cell from, without its apostrophe.
+
+    Examples
+    --------
+    >>> csv_text(str(csv_cell("=1+1")))
+    '=1+1'
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def _csv_text(character: str) -> str:

@@ -83,7 +83,7 @@ class LogBuilder:
         self.options = options
         self._numbered = order == "trial"
         self._slices = tuple(slices)
-        self._labels: dict[str, tuple[str, ...]] = {}
+        self._labels: dict[tuple[str, str], tuple[str, ...]] = {}
         self._keys: dict[str, int] = {}
         self._seen: dict[tuple[str, str], int] = {}
         self._trials: set[tuple[str, str, str]] = set()
@@ -148,7 +148,8 @@ class LogBuilder:
         if own_id:
             self._ids.add((run, name, own_id))
         if self._slices:
-            labels = self._labels.setdefault(name, tuple(map(_label, labels)))
+            # Per run: two suites in one log may use the same task ids for different tasks.
+            labels = self._labels.setdefault((run, name), tuple(map(_label, labels)))
         self._read += not absent
         self._absent += absent
         key = self._keys.setdefault(run, len(self._keys))

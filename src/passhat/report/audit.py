@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from passhat._display import counted
 from passhat._serialize import as_json
 from passhat.judging.audit import Agreement, Audited
-from passhat.report.markdown import escape
+from passhat.report.markdown import code, escape
 
 __all__ = ["audit_as_json", "audit_as_markdown", "shown_program"]
 
@@ -52,7 +52,7 @@ def _lines(
         yield ""
     for attempt in sample:
         why = ": ".join(part for part in (attempt.why, attempt.detail) if part)
-        yield f"## {escape(attempt.id) if '`' in attempt.id else f'`{attempt.id}`'}"
+        yield f"## {code(attempt.id)}"
         yield ""
         yield f"**{'passed' if attempt.passed else 'failed'}**" + (
             f", {escape(why)}" if why else ""

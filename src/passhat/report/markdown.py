@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from passhat._display import percent, percent_interval
@@ -11,7 +12,11 @@ from passhat.stats.compare import Comparison, Comparisons
 from passhat.stats.estimate import Estimate
 from passhat.stats.gate import GateResult
 
-__all__ = ["as_markdown", "comparison_markdown", "escape", "gate_as_markdown", "table"]
+__all__ = ["as_markdown", "code", "comparison_markdown", "escape", "gate_as_markdown", "table"]
+
+_BACKTICKS = re.compile("`+")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_LINE_END = re.compile("[\r\n\x0b\x0c\x85\u2028\u2029]+")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -27,8 +32,17 @@ def escape(text: str) -> str:
     """Keep a task id or a model name from being read as Markdown or HTML."""
     for sign in "\\`*_[]<|#~":
         text = text.replace(sign, f"\\{sign}")
-    text = text.replace("\n", " ")
+    text = _ENTITY.sub(r"\\&", _LINE_END.sub(" ", text))
     return f"\\{text}" if text.startswith(">") else text  # elsewhere > is a sign like any other
+
+
+def code(text: str) -> str:
+    """Text as a code span, whatever backticks it has; nothing in it is read as Markdown."""
+    flat = _LINE_END.sub(" ", text)
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(flat)), default=0))
+    # A space next to the fence keeps it apart from a backtick; a renderer removes it.
+    space = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{fence}{space}{flat}{space}{fence}"
 
 
 def as_markdown(report: Report) -> str:
@@ -39,7 +53,7 @@ def as_markdown(report: Report) -> str:
 def _section(run: RunReport) -> Iterator[str]:
     yield f"## {escape(run.name)}"
     yield ""
-    yield f"{escape(str(run.run.outcomes))}; source `{run.run.source}`"
+    yield f"{escape(str(run.run.outcomes))}; source {code(run.run.source)}"
     yield ""
     for warning in run.warnings:
         yield f"**Warning: {escape(warning)}.**"

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from passhat._display import csv_text
 from passhat.errors import ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.json_records import BROKEN, decode, json_lines
+from passhat.readers.json_records import BROKEN, decode, json_lines, short_lines
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -40,6 +45,8 @@ _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
 _PARQUET = b"PAR1"
 _SLICE = "slice:"
+# The quote is not escaped, so it opens a key or a text, and the colon makes it a key.
+_SLICE_KEY = re.compile(rb'(?<!\\)("slice:[^"\\]*(?:\\.[^"\\]*)*")\s*:')
 _Record = dict[str, Any]
 
 
@@ -67,7 +74,15 @@ class ExportReader(Reader):
             with log.row(where):
                 about.setdefault(str(record.get("run")), record)
                 _take(log, where, record, slices)
-        return log.runs(lambda key: _facts(about[key]))
+        return [_with_own_slices(run) for run in log.runs(lambda key: _facts(about[key]))]
+
+
+def _with_own_slices(run: Run) -> Run:
+    """The run without the slices of other runs in the file, which are empty for its tasks."""
+    labels = {name: values for name, values in run.outcomes.labels.items() if any(values)}
+    if len(labels) == len(run.outcomes.labels):
+        return run
+    return replace(run, outcomes=replace(run.outcomes, labels=MappingProxyType(labels)))
 
 
 def outcomes_json_schema() -> dict[str, Any]:
@@ -153,8 +168,10 @@ def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
 def _records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record]]:
     """The rows with the place of each; a broken row is lost, and the others are not."""
     if source.head.startswith(_PARQUET):
+        number = 0
         for chunk in ParquetRows(source).chunks():
-            for number, cells in enumerate(zip(*chunk.values(), strict=True), 1):
+            for cells in zip(*chunk.values(), strict=True):
+                number += 1
                 yield f"row {number}", dict(zip(chunk, cells, strict=True))
     elif source.outline.opens == "{":
         for line, row in json_lines(source, log, dict[str, Any]):
@@ -172,7 +189,7 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
             for cells in reader:
                 where = f"line {reader.line_num}"
                 if len(cells) == len(header):
-                    yield where, dict(zip(header, map(_unquoted, cells), strict=True))
+                    yield where, dict(zip(header, map(csv_text, cells), strict=True))
                 elif cells:
                     log.lose(where, f"has {len(cells)} cells, and the header {len(header)}")
         except csv.Error as error:
@@ -180,15 +197,30 @@ def _csv_records(source: Source, log: LogBuilder) -> Iterator[tuple[str, _Record
 
 
 def _slices(source: Source) -> list[str]:
-    """The labels of tasks, from the header or from every row."""
+    """The labels of tasks in any row, in the order of their first appearance."""
     if source.head.startswith(_PARQUET):
         names = ParquetRows(source).columns()
     elif source.outline.opens == "{":
-        names = sorted(source.outline.keys)
+        names = list(_json_slices(source))
     else:
-        first = source.head.split(b"\n", 1)[0].decode("utf-8", "replace")
-        names = next(csv.reader([first.strip()]), [])
+        with source.open() as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            try:
+                names = next(csv.reader(text), [])
+            except csv.Error:
+                names = []
     return [name.removeprefix(_SLICE) for name in names if name.startswith(_SLICE)]
+
+
+def _json_slices(source: Source) -> dict[str, None]:
+    """Keys of JSON lines that name a slice: rows of another run may have other slices."""
+    names: dict[str, None] = {}
+    with suppress(ReadError), source.open() as stream:  # a truncated file is reported later
+        for line in short_lines(stream):
+            for match in _SLICE_KEY.finditer(line):
+                with suppress(*BROKEN):
+                    names[decode(match[1], str)] = None
+    return names
 
 
 def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> None:
@@ -212,12 +244,6 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         source_id=record.get("source_id") or None,
         labels=[record.get(_SLICE + name) for name in slices],
     )
-
-
-def _unquoted(cell: str) -> str:
-    """A cell without the apostrophe that keeps a spreadsheet from taking it for a formula."""
-    quoted = cell.startswith("'") and cell[1:2] in ("=", "+", "-", "@", "\t", "\r")
-    return cell[1:] if quoted else cell
 
 
 def _flag(cell: object) -> object:
