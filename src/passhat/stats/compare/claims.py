@@ -176,8 +176,10 @@ def points(share: float, *, signed: bool = True) -> str:
 
 
 def _whole(value: float, *, signed: bool = False) -> str:
-    """A number of percent or points without decimals, or with one where it would read as zero."""
-    digits = 0 if round(value) or value == 0 else 1
+    """A number of percent or points without decimals, unless it would read as 0 or as 100."""
+    digits = 0
+    while value not in (0, 100, -100) and digits < 3 and abs(round(value, digits)) in (0, 100):
+        digits += 1
     value = 0.0 if round(value, digits) == 0 else value
     return f"{value:+.{digits}f}" if signed and value else f"{value:.{digits}f}"
 

@@ -1,0 +1,136 @@
+"""The linear program of the lift on these tasks, part by part against SciPy and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+from hypothesis_profiles import max_examples
+from passhat.stats.compare.these_tasks import (
+    _clopper_pearson,
+    _log_binomial,
+    _Program,
+    _rates,
+    _thinned,
+    _tightest,
+    lift_on_these_tasks,
+)
+from passhat.stats.estimate.metrics import PassHat
+from passhat.stats.outcomes import Histogram, Outcomes
+
+
+def _cells(n: int | list[int], c: list[int]) -> Histogram:
+    return Outcomes.from_counts(n, c).histogram()
+
+
+@pytest.mark.parametrize("tasks", [1, 7, 40])
+def test_limits_on_a_count_are_scipys_at_twice_the_tail(tasks: int) -> None:
+    """5% beyond each limit: the exact interval at 90%."""
+    count = np.arange(tasks + 1, dtype=float)
+    low, high = _clopper_pearson(count, tasks)
+    for c in range(tasks + 1):
+        wanted = binomtest(c, tasks).proportion_ci(0.9, method="exact")
+        assert (low[c], high[c]) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_log_chances_are_binomial_down_to_a_floor(n: int) -> None:
+    rates = np.array([0.0, 1e-4, 0.3, 1.0])
+    found = _log_binomial(n, rates)
+    with np.errstate(divide="ignore"):
+        wanted = np.maximum(binom.logpmf(np.arange(n + 1), n, rates[:, None]), -700.0)
+    assert found == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 8, 500])
+def test_rates_are_mirrored_from_0_to_1(n: int) -> None:
+    rates = _rates(n)
+    assert (rates[0], rates[-1]) == (0.0, 1.0)
+    assert rates == pytest.approx(1 - rates[::-1], abs=1e-12)
+    assert rates[1] == pytest.approx(0.002 / n)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12))
+@settings(max_examples=max_examples(20))
+def test_the_tightest_limits_imply_all_others(passes: list[int]) -> None:
+    """Whatever the share with at most j passes: limits at all j hold if the chosen ones do."""
+    n = 9
+    counts = np.bincount(passes, minlength=n + 1)
+    low, high = _clopper_pearson(np.cumsum(counts)[:-1].astype(float), len(passes))
+    chosen = list(_tightest(np.array(passes), n, low, high))
+    rng = np.random.default_rng(len(passes))
+    for _ in range(60):
+        below = np.cumsum(rng.dirichlet(np.full(n + 1, 0.4)))[:-1]
+        kept = all(sign * below[j] <= sign * limit for j, sign, limit in chosen)
+        every = bool(((low <= below) & (below <= high)).all())
+        assert kept == every
+    assert len(chosen) <= 2 * len(set(passes))
+
+
+def test_a_program_with_a_known_answer() -> None:
+    """Weights g on rates 0, 1/2, 1 with at most 30% at 1 and at least 20% at 0."""
+    rates = np.array([0.0, 0.5, 1.0])
+    program = _Program(
+        np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]]),
+        np.array([0.3, -0.2]),
+        np.array([[1.0, 1.0, 1.0]]),
+        np.array([1.0]),
+        0,
+    )
+    assert program.smallest(rates) == pytest.approx(0.0)
+    assert -program.smallest(-rates) == pytest.approx(0.3 + 0.5 * 0.5)
+
+
+def test_limits_that_contradict_each_other_give_way_and_firm_ones_do_not() -> None:
+    rates = np.array([0.0, 1.0])
+    rows = np.array([[0.0, 1.0], [1.0, 0.0]])  # at most 30% at 1 and at most 30% at 0
+    equal = (np.array([[1.0, 1.0]]), np.array([1.0]))
+    soft = _Program(rows, np.array([0.3, 0.3]), *equal, 0)
+    # Both give way by 20 points, and no more.
+    assert soft.smallest(rates) == pytest.approx(0.5, abs=1e-3)
+    assert -soft.smallest(-rates) == pytest.approx(0.5, abs=1e-3)
+    half_firm = _Program(rows, np.array([0.3, 0.3]), *equal, 1)
+    assert half_firm.smallest(rates) == pytest.approx(0.3, abs=2e-3)
+    firm = _Program(rows, np.array([0.3, 0.3]), *equal, 2)
+    assert firm.smallest(rates) == -1.0  # the least that any lift can be
+
+
+def test_thinning_keeps_tasks_and_shares_and_leaves_small_suites_alone() -> None:
+    small = _cells([4, 8], [1, 8])
+    assert _thinned(small, 4) is small
+    huge = _cells([10_000, 10_000, 500], [2_500, 10_000, 100])
+    found = _thinned(huge, 4)
+    assert found.size == 3
+    assert int(found.n.max()) == 2_000
+    shares = sorted((found.c / found.n).tolist())
+    assert shares == pytest.approx([0.2, 0.25, 1.0])
+    # Two tasks that become one cell are counted twice.
+    joined = _thinned(_cells([10_000, 10_000], [2_500, 2_501]), 1)
+    assert (joined.c.tolist(), joined.tasks.tolist()) == ([500], [2])
+    assert int(_thinned(_cells(100_000, [7]), 1_000).n.max()) == 8_000  # room for k
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_one_end_is_that_of_both(sign: int) -> None:
+    a, b = _cells(4, [4, 4, 2, 0, 1, 3]), _cells(4, [4, 3, 2, 1, 3, 4])
+    both = lift_on_these_tasks(a, b, PassHat(2), 0.05)
+    one = lift_on_these_tasks(a, b, PassHat(2), 0.05, sign=sign)
+    if sign > 0:
+        assert (one.low, one.high) == (both.low, 1.0)
+    else:
+        assert (one.low, one.high) == (-1.0, both.high)
+    swapped = lift_on_these_tasks(b, a, PassHat(2), 0.05)
+    assert (-swapped.high, -swapped.low) == pytest.approx((both.low, both.high), abs=1e-6)
+
+
+def test_a_smaller_tail_is_a_wider_interval() -> None:
+    a, b = _cells(4, [4, 4, 2, 0, 1, 3]), _cells(4, [4, 3, 2, 1, 3, 4])
+    ends = [lift_on_these_tasks(a, b, PassHat(1), tail) for tail in (0.5, 0.1, 0.025, 0.005)]
+    lows, highs = [end.low for end in ends], [end.high for end in ends]
+    assert lows == sorted(lows, reverse=True)
+    assert highs == sorted(highs)
+    over_half = lift_on_these_tasks(a, b, PassHat(1), 0.9)
+    assert (over_half.low, over_half.high) == pytest.approx((lows[0], highs[0]))

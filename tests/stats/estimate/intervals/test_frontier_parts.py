@@ -1,0 +1,228 @@
+"""The parts of the interval about these tasks: moments, points and limits, each by enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, norm
+
+from hypothesis_profiles import max_examples
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.intervals.frontier import (
+    Attempted,
+    Calibration,
+    Statistic,
+    _rate_grid,
+    _tilts,
+    frontier,
+    holds,
+    strata,
+)
+from passhat.stats.estimate.intervals.these_tasks import (
+    TheseTasks,
+    binomial_interval,
+    blaker,
+    clopper_pearson,
+)
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
+from passhat.stats.outcomes import Histogram, Outcomes
+from passhat.stats.terms import Terms
+
+
+def _cells(n: int | list[int], c: list[int]) -> Histogram:
+    return Outcomes.from_counts(n, c).histogram()
+
+
+def _statistic(cells: Histogram, metric: CountMetric, **options: float) -> Statistic:
+    def values(n: int, c: IntArray) -> FloatArray:
+        return metric.values(np.full(len(c), n), c)
+
+    return Statistic(Attempted.of(cells), values, metric.known, **options)  # type: ignore[arg-type]
+
+
+def test_the_point_is_the_mean_over_tasks() -> None:
+    cells = _cells([2, 2, 4, 4, 4], [2, 1, 4, 3, 0])
+    wanted = (1 + 0 + 1 + Fraction(comb(3, 2), comb(4, 2)) + 0) / 5
+    assert _statistic(cells, PassHat(2)).point() == pytest.approx(float(wanted))
+    shared = _statistic(cells, PassHat(2), share=0.25, sign=-1.0)
+    assert shared.point() == pytest.approx(-0.25 * float(wanted))
+
+
+def test_log_moments_are_sums_over_all_numbers_of_passes() -> None:
+    """log E exp(s u | p), averaged over the tasks' different n."""
+    cells = _cells([2, 4, 4], [1, 2, 4])
+    rates, tilts = np.array([0.0, 0.3, 0.9, 1.0]), np.array([-5.0, 0.1, 20.0])
+    found = _statistic(cells, PassHat(2)).log_moments(rates, tilts)
+    for i, s in enumerate(tilts):
+        for j, p in enumerate(rates):
+            total = 0.0
+            for n, share in ((2, 1 / 3), (4, 2 / 3)):
+                moment = sum(
+                    comb(n, c) * p**c * (1 - p) ** (n - c) * exp(s * comb(c, 2) / comb(n, 2))
+                    for c in range(n + 1)
+                )
+                total += share * log(moment)
+            assert found[i, j] == pytest.approx(total, rel=1e-10, abs=1e-12)
+
+
+def test_a_statistic_that_is_subtracted_is_tilted_the_other_way() -> None:
+    cells = _cells(3, [0, 1, 3])
+    rates, tilts = np.linspace(0, 1, 5), np.array([-2.0, 2.0])
+    plain = _statistic(cells, PassAt(2)).log_moments(rates, tilts)
+    turned = _statistic(cells, PassAt(2), sign=-1.0).log_moments(rates, -tilts)
+    assert turned == pytest.approx(plain, abs=1e-12)
+
+
+def test_steps_and_spread_of_a_metric() -> None:
+    cells = _cells([2, 4], [1, 2])
+    found = _statistic(cells, PassHat(2))
+    assert found.largest_step() == pytest.approx(1.0)  # 0, 0, 1 with two attempts
+    assert _statistic(_cells(4, [2]), PassHat(2)).largest_step() == pytest.approx(0.5)
+    assert found.spread() == pytest.approx(1.0)
+    assert _statistic(_cells(8, [3]), PassHat(1)).largest_step() == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_probabilities_are_binomial_and_kept(n: int) -> None:
+    attempted = Attempted.of(_cells(n, [0, n]))
+    found = attempted.probabilities(n, attempted.rates)
+    wanted = binom.pmf(np.arange(n + 1)[:, None], n, attempted.rates)
+    assert found == pytest.approx(wanted, abs=1e-12)
+    assert attempted.probabilities(n, attempted.rates) is found
+    assert attempted.best.sum() == pytest.approx(1.0)
+
+
+def test_the_most_likely_distribution_of_sure_tasks_sits_at_both_ends() -> None:
+    attempted = Attempted.of(_cells(8, [0] * 3 + [8] * 9))
+    mean = float(attempted.best @ attempted.rates)
+    assert mean == pytest.approx(0.75, abs=1e-3)
+    assert attempted.best[[0, -1]] == pytest.approx([0.25, 0.75], abs=2e-3)
+
+
+@pytest.mark.parametrize(("n", "finer"), [(1, 1), (8, 1), (8, 3), (5000, 1)])
+def test_grids_of_rates_are_mirrored_and_reach_both_ends(n: int, finer: int) -> None:
+    grid = _rate_grid(n, finer)
+    assert (grid[0], grid[-1]) == (0.0, 1.0)
+    assert grid == pytest.approx(1 - grid[::-1], abs=1e-12)
+    assert (np.diff(grid) > 0).all()
+    widest = float(np.diff(np.arcsin(np.sqrt(grid))).max())
+    assert widest <= max(0.055 / np.sqrt(n), 0.0015) / finer + 1e-9
+
+
+@pytest.mark.parametrize("tasks", [1, 5, 200, 10**6])
+def test_tilts_have_both_signs_and_even_ratios(tasks: int) -> None:
+    tilts = _tilts(tasks, 1.92)
+    half = len(tilts) // 2
+    assert tilts[:half] == pytest.approx(-tilts[half:][::-1])
+    assert tilts[-1] == pytest.approx(25.0)
+    ratios = tilts[half + 1 :] / tilts[half:-1]
+    assert ratios.max() <= 1.5 + 1e-9
+    assert ratios == pytest.approx(np.full(len(ratios), ratios[0]))
+
+
+def test_the_calibration_at_95_percent_is_the_published_one() -> None:
+    at_95 = Calibration.at(0.95)
+    assert at_95.surprise == pytest.approx(1.9207, abs=1e-4)
+    assert at_95.fit == pytest.approx(3.0, abs=1e-4)
+    assert at_95.step == 0.5
+    assert Calibration.at(0.8).surprise == pytest.approx(norm.ppf(0.9) ** 2 / 2)
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 40)), min_size=1, max_size=12))
+@settings(max_examples=max_examples(30))
+def test_strata_hold_every_task_once_in_order_of_attempts(sizes: list[tuple[int, int]]) -> None:
+    n = [size for size, count in sizes for _ in range(count)]
+    cells = _cells(n, [size // 2 for size in n])
+    parts = strata(cells)
+    assert sum(part.size for part, _ in parts) == len(n)
+    assert sum(share for _, share in parts) == pytest.approx(1.0)
+    # At least 10 tasks begin a part, or end the one before; so there are few parts.
+    assert 1 <= len(parts) <= 13
+    edges = [(int(part.n.min()), int(part.n.max())) for part, _ in parts]
+    assert all(before[1] < after[0] for before, after in pairwise(edges))
+    for part, share in parts:
+        assert share == pytest.approx(part.size / len(n))
+
+
+@pytest.mark.parametrize("metric", [PassHat(2), PassAt(3), PassHat(1)], ids=str)
+def test_holding_a_value_and_the_ends_tell_one_story(metric: CountMetric) -> None:
+    cells = _cells(4, [0, 1, 1, 2, 3, 4, 4, 4])
+    statistic, calibration = _statistic(cells, metric), Calibration.at(0.9)
+    low, high = frontier([statistic], calibration)
+    assert 0 <= low < statistic.point() < high <= 1
+    for value, inside in (
+        (low - 0.01, False),
+        (low + 0.01, True),
+        (statistic.point(), True),
+        (high - 0.01, True),
+        (high + 0.01, False),
+    ):
+        assert holds([statistic], calibration, value) is inside
+
+
+def test_a_difference_of_a_suite_with_itself_is_symmetric_and_wider() -> None:
+    cells = _cells(4, [0, 1, 1, 2, 3, 4, 4, 4])
+    calibration = Calibration.at(0.95)
+    plus, minus = _statistic(cells, PassHat(1)), _statistic(cells, PassHat(1), sign=-1.0)
+    low, high = frontier([plus, minus], calibration)
+    assert low == pytest.approx(-high, abs=1e-3)
+    alone = frontier([plus], calibration)
+    assert high - low > alone[1] - alone[0]
+
+
+# -- exact binomial intervals ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("c", "n"), [(0, 1), (1, 1), (0, 9), (3, 9), (9, 9), (40, 113)])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_clopper_pearson_is_scipys_exact_interval(c: int, n: int, level: float) -> None:
+    wanted = binomtest(c, n).proportion_ci(level, method="exact")
+    assert clopper_pearson(c, n, level) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
+
+
+def _acceptability(c: int, n: int, p: float) -> float:
+    """Blaker (2000): the smaller tail at c plus the largest tail on the other side within it."""
+    pmf = binom.pmf(np.arange(n + 1), n, p)
+    below, above = np.cumsum(pmf), np.cumsum(pmf[::-1])[::-1]
+    smaller = np.minimum(below, above)
+    return float(pmf[smaller <= smaller[c] * (1 + 1e-9)].sum())
+
+
+@pytest.mark.parametrize(("c", "n"), [(1, 4), (3, 10), (5, 8), (2, 30), (29, 30)])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_blakers_ends_are_where_his_acceptability_crosses(c: int, n: int, level: float) -> None:
+    low, high = blaker(c, n, level)
+    for inside in np.linspace(low + 1e-6, high - 1e-6, 41):
+        # Between the ends it may dip; at the ends it must be on either side of 1 - level.
+        assert _acceptability(c, n, float(inside)) > (1 - level) / 2
+    assert _acceptability(c, n, low + 1e-6) > 1 - level - 1e-4
+    for beyond in np.linspace(0, low - 1e-6, 60) if low > 0 else ():
+        assert _acceptability(c, n, float(beyond)) <= 1 - level + 1e-6
+    for beyond in np.linspace(high + 1e-6, 1, 60) if high < 1 else ():
+        assert _acceptability(c, n, float(beyond)) <= 1 - level + 1e-6
+
+
+def test_a_gate_asks_for_equal_tails() -> None:
+    assert binomial_interval(3, 10, Terms()) == blaker(3, 10, 0.95)
+    assert binomial_interval(3, 10, Terms(equal_tails=True)) == clopper_pearson(3, 10, 0.95)
+
+
+@pytest.mark.parametrize("c", [0, 3, 8])
+@pytest.mark.parametrize("metric", [PassHat(4), PassAt(4), PassHat(1)], ids=str)
+def test_one_task_is_its_rates_interval_put_through_the_metric(c: int, metric: CountMetric) -> None:
+    low, high = blaker(c, 8, 0.95)
+    found = TheseTasks(_cells(8, [c]), Terms()).interval(metric)
+    assert found == pytest.approx(tuple(metric.known(np.array([low, high]))), abs=1e-12)
+
+
+def test_delta_of_one_task_or_of_one_attempt_has_no_interval() -> None:
+    from passhat.stats.estimate.metrics import Delta
+
+    assert TheseTasks(_cells(8, [3]), Terms()).interval(Delta(2)) is None
+    assert TheseTasks(_cells(8, [3, 4]), Terms()).interval(Delta(1)) is None
