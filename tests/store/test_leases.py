@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from passhat.errors import InvalidValue, ReadError
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.store import AttemptRecord, RunRecord, Store, open_store
+from passhat.store import AttemptRecord, RunRecord, Store, leases, open_store
 from passhat.suites.base import Judgement, Task
 
 RUN = RunRecord("agent", Protocol(suite="suite"), [Task("a", "?"), Task("b", "?")])
@@ -162,6 +164,23 @@ def test_a_file_that_was_replaced_is_noticed(store: Store, store_place: str) -> 
     open_store(store_place).close()
     with pytest.raises(ReadError, match="deleted or replaced"):
         store.finish(RUN.id, [record("a", Verdict.PASSED, "lost")])
+
+
+@pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)
+def test_a_store_is_closed_while_its_file_is_locked(
+    store_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease cannot be deleted, and is left to expire; no thread raises anything."""
+    monkeypatch.setattr(leases, "_STOP_SECONDS", 0.05)
+    open_store(store_place).close()
+    with closing(sqlite3.connect(store_place, isolation_level=None)) as other:
+        with open_store(store_place) as store:
+            store.begin(RUN, 1)
+            store.claim(RUN.id, BOTH)
+            store._heart._renew()
+            store.wait_at_most(0.3)
+            other.execute("BEGIN IMMEDIATE")
+        assert other.execute("SELECT count(*) FROM leases").fetchone() == (1,)
 
 
 def test_a_lease_lasts_at_least_a_second(store_place: str) -> None:

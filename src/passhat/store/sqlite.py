@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -92,6 +92,7 @@ class SqliteStore(Store):
         self._db.file = _file_id(path)
         self._lease_seconds = lease_seconds
         self._beating: SqliteConnection | None = None
+        self._ending = False
         self._heart = Heartbeat(self._beat, self._end_lease, self._interrupt_beat, lease_seconds)
         self._observed: dict[str, tuple[int, float]] = {}
         self._seen: tuple[int, int] | None = None
@@ -187,10 +188,13 @@ class SqliteStore(Store):
         self._renew(self._beating)
 
     def _interrupt_beat(self) -> None:
-        if self._beating is not None:
-            self._beating.interrupt()
+        waiting = self._db if self._ending else self._beating
+        with suppress(sqlite3.ProgrammingError):  # it was closed a moment ago
+            if waiting is not None:
+                waiting.interrupt()
 
     def _end_lease(self, begun: bool) -> None:
+        self._ending = True
         if self._beating is not None:
             self._beating.close()
         if begun:
