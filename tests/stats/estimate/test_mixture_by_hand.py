@@ -36,7 +36,7 @@ def test_a_scaled_likelihood_is_binomial_over_its_largest_value(
     cells = _cells([n for n, _ in tasks], [c for _, c in tasks])
     rates = np.array([0.0, 0.01, 0.3, 0.5, 0.99, 1.0])
     found = scaled_likelihood(cells, rates)
-    at_best = binom.pmf(cells.c, cells.n, cells.c / cells.n)
+    at_best = np.asarray(binom.pmf(cells.c, cells.n, cells.c / cells.n))
     wanted = binom.pmf(cells.c[:, None], cells.n[:, None], rates) / at_best[:, None]
     assert found == pytest.approx(wanted, abs=1e-9)
     assert found.max() <= 1 + 1e-9
@@ -130,6 +130,7 @@ def test_of_a_million_tasks_the_band_is_what_two_moments_allow() -> None:
             b_ub=np.array([0.6 + room, 0.36 + room, -0.6 + room, -0.36 + room]),
             method="highs",
         )
+        assert program.fun is not None
         bounds.append(sign * float(program.fun))
     assert bounds[0] <= low <= 0.216 <= high <= bounds[1]
     assert high - low < 0.02

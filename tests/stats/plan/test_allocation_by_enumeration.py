@@ -164,7 +164,7 @@ def test_chances_are_binomial(n: int) -> None:
 def test_likelihoods_are_binomial_up_to_a_factor_per_row() -> None:
     n, c, rates = np.array([4, 4, 7]), np.array([0, 3, 7]), np.linspace(0, 1, 9)
     found = cell_likelihood(n, c, rates)
-    wanted = binom.pmf(c[:, None], n[:, None], rates)
+    wanted = np.asarray(binom.pmf(c[:, None], n[:, None], rates))
     assert found == pytest.approx(wanted / wanted.max(axis=1, keepdims=True), abs=1e-12)
 
 
