@@ -285,26 +285,26 @@ class Store(ABC):
             if missing:
                 count += self._delete_missing(key)
             elif account:
-                count += self._db.execute(
-                    "DELETE FROM attempts WHERE run = ? AND verdict = ? AND why = ?",
-                    (key, int(Verdict.MISSING), str(MissingReason.ACCOUNT)),
-                ).rowcount
+                count += self._delete_missing(key, MissingReason.ACCOUNT)
             if count:
                 self._tell(run)
         return count
 
-    def _delete_missing(self, run: int) -> int:
-        # Attempts that a later judgement settled are not missing any more.
+    def _delete_missing(self, run: int, reason: MissingReason | None = None) -> int:
+        # Attempts that a later judgement settled are not missing any more. Made again, they would
+        # be counted by the judgement of the attempt before.
         missing = int(Verdict.MISSING)
+        of_reason, values = ("", ()) if reason is None else (" AND a.why = ?", (str(reason),))
         chosen = (
             "run = ? AND (task, number) IN (SELECT a.task, a.number FROM attempts a "
             "JOIN judged j ON j.run = a.run AND j.task = a.task AND j.number = a.number "
-            "WHERE a.run = ? AND a.verdict = ? AND j.verdict = ?)"
+            f"WHERE a.run = ? AND a.verdict = ? AND j.verdict = ?{of_reason})"
         )
-        # With its transcript: the next attempt may end without one, and must not show this.
-        values = (run, run, missing, missing)
-        self._db.execute(f"DELETE FROM transcripts WHERE {chosen}", values)
-        return self._db.execute(f"DELETE FROM attempts WHERE {chosen}", values).rowcount
+        given = (run, run, missing, missing, *values)
+        # With transcript and calls: the next attempt may end without, and must not show these.
+        for table in ("transcripts", "calls"):
+            self._db.execute(f"DELETE FROM {table} WHERE {chosen}", given)
+        return self._db.execute(f"DELETE FROM attempts WHERE {chosen}", given).rowcount
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
         """Add a later judgement of a finished attempt; earlier judgements stay."""

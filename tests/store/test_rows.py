@@ -1,0 +1,204 @@
+"""Records of the store: round trips, sets of attempts against Python sets, names of states."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import InvalidValue, ReadError
+from passhat.protocol import Protocol, Question
+from passhat.stats.outcomes import Verdict
+from passhat.store import JudgementSource, RunRecord, StoredJudgement, open_store
+from passhat.store.rows import (
+    AttemptLine,
+    AttemptSet,
+    PlannedAttempts,
+    RunCounts,
+    RunHead,
+    damage_reported,
+    packed,
+    protocol_from,
+    stored_run,
+    unpacked,
+)
+from passhat.suites.base import Task
+
+ATTEMPTS = st.sets(st.tuples(st.sampled_from(["a", "b", "ü"]), st.integers(0, 130)))
+
+
+@given(there=ATTEMPTS)
+def test_a_set_of_attempts_is_a_set(there: set[tuple[str, int]]) -> None:
+    attempts = AttemptSet([*there, *there])
+    assert len(attempts) == len(there)
+    asked = [(task, number) for task in ("a", "b", "ü", "other") for number in range(132)]
+    assert {attempt for attempt in asked if attempt in attempts} == there
+    in_both = {n for n in range(132) if {("a", n), ("b", n)} <= there}
+    common = attempts.common(["a", "b"])
+    assert {n for n in range(132) if common >> n & 1} == in_both
+
+
+@given(there=ATTEMPTS, each=st.integers(1, 9), a=st.integers(1, 9))
+def test_attempts_that_are_left(there: set[tuple[str, int]], each: int, a: int) -> None:
+    """Numbers begin at 1, and attempts beyond the plan do not count against it."""
+    tasks = ["a", "b", "never"]
+    for planned in (PlannedAttempts(each), PlannedAttempts(9, {"a": a, "b": each})):
+        wanted = {(task, n) for task in tasks for n in range(1, planned.of(task) + 1)}
+        assert AttemptSet(there).left(tasks, planned) == len(wanted - there)
+        assert planned.total(tasks) == len(wanted)
+
+
+def test_planned_attempts_survive_the_store() -> None:
+    source = {"id": "abc", "metric": "pass^4"}
+    planned = PlannedAttempts(9, {"a": 2, 'odd "name"\n漢': 9, "zero": 1}, source)
+    again = PlannedAttempts.from_text(planned.text, 9)
+    assert again == planned
+    assert (again.fewest, again.of("a"), again.of("not listed")) == (1, 2, 9)
+    assert again.protocol_text == "1 to 9 by task for pass^4, from run abc"
+    same = PlannedAttempts.from_text("", 4)
+    assert (same, same.text, same.protocol_text, same.fewest) == (PlannedAttempts(4), "", None, 4)
+    assert PlannedAttempts(3, {"a": 3}).protocol_text == "3 to 3 by task, from run an earlier run"
+
+
+def test_the_protocol_says_one_number_or_that_it_differs() -> None:
+    protocol = Protocol(suite="s", attempts=7, allocation="old")
+    assert PlannedAttempts(4).noted_in(protocol) == Protocol(suite="s", attempts=4)
+    differs = PlannedAttempts(4, {"a": 2, "b": 4}).noted_in(protocol)
+    assert (differs.attempts, differs.allocation) == (
+        None,
+        "2 to 4 by task, from run an earlier run",
+    )
+
+
+def test_a_protocol_survives_the_store() -> None:
+    protocol = Protocol(
+        suite="s", attempts=3, decoding={"temperature": 0.5, "n": 1}, question=Question()
+    )
+    again = protocol_from(json.loads(json.dumps(protocol.to_dict())))
+    assert again == protocol
+    assert again.digest == protocol.digest
+
+
+TALKS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=20), max_size=2), max_size=3)
+
+
+@settings(max_examples=30)
+@given(talk=TALKS, times=st.sampled_from([1, 40]))
+def test_a_conversation_survives_the_store(talk: list[dict[str, str]], times: int) -> None:
+    """Short ones are stored as they are, long ones compressed."""
+    assert unpacked(packed(talk * times)) == talk * times
+
+
+@pytest.mark.parametrize("body", [b"", b"[{", b"x\x9c\x00", b'[{"a": 1}]', b'["a"]', b"[\xff]"])
+def test_a_damaged_conversation_says_so(body: bytes) -> None:
+    with pytest.raises(ReadError, match="a transcript is damaged") as caught:
+        unpacked(body)
+    assert "passhat store check" in str(caught.value.hint)
+
+
+def test_a_compressed_conversation_that_was_cut_says_so() -> None:
+    body = packed([{"role": "user", "text": random.Random(1).randbytes(900).hex()}])
+    for length in (1, len(body) // 2, len(body) - 1):
+        with pytest.raises(ReadError, match="damaged"):
+            unpacked(body[:length])
+
+
+@pytest.mark.parametrize("error", [ValueError("v"), KeyError("k"), OverflowError("o")])
+def test_a_damaged_value_names_the_store_without_its_password(error: Exception) -> None:
+    with (
+        pytest.raises(ReadError, match=type(error).__name__) as caught,
+        damage_reported("postgresql://me:secret@host/db"),
+    ):
+        raise error
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+    assert "host/db" in str(caught.value)
+
+
+def test_an_error_with_its_own_words_is_left_alone() -> None:
+    with pytest.raises(InvalidValue, match="own words"), damage_reported("store.db"):
+        raise InvalidValue("own words")
+
+
+def _head(planned: int, total: int | None = None, *, is_open: bool = False) -> RunHead:
+    return RunHead(1, "id", "agent", "suite", "", planned, "", "", is_open, total)
+
+
+@pytest.mark.parametrize(
+    ("head", "counts", "status"),
+    [
+        (_head(2), RunCounts(3, 6, 1, 0), "complete"),
+        (_head(2), RunCounts(3, 5, 1, 0), "stopped"),
+        (_head(2, is_open=True), RunCounts(3, 5, 1, 0), "in progress"),
+        (_head(2), RunCounts(3, 6, 0, 5), "complete"),
+        (_head(2), RunCounts(3, 6, 0, 6), "stopped"),  # nothing has a verdict
+        (_head(9, total=4), RunCounts(3, 4, 1, 0), "complete"),
+        (_head(9, total=4), RunCounts(3, 3, 1, 0), "stopped"),
+        (_head(2), RunCounts(0, 0, 0, 0), "complete"),
+    ],
+)
+def test_the_status_of_a_run(head: RunHead, counts: RunCounts, status: str) -> None:
+    run = stored_run(head, counts)
+    assert run.status == status
+    assert run.total == (head.planned * counts.tasks if head.total is None else head.total)
+    assert run.title == "agent id"
+
+
+def test_ids_tell_runs_apart() -> None:
+    def id_of(agent: str = "a", name: str = "", selection: str = "", suite: str = "s") -> str:
+        return RunRecord(agent, Protocol(suite=suite), [], name, selection).id
+
+    others = [id_of("b"), id_of(name="n"), id_of(selection="n"), id_of(suite="t")]
+    assert len({id_of(), *others}) == 5
+    # The tasks themselves are described by the protocol.
+    assert RunRecord("a", Protocol(suite="s"), [Task("t", "?")]).id == id_of()
+
+
+def test_a_line_has_a_category_or_a_reason_and_never_both() -> None:
+    def line(verdict: Verdict) -> dict[str, object]:
+        cells = ("word", "", 0.0, None, 1.0, None, 0, "")
+        return AttemptLine((1, 2), "t", 2, verdict, *cells).to_dict()
+
+    shown = {verdict: line(verdict) for verdict in Verdict}
+    words = {v: (row["category"], row["reason"]) for v, row in shown.items()}
+    assert words == {
+        Verdict.PASSED: (None, None),
+        Verdict.FAILED: ("word", None),
+        Verdict.MISSING: (None, "word"),
+    }
+    row = shown[Verdict.PASSED]
+    assert (row["steps"], row["seconds"], row["seed"], row["detail"]) == (0.0, None, 0, None)
+
+
+def test_a_judgement_in_words() -> None:
+    def words(why: str, detail: str) -> str:
+        return str(StoredJudgement(Verdict.FAILED, why, detail, JudgementSource.JUDGE))
+
+    assert words("timeout", "late") == "failed, timeout: late"
+    assert words("", "late") == "failed, late"
+    assert words("", "") == "failed"
+
+
+def test_runs_are_found_by_name_id_and_age(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store.db")) as store:
+        with pytest.raises(InvalidValue, match="only 0 runs") as caught:
+            store.find("latest")
+        assert "passhat run makes one" in str(caught.value.hint)
+        records = [RunRecord("a", Protocol(), [], name) for name in ("one", "two", "latest~1")]
+        for record in records:
+            store.begin(record, 1)
+        one, two, odd = (record.id for record in records)
+        assert store.find("two").id == two
+        assert store.find(one).id == one
+        assert store.find(one[:9]).id == one
+        assert store.find("latest").id == odd
+        assert store.find("latest~2").id == one
+        assert store.find("latest~1").id == odd  # a name goes first
+        with pytest.raises(InvalidValue, match=r"no run 'latest~3', only 3 runs"):
+            store.find("latest~3")
+        with pytest.raises(InvalidValue, match="there is no run 'x'") as caught:
+            store.find("x")
+        assert one in str(caught.value.hint)
