@@ -126,12 +126,12 @@ def test_ctrl_c_twice_ends_at_once_and_leaves_nothing(folder: Path) -> None:
         assert running.stderr is not None
         assert any("finishing what is in flight" in line for line in running.stderr)
         running.send_signal(signal.SIGINT)
-        assert running.wait(60) == 130
+        assert running.wait(120) == 130
     _until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -75,7 +75,7 @@ def read_sandbox(word: str, python: str | None = None) -> SandboxSpec | None:
 
 
 _WALL_FACTOR = 4
-_WALL_EXTRA = 5.0
+_WALL_EXTRA = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ProgramLimits:
     output : int
         Bytes that a script may print.
     wall : float, optional
-        Seconds on the wall clock; four times the processor time and five seconds unless given.
+        Seconds on the wall clock; four times the processor time and 20 seconds unless given.
     """
 
     cpu_seconds: float = 5.0

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from passhat.integrations.ray import ray_worker
 from passhat.integrations.ray.ray_pool import BatchChannel
 from passhat.integrations.ray.ray_worker import BatchResult, Job, RayWorker
 from passhat.runner.run_spec import RunSpec
@@ -34,7 +35,11 @@ class _Here:
         self._open.append(answer)
 
         def hand_over(done: asyncio.Task[list[tuple[int, BatchResult]]]) -> None:
-            if not answer.done():
+            if answer.done():
+                return
+            if (error := done.exception()) is not None:
+                answer.set_exception(error)
+            else:
                 answer.set_result(done.result())
 
         asyncio.ensure_future(self._worker.exchange(batches)).add_done_callback(hand_over)
@@ -50,9 +55,14 @@ class _Here:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None:
+def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Else a slow machine returns what little is finished.
+    monkeypatch.setattr(ray_worker, "_GATHER_SECONDS", 60.0)
+
     async def play() -> tuple[list[tuple[str, int]], int]:
-        worker = _Here("aslow")
+        worker = _Here("ayes")
         channel = BatchChannel(worker)
         wanted = [(task, number) for number in range(1, 9) for task in TASKS]
         left, made = iter(wanted), []
@@ -75,7 +85,7 @@ def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once() -> None
 @pytest.mark.usefixtures("folder")
 def test_all_that_a_worker_had_is_lost_with_it_and_its_next_life_begins_anew() -> None:
     async def play() -> None:
-        worker = _Here("aslow")
+        worker = _Here("ayes")
         channel = BatchChannel(worker)
         lost = [asyncio.create_task(channel.made([(task, 1)])) for task in TASKS]
         while not worker.calls:

@@ -14,6 +14,12 @@ from passhat.integrations.ray import ray_runner
 from passhat.integrations.ray.ray_runner import check_ray_address
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever answers may take as long as a busy machine needs."""
+    monkeypatch.setattr(ray_runner, "_SECONDS", 60.0)
+
+
 @contextmanager
 def _somebody(said: bytes, *, hangs: bool = False) -> Iterator[str]:
     """Somebody who reads a greeting and answers with these bytes; yields the address."""
@@ -51,7 +57,15 @@ def test_who_may_be_ray_is_left_to_ray(said: bytes) -> None:
 
 
 def test_silence_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_runner, "_SECONDS", 0.05)
+    connect = socket.create_connection
+
+    def impatient(place: tuple[str, int], seconds: float) -> socket.socket:
+        """Waits for a connection, but not for an answer."""
+        line = connect(place, seconds)
+        line.settimeout(0.05)
+        return line
+
+    monkeypatch.setattr(socket, "create_connection", impatient)
     with _somebody(b"", hangs=True) as address:
         check_ray_address(address)
     with _somebody(b"\0\0\x12", hangs=True) as address:
