@@ -154,3 +154,13 @@ def test_a_goal_that_is_never_reached_ends_the_search() -> None:
         steps += 1
         assert steps < 40
     assert search.log_tau >= 45
+
+
+def test_a_deficit_that_jumps_over_its_goal_is_bracketed_closely() -> None:
+    """A secant between the two sides of a jump stays on one side, and the middle replaces it."""
+    search = _Search(-2.0, goal=0.0)
+    steps = 0
+    while search.advance(-6.0 if search.log_tau < 4.0 else 0.5):
+        steps += 1
+        assert steps < 40
+    assert search.log_tau == pytest.approx(4.0, abs=0.02)
