@@ -216,6 +216,13 @@ def defined_functions(source: str) -> set[str]:
     return {node.name for node in _parsed(source).body if isinstance(node, ast.FunctionDef)}
 
 
+# What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.
+_NAMED = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
+)
+
+
 def free_names(tests: str) -> set[str]:
     """Names that tests use and neither they nor Python define: a helper's or the program's.
 
@@ -229,8 +236,10 @@ def free_names(tests: str) -> set[str]:
             (used if isinstance(node.ctx, ast.Load) else own).add(node.id)
         elif isinstance(node, ast.arg):
             own.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            own.add(node.name)
+        elif isinstance(node, _NAMED):
+            own.add(node.name or "")  # handlers and patterns need not have a name
+        elif isinstance(node, ast.MatchMapping):
+            own.add(node.rest or "")
     imported = {
         alias.name
         for node in ast.walk(tree)
@@ -241,8 +250,8 @@ def free_names(tests: str) -> set[str]:
         (alias.asname or alias.name).split(".")[0]
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
-        and getattr(node, "module", "") not in PROGRAM_MODULES
         for alias in node.names
+        if alias.asname or getattr(node, "module", "") not in PROGRAM_MODULES
     }
     imported |= {
         node.attr
@@ -259,7 +268,7 @@ def defined_names(source: str) -> set[str]:
     """Names that a source defines at its top level, imports included."""
     names: set[str] = set()
     for node in _parsed(source).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}

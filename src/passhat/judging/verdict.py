@@ -66,8 +66,10 @@ class CodeVerdict:
         if word == _VIOLATION:
             return cls(Verdict.FAILED, FailureCategory.SANDBOX_VIOLATION, _line(detail))
         category = failure_category(word)
-        if category is FailureCategory.UNKNOWN_FAILURE:
-            # Exceptions such as StopIteration or a program's own Refused.
+        own_name = word != category and word.lower() == category
+        if category is FailureCategory.UNKNOWN_FAILURE or own_name:
+            # Exceptions such as StopIteration, or a program's own Refused or Timeout: a category
+            # is written as the vocabulary has it, in lower case.
             return cls(Verdict.FAILED, FailureCategory.EXCEPTION, _line(f"{word}: {detail}"))
         known = category is not FailureCategory.EXCEPTION or word == category
         text = detail if known else f"{word}: {detail}"

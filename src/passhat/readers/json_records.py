@@ -195,14 +195,18 @@ class _TextCutter:
                 at, self._inside, self._kept = stop, quote >= 0, 0
                 continue
             stop = _TEXT_END.match(block, at).end()  # type: ignore[union-attr]
-            self._keep(out, block[at:stop])
-            at = stop
-            if at < len(block) and block[at : at + 1] == b'"':
+            if block[stop : stop + 1] == b'"':
+                self._keep(out, block[at:stop])
                 out += b'"'
-                at, self._inside = at + 1, False
-            elif at < len(block):  # a backslash at the end: what it escapes is in the next block
-                self._pending = block[at:]
-                break
+                at, self._inside = stop + 1, False
+                continue
+            # The text goes on in the next block. A character or an escape that is cut in two here
+            # stays whole there: half of it must not be the last that is kept.
+            if self._kept < _LONGEST_TEXT:
+                stop -= _unfinished(block[at:stop])
+            self._keep(out, block[at:stop])
+            self._pending = block[stop:]
+            break
         return bytes(out)
 
     def _keep(self, out: bytearray, text: bytes) -> None:
@@ -215,6 +219,11 @@ class _TextCutter:
             cuts = (text[: room - back] for back in range(min(12, room + 1)))
             text = next((cut for cut in cuts if _is_text(cut)), b"")
         out += text
+
+
+def _unfinished(text: bytes) -> int:
+    """Bytes at the end of a text that are the beginning of a character or an escape."""
+    return next((back for back in range(12) if _is_text(text[: len(text) - back])), 0)
 
 
 def _is_text(content: bytes) -> bool:

@@ -1,0 +1,208 @@
+"""Code tasks without a sandbox: outputs compared, names found, problems seen before running."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.judging.extraction import asked, fenced, has_fence, program_in
+from passhat.judging.tasks import (
+    Case,
+    CodeSuite,
+    CodeTask,
+    defined_functions,
+    defined_names,
+    free_names,
+    shared_state,
+)
+from passhat.stats.outcomes.vocabulary import MissingReason
+
+
+@pytest.mark.parametrize(
+    ("expected", "output", "accepted"),
+    [
+        (b"1\n2\n", b"1\n2", True),
+        (b"1\n2", b"1 \t\r\n2\r\n\n\n", True),
+        (b"", b"\n \n", True),
+        (b"1", b" 1", False),  # white space at the start of a line is content
+        (b"1\n2", b"1\n\n2", False),
+        (b"1\n2", b"2\n1", False),
+        (b"1", b"1.0", False),
+        (b"Yes", b"yes", False),
+        (b"1\n2", b"1", False),
+        (b"1", b"1\n2", False),
+        (b"a\x00b", b"a\x00b\n", True),
+        (b"a\x00b", b"ab", False),
+        ("é".encode(), "e\u0301".encode(), False),
+    ],
+)
+def test_outputs_are_compared_line_by_line(expected: bytes, output: bytes, accepted: bool) -> None:
+    assert Case(b"", expected).accepts(output) is accepted
+
+
+@given(st.lists(st.text("ab 1", max_size=4), max_size=5), st.text(" \t\r\n", max_size=3))
+def test_an_output_is_accepted_for_itself_with_more_space_behind(
+    lines: list[str], behind: str
+) -> None:
+    text = "\n".join(lines).encode()
+    assert Case(b"", text).accepts(text + behind.encode())
+    assert not Case(b"", text).accepts(b"x" + text)
+
+
+@pytest.mark.parametrize(
+    ("tests", "names"),
+    [
+        ("assert f(1) == 2", {"f"}),
+        ("assert f(len([1])) == max(2, 1)", {"f"}),
+        ("x = f(1)\nassert x == g(x)", {"f", "g"}),
+        ("def check(candidate):\n    assert candidate(1) == helper(2)", {"helper"}),
+        ("import math\nassert math.isclose(f(1), 2)", {"f"}),
+        ("import os.path as p\nassert f(p.sep)", {"f"}),
+        ("from solution import f, g as h\nassert f(1) == h(1)", {"f", "g"}),
+        ("import candidate\nassert candidate.f(1) == 1", {"f"}),
+        ("assert [f(x) for x in range(3)] == [y for y in (0, 1, 2)]", {"f"}),
+        ("assert (lambda n: f(n))(1)", {"f"}),
+        ("try:\n    f(1)\nexcept ValueError as error:\n    assert str(error)", {"f"}),
+        ("async def go():\n    return f(1)\nimport asyncio\nassert asyncio.run(go())", {"f"}),
+        ("match f(1):\n    case [first, *others]:\n        assert first and others", {"f"}),
+        ("match f(1):\n    case {'a': 1, **more}:\n        assert more", {"f"}),
+        ("match f(1):\n    case int() as number:\n        assert number", {"f"}),
+        ("with open(f(1)) as stream:\n    assert stream", {"f"}),
+        ("class T:\n    def m(self):\n        return f(self)", {"f"}),
+        ("for a, (b, *c) in f(1):\n    assert a + b + c", {"f"}),
+        ("assert (n := f(1)) and n", {"f"}),
+        ("this is no Python", set()),
+    ],
+)
+def test_names_that_the_program_has_to_define(tests: str, names: set[str]) -> None:
+    assert free_names(tests) == names
+
+
+def test_the_prompt_asks_for_these_names_only() -> None:
+    tests = "try:\n    parse('x')\nexcept ValueError as error:\n    assert 'x' in str(error)"
+    assert "defines parse. Answer" in asked(CodeTask("t", tests=tests, text="Parse."))
+    answer = (
+        "```python\ndef parse(s):\n    raise ValueError(s)\n```\nand to try it:\n"
+        "```python\nerror = None\n```"
+    )
+    assert "raise ValueError" in program_in(answer, CodeTask("t", tests=tests))
+
+
+def test_names_that_a_source_defines() -> None:
+    source = (
+        "import os.path\nfrom typing import List as L\nX: int = 1\na = b = 2\n"
+        "def f():\n    inner = 1\nasync def g(): pass\nclass C:\n    def m(self): pass\n"
+    )
+    assert defined_names(source) >= {"os", "L", "X", "a", "b", "f", "g", "C"}
+    assert not defined_names(source) & {"inner", "m", "List", "path"}
+    assert defined_functions(source) == {"f"}
+    assert defined_names("def (") == set()
+
+
+@pytest.mark.parametrize(
+    ("tests", "state"),
+    [
+        ("assert f(1) == 1", []),
+        ("import time\nassert f(1)", ["time"]),
+        ("from unittest import mock\nassert f(mock)", ["unittest.mock"]),
+        ("import os.path\nassert f(1)", ["os"]),
+        ("def test_f(tmp_path, monkeypatch):\n    assert f(tmp_path)", ["monkeypatch", "tmp_path"]),
+        ("assert f(open('x'))", ["open"]),
+        ("import math\nassert f(math.pi)", []),
+    ],
+)
+def test_state_that_two_processes_do_not_share(tests: str, state: list[str]) -> None:
+    assert shared_state(tests) == state
+
+
+@pytest.mark.parametrize(
+    ("tests", "reason", "words"),
+    [
+        ("assert f(1", MissingReason.JUDGE_ERROR, "do not compile"),
+        ("assert 1 == 1", MissingReason.JUDGE_ERROR, "never call the program"),
+        ("x = len([1])\nassert x", MissingReason.JUDGE_ERROR, "never call the program"),
+        ("assert f(1)\npytest.importorskip('x')", MissingReason.UNSUPPORTED, "pytest.importorskip"),
+        ("async def test_f():\n    assert f(1)", MissingReason.UNSUPPORTED, "test_f"),
+        ("def test_f(client):\n    assert f(client)", MissingReason.JUDGE_ERROR, "'client'"),
+    ],
+)
+def test_problems_of_the_tests_are_the_judges_and_not_the_programs(
+    tests: str, reason: MissingReason, words: str
+) -> None:
+    problem = CodeTask("t", tests=tests).problem
+    assert problem is not None
+    assert problem[0] is reason
+    assert words in problem[1]
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(1) == 1",
+        "from solution import f\nassert f(1)",
+        "import pytest\n@pytest.fixture\ndef one(): return 1\ndef test_f(one): assert f(one)",
+        "import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_f(n):\n    assert f(n)",
+        "def test_f(n=1):\n    assert f(n)",
+    ],
+)
+def test_tests_without_a_problem(tests: str) -> None:
+    assert CodeTask("t", tests=tests).problem is None
+    # With inputs and outputs the tests are not needed.
+    assert CodeTask("t", tests="broken (", cases=(Case(b"", b""),)).problem is None
+
+
+def test_check_without_an_entry_point_never_calls_the_program() -> None:
+    tests = "def check(candidate):\n    assert candidate(1) == 1"
+    assert CodeTask("t", tests=tests).problem is not None
+    assert CodeTask("t", tests=tests, entry_point="f").problem is None
+
+
+def test_the_brief_imports_what_the_tests_use_without_importing() -> None:
+    brief = CodeTask("t", tests="assert math.isclose(f(1), 1)").brief()
+    assert brief["helpers"] == "import math\n"
+    assert brief["free"] == ["f"]
+    assert (brief["imports"], brief["random"]) == ([], False)
+    brief = CodeTask("t", tests="import numpy as np, json\nassert f(np)").brief()
+    assert brief["imports"] == ["numpy"]  # the standard library is always there
+
+
+def test_fingerprints_change_with_what_they_are_about() -> None:
+    task = CodeTask("t", prompt="p", tests="assert f(1)", helpers="h", cases=(Case(b"1", b"2"),))
+    base = CodeSuite.of("s", [task])
+
+    def prints(**changes: object) -> tuple[bool, bool]:
+        fields = {
+            name: getattr(task, name) for name in ("id", "prompt", "tests", "helpers", "cases")
+        }
+        other = CodeSuite.of("s", [CodeTask(**(fields | changes))])
+        return (
+            other.fingerprint == base.fingerprint,
+            other.tests_fingerprint == base.tests_fingerprint,
+        )
+
+    assert prints() == (True, True)
+    assert prints(prompt="q") == (False, True)
+    assert prints(text="words") == (False, True)
+    assert prints(tests="assert f(2)") == (True, False)
+    assert prints(cases=(Case(b"12", b""),)) == (True, False)
+    assert prints(canonical="x") == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("```\na\n```", ["a"]),
+        ("```py\na\n```\ntext\n~~~\nb\n~~~", ["a", "b"]),
+        ("````\n```\na\n```\n````", ["```\na\n```"]),
+        ("~~~\n```\n~~~", ["```"]),
+        ("```\nnever closed", ["never closed"]),
+        ("- ```\n  a\n    b\n  ```", ["a\n  b"]),
+        ("> ```\n> a\n>\n> b\n> ```", ["a\n\nb"]),
+        ("no fence, `code` only", []),
+        ("```\n```", [""]),
+    ],
+)
+def test_fenced_blocks(text: str, blocks: list[str]) -> None:
+    assert list(fenced(text)) == blocks
+    assert has_fence(text) == bool(blocks)

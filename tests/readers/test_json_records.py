@@ -1,0 +1,170 @@
+"""JSON records: Python's dialect, broken records lost alone, long texts cut to valid JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.readers import json_records
+from passhat.readers.json_records import decode, json_lines, open_document, read_bytes, short_lines
+from passhat.readers.sources import Source
+
+
+@dataclass
+class Losses:
+    """Losses in the order in which they were reported."""
+
+    lost: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def lose(self, where: str, what: str, rows: int = 1) -> None:
+        self.lost.append((where, what, rows))
+
+
+class Record(msgspec.Struct):
+    id: int
+    score: float | None = None
+
+
+class Whole(msgspec.Struct):
+    model: str = ""
+    results: list[Record] | dict[str, Record] = []
+
+
+def _source(folder: Path, content: bytes) -> Source:
+    path = folder / "log.json"
+    path.write_bytes(content)
+    return Source(str(path), path)
+
+
+def _opened(data: bytes, log: Losses) -> tuple[str, list[tuple[str, int]]]:
+    document = open_document(
+        *(data, log),
+        whole=Whole,
+        item=Record,
+        items=lambda whole: whole.results,
+        paths=[("results",)],
+        noun="result",
+    )
+    return document.head.model, [(key, record.id) for key, record in document.items]
+
+
+def test_numbers_that_are_no_json_are_null_and_texts_stay() -> None:
+    data = b'{"a": NaN, "b": [-Infinity, Infinity], "c": "NaN is \\"NaN\\"", "NaN": 1}'
+    assert decode(data, dict[str, Any]) == {
+        "a": None,
+        "b": [None, None],
+        "c": 'NaN is "NaN"',
+        "NaN": 1,
+    }
+    with pytest.raises(msgspec.DecodeError):
+        decode(b'{"a": nan}', dict[str, Any])
+    with pytest.raises(msgspec.ValidationError):
+        decode(b'{"id": "NaN"}', Record)
+
+
+def test_lines_that_are_broken_are_lost_alone(tmp_path: Path) -> None:
+    lines = [
+        b'\xef\xbb\xbf{"id": 1}',
+        b"",
+        b"{broken",
+        b'{"id": 2, "score": NaN}\r',
+        b'{"id": "two"}',
+        b"\xff\xfe",
+        b"   ",
+        b'{"id": 3}',  # no line end
+    ]
+    log = Losses()
+    found = list(json_lines(_source(tmp_path, b"\n".join(lines)), log, Record))
+    assert [(line, record.id) for line, record in found] == [(1, 1), (4, 2), (8, 3)]
+    assert [(where, rows) for where, _, rows in log.lost] == [
+        ("line 3", 1),
+        ("line 5", 1),
+        ("line 6", 1),
+    ]
+    assert "{broken" in log.lost[0][1]
+    assert "is not what it should be" in log.lost[1][1]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_sound_document_loses_nothing(keyed: bool) -> None:
+    log = Losses()
+    results = {"a": {"id": 1}, "b": {"id": 2}} if keyed else [{"id": 1}, {"id": 2}]
+    model, found = _opened(json.dumps({"model": "m", "results": results}).encode(), log)
+    assert model == "m"
+    assert found == ([("a", 1), ("b", 2)] if keyed else [("", 1), ("", 2)])
+    assert log.lost == []
+
+
+def test_one_broken_record_takes_no_other_with_it() -> None:
+    log = Losses()
+    data = b'{"model": "m", "results": [{"id": 1}, {"id": "x"}, {"id": 3}], "more": 1}'
+    assert _opened(data, log) == ("m", [("", 1), ("", 3)])
+    assert [(where, rows) for where, _, rows in log.lost] == [("result 2", 1)]
+
+
+def test_a_broken_record_is_named_by_its_key() -> None:
+    log = Losses()
+    assert _opened(b'{"results": {"a": {"id": 1}, "odd, key": {"id": []}}}', log)[1] == [("a", 1)]
+    assert log.lost[0][0] == "result odd, key"
+
+
+def test_a_document_that_ends_early_keeps_what_is_whole() -> None:
+    whole = b'{"model": "m", "results": [{"id": 1}, {"id": 2}, {"id": 3}]}'
+    for length in range(whole.index(b"[") + 1, len(whole)):
+        log = Losses()
+        model, found = _opened(whole[:length], log)
+        assert model == "m"
+        ids = [number for _, number in found]
+        assert ids == [1, 2, 3][: len(ids)]
+        closed = whole[:length].count(b"}")
+        assert len(ids) == min(3, closed)
+        assert log.lost, length  # never without a word
+        assert sum(rows for *_, rows in log.lost) <= 1
+
+
+def test_what_has_no_records_says_so() -> None:
+    log = Losses()
+    assert _opened(b'{"model": "m", "other": [', log) == ("", [])
+    ((where, what, rows),) = log.lost
+    assert (where, rows) == ("the file", 0)
+    assert "is not JSON" in what
+
+
+def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
+    assert read_bytes(_source(tmp_path, b"\xef\xbb\xbf[1]"), Losses()) == b"[1]"
+    assert read_bytes(_source(tmp_path, b"[1]\xef\xbb\xbf"), Losses()) == b"[1]\xef\xbb\xbf"
+
+
+TEXTS = st.text('ab"\\é漢\n\U0001f600', max_size=60)
+
+
+@settings(max_examples=60)
+@given(
+    lines=st.lists(st.dictionaries(st.sampled_from("xyz"), TEXTS, max_size=3), max_size=4),
+    ascii_only=st.booleans(),
+)
+def test_long_texts_are_cut_and_the_line_is_json_again(
+    lines: list[dict[str, str]], ascii_only: bool
+) -> None:
+    """Limits of 16 MB and 1 MB are lowered to 16 and 12 bytes."""
+    data = b"".join(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_records, "_LONG_LINE", 16)
+        patch.setattr(json_records, "_LONGEST_TEXT", 12)
+        found = list(short_lines(io.BytesIO(data)))
+    assert len(found) == len(lines)
+    for line, row in zip(found, lines, strict=True):
+        cut = json.loads(line)
+        assert set(cut) == set(row)
+        for key, text in cut.items():
+            assert row[key].startswith(text)
+            if len(json.dumps(row[key], ensure_ascii=ascii_only).encode()) <= 12:
+                assert text == row[key]
