@@ -37,3 +37,13 @@ def test_both_sides_must_agree() -> None:
     assert shared_labels((a, Outcomes.from_counts(1, [1, 0])), "repo") == ("a", "b")
     with pytest.raises(InvalidValue, match="in slice 'b' of 'repo' in one run and in 'c'"):
         shared_labels((a, b), "repo")
+
+
+def test_a_cluster_that_holds_almost_all_tasks_does_not_hold_all() -> None:
+    most = TaskClusters("repo", ("django",) * 9_976 + tuple(f"r{i}" for i in range(24)))
+    assert "repo django holds 99.8% of the tasks" in most.warnings()[0]
+
+
+def test_one_cluster_is_counted_in_the_singular() -> None:
+    (warning,) = TaskClusters("repo", ("django",) * 3).warnings()
+    assert warning.startswith("only 1 cluster of repo: ")

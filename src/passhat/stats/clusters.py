@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import Outcomes
 
@@ -59,8 +59,8 @@ class TaskClusters:
             )
         if share > 0.5:
             return (
-                f"{self.column} {name} holds {share:.0%} of the tasks, so the interval rests on "
-                f"one cluster. {safe}",
+                f"{self.column} {name} holds {percent(share, 0)} of the tasks, so the interval "
+                f"rests on one cluster. {safe}",
             )
         return ()
 

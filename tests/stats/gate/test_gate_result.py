@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from passhat import Outcomes, gate
 from passhat._serialize import as_json
 from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import PassHat
@@ -208,3 +209,13 @@ def test_text_and_data_hold_every_rule_with_its_notes() -> None:
     shown = whole._repr_html_()
     assert shown.count("<tr>") == 3
     assert "pass@2 &gt;= 0.9" in shown
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"), [(0, "0.0%"), (1, "0.02%"), (50, "1.0%"), (4_999, "99.98%")]
+)
+def test_missing_attempts_read_as_none_or_all_only_when_they_are(missing: int, text: str) -> None:
+    scored = 5_000 - missing
+    outcomes = Outcomes.from_counts(scored, [scored], missing=[missing])
+    result = gate(outcomes, "missing <= 2%").results[0]
+    assert result.evidence == f"missing is {text} (this run as it was)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 
@@ -13,8 +14,8 @@ from scipy.stats import beta, binom
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.plan import Allocation, Allocator, Difficulty
-from passhat.stats.plan.allocation import EarlierRun, Level, counts_digest, settled_share
+from passhat.stats.plan import Allocation, Allocator, Difficulty, plan
+from passhat.stats.plan.allocation import EarlierRun, Level, Offer, counts_digest, settled_share
 from passhat.stats.plan.difficulty import binomial_chances, cell_likelihood
 
 COINS = Difficulty(np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.25]))
@@ -183,3 +184,22 @@ def test_the_two_ends_of_likeness() -> None:
     assert alike.components(PassHat(1), 4).within == pytest.approx(0.3 * 0.7 / 4)
     assert sure.components(PassHat(2), 4).within == pytest.approx(0.0, abs=1e-15)
     assert sure.components(PassHat(2), 4).between == pytest.approx(0.3 * 0.7)
+
+
+def test_shares_and_levels_are_not_rounded_to_none_or_all() -> None:
+    table = (Level(2, 3, (0.0, 0.004)), Level(9, 1, (0.996, 1.0)))
+    made = replace(_made((2, 2, 2, 9), 3_500, table=table), level=0.995)
+    text = "\n".join(made.lines())
+    assert "of pass^2 at 99.5%: 0.100" in text
+    assert [line.split()[3:] for line in text.splitlines()[1:3]] == [
+        ["0%", "to", "0.4%"],
+        ["99.6%", "to", "100%"],
+    ]
+    assert "(99.6% saved)" in made.sentence
+    assert str(Offer(0.998, 0.004)).startswith("99.8% of the baseline's attempts are at settled")
+    assert str(Offer(0.998, 0.004)).endswith("for about 0.4% of the attempts")
+
+
+def test_a_mean_that_is_nearly_one_is_not_assumed_to_be_one() -> None:
+    made = plan(half_width=0.01, mean=0.996, icc=0.3)
+    assert any("99.6% of attempts pass" in line for line in made.lines())

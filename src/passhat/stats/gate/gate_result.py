@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
-from passhat._display import counted, figure, html_table, number
+from passhat._display import counted, figure, html_table, number, percent
 from passhat._serialize import Plain
 from passhat.stats.compare.claims import points
 from passhat.stats.compare.task_changes import TaskChange
@@ -307,7 +307,7 @@ def _shown(value: float, rule: Question, *, signed: bool) -> str:
     """Shares with three digits, missing in percent, money and time with four digits."""
     plus = "+" if signed and value > 0 else ""
     if isinstance(rule.subject, Missing):
-        return f"{value:.1%}"
+        return percent(value)
     if isinstance(rule.subject, Measure):
         return f"{plus}{figure(value, 4)}"
     text = number(value)

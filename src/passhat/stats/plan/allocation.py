@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
@@ -217,7 +217,7 @@ class Allocation(Plain):
         return (
             f"{self.total:,} attempts at {tasks}, {self.range_text} each: as certain about "
             f"{self.metric} on these tasks as {self.uniform_total:,} spread evenly "
-            f"({self.saving:.0%} saved)."
+            f"({percent(self.saving, 0)} saved)."
         )
 
     def lines(self) -> Iterator[str]:
@@ -226,8 +226,9 @@ class Allocation(Plain):
         yield ""
         if not self.is_uniform:
             yield (
-                f"- expected half-width of {self.metric} at {self.level:.0%}: {self.half_width:.3f}"
-                f"; {self.compared_total:,} attempts spread evenly: {self.uniform_half_width:.3f}"
+                f"- expected half-width of {self.metric} at {100 * self.level:g}%: "
+                f"{self.half_width:.3f}; {self.compared_total:,} attempts spread evenly: "
+                f"{self.uniform_half_width:.3f}"
             )
         yield f"- tasks that {self.earlier} does not have: {counted(self.others, 'attempt')} each"
         yield from (f"- {note}" for note in self.notes)
@@ -274,7 +275,7 @@ def _number(value: object, otherwise: float) -> float:
 def _table(levels: Sequence[Level]) -> Iterator[str]:
     rows = [("attempts each", "tasks", "attempts in all", "passed before")]
     for level in levels:
-        low, high = (f"{share:.0%}" for share in level.passed_before)
+        low, high = (percent(share, 0) for share in level.passed_before)
         passed = low if low == high else f"{low} to {high}"
         rows.append((f"{level.attempts:,}", f"{level.tasks:,}", f"{level.total:,}", passed))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -317,8 +318,9 @@ class Offer:
 
     def __str__(self) -> str:
         return (
-            f"{self.settled:.0%} of the baseline's attempts are at settled tasks, which passed "
-            f"always or never: the same standard error for about {self.needed:.0%} of the attempts"
+            f"{percent(self.settled, 0)} of the baseline's attempts are at settled tasks, which "
+            "passed always or never: the same standard error for about "
+            f"{percent(self.needed, 0)} of the attempts"
         )
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import task_clusters
@@ -752,7 +752,7 @@ def _difficulty(
         )
     return (
         Difficulty.from_mean(mean, icc),
-        f"no pilot: {mean:.0%} of attempts pass, ICC {icc:g}, success rates follow a Beta",
+        f"no pilot: {percent(mean, 0)} of attempts pass, ICC {icc:g}, success rates follow a Beta",
     )
 
 
