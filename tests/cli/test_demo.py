@@ -7,22 +7,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Passhat = Callable[..., Any]
 
 
 def test_the_demo_compares_two_agents_and_says_where_the_rest_is(
-    passhat: Passhat, tmp_path: Path
+    passhat: Passhat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "demo.db"
-    ended = passhat("demo", "--store", store)
+    monkeypatch.chdir(tmp_path)
+    store = Path(".passhat/demo.db")
+    ended = passhat("demo")
     assert ended.code == 0
     assert "careful beats hasty: pass^4 72% against 33%" in ended.out
     assert "improvement" in ended.out
     assert "192 made now" in ended.err
-    report = (tmp_path / "demo.md").read_text(encoding="utf-8")
+    report = Path(".passhat/demo.md").read_text(encoding="utf-8")
     assert "demo:careful" in report
     assert "band = hard" in report
-    again = passhat("demo", "--store", store)
+    again = passhat("demo", "-n", "4", "--store", store)
     assert "all in the store already" in again.err
     runs = json.loads(passhat("runs", "--store", store, "--json").out)["runs"]
     assert [(run["attempts"], run["missing"]) for run in runs] == [(192, 0), (192, 0)]

@@ -19,6 +19,7 @@ from passhat.cli.main import COMMANDS, EXAMPLES, cli, main
 
 SERVERS = ("view", "serve")
 ELSEWHERE = {
+    "demo": "takes seconds; tests/cli/test_demo.py runs both",
     "battle": "needs agents of a scenario; tests/integrations/agentbeats runs it",
     "judge": "needs samples of programs; docs/judging-code.md runs it",
     "sandbox check": "tests/judging runs it with what this machine has",

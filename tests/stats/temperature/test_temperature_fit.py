@@ -25,6 +25,7 @@ from passhat.stats.temperature import (
     fit_temperatures,
 )
 from passhat.stats.temperature.optimum import log_chances
+from passhat.stats.temperature.temperature_result import Exponent
 
 
 def run(
@@ -272,16 +273,17 @@ def test_telling_two_families_apart_takes_a_thousand_tasks() -> None:
         for found in (best_temperatures(family(name, 4), ks) for name in names)
     ]
 
-    def holds(tasks: int, of: int, value: float) -> bool:
+    def exponent(tasks: int, of: int) -> Exponent:
         (agent,) = fit_temperatures(toy_runs(names[of], tasks, temperatures), ks).agents
         assert agent.exponent is not None
-        return agent.exponent.low < value < agent.exponent.high
+        return agent.exponent
 
     assert truth == pytest.approx([0.761, 1.087], abs=0.001)
     for family_, other in ((0, 1), (1, 0)):
-        assert holds(1000, family_, truth[family_])
-        assert not holds(1000, family_, truth[other])
-        assert holds(100, family_, truth[other])
+        many, few = exponent(1000, family_), exponent(100, family_)
+        assert many.low < truth[family_] < many.high
+        assert not many.low < truth[other] < many.high
+        assert few.low < truth[other] < few.high
 
 
 # -- real runs -------------------------------------------------------------------------------------
