@@ -77,7 +77,7 @@ def plain_python(one: Judged) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "solution.py").write_text(one.program)
         ending = f"\ncheck({task.entry_point})" if task.entry_point else ""
-        runs = "pytest" in task.tests or "unittest" in task.tests or "def test" in task.tests
+        runs = "pytest" in task.tests or "TestCase" in task.tests or "def test" in task.tests
         text = f"from solution import *\nimport solution\n{task.tests}{ending}\n"
         if runs or "COUNT" in task.tests:
             text = f"{one.program}\nimport sys\nsys.modules['solution'] = sys.modules[__name__]\n"
