@@ -47,6 +47,21 @@ def test_killing_at_random_loses_nothing(best: SandboxKind, interpreter: Interpr
     assert found == [0, 1, 1, 1, 0, 1, 1, 1, 1, 1] * _KILLS
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives programs a user id of their own")
+def test_sandboxes_at_work_at_once_do_not_share_a_limit_of_threads(
+    best: SandboxKind, interpreter: Interpreter, contained: Examiner
+) -> None:
+    """The kernel counts the threads of a user."""
+    other = Examiner(best, interpreter, ProgramLimits(wall=120))
+    program = "import os\ndef f(x): raise ValueError(f'user {os.getuid()}')"
+    try:
+        users = [examiner.judge(TASK, program).detail for examiner in (contained, other)]
+    finally:
+        other.close()
+    assert all("user " in user for user in users), users
+    assert users[0] != users[1]
+
+
 def test_a_pool_may_be_closed_at_any_moment_of_a_start(
     best: SandboxKind, interpreter: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,8 +72,10 @@ class Confinement:
         self.confined = self._kind != "none"
         self._allowed = False
         root = os.geteuid() == 0
-        # A user id of its own: limits count no other user's threads, and no file is its own.
-        self._uid = 0x60000000 + os.getpid() if root and self.confined else 0
+        # A user id of its own: limits count no other user's threads, and no file is its own. By
+        # chance, as the process id behind bubblewrap is the same in every sandbox.
+        own = int.from_bytes(os.urandom(3), "big")
+        self._uid = 0x60000000 + own if root and self.confined else 0
         self.mounted = self.confined and self._prepare_mounts()
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
