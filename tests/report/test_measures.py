@@ -129,3 +129,54 @@ def test_a_run_sums_what_its_attempts_recorded(table: Table) -> None:
         assert summed.total == pytest.approx(sum(a[1] for a in known))
         assert summed.passed == sum(a[0] == 1 for a in known)
     assert run.measured("tokens") is None
+
+
+def _cost(tasks: list[list[tuple[int, float | None]]]) -> MeasureColumns:
+    cells = [cell for task in tasks for cell in task]
+    starts = np.cumsum([0, *map(len, tasks)])
+    costs = [np.nan if cost is None else cost for _, cost in cells]
+    return MeasureColumns(
+        starts, np.array([v for v, _ in cells], np.int8), {"cost": np.array(costs)}
+    )
+
+
+def test_an_interval_of_a_ratio_by_hand() -> None:
+    """Used 3, 5 and 4 for 1, 1 and 2 successes: 12 / 4 = 3 each; residuals 0, 2 and -2."""
+    columns = _cost([[(1, 1.0), (0, 2.0)], [(1, 5.0)], [(1, 2.0), (1, 2.0)]])
+    (measure,) = measures_of(columns, 0.95)
+    error = (8 / 6) ** 0.5 / (4 / 3)
+    reach = np.exp(4.302652729911275 * error / 3)  # Student's t with 2 degrees of freedom
+    assert measure.per_solved == 3
+    assert measure.low == pytest.approx(3 / reach)
+    assert measure.high == pytest.approx(3 * reach)
+    assert (measure.attempts, measure.passed, measure.mean) == (5, 4, 12 / 5)
+
+
+def test_no_interval_where_there_is_none() -> None:
+    nothing_solved = _cost([[(0, 1.0)], [(0, 2.0)]])
+    (measure,) = measures_of(nothing_solved, 0.95)
+    assert (measure.per_solved, measure.low, measure.high) == (None, None, None)
+    (single,) = measures_of(_cost([[(1, 1.0), (0, 1.0)]]), 0.95)
+    assert (single.per_solved, single.low, single.high) == (2, None, None)
+    (free,) = measures_of(_cost([[(1, 0.0)], [(1, 0.0)]]), 0.95)
+    assert (free.per_solved, free.low) == (0, None)
+    (credit,) = measures_of(_cost([[(1, -1.0)], [(1, 0.5)]]), 0.95)
+    assert (credit.per_solved, credit.low) == (-0.25, None)
+    assert measures_of(_cost([[(1, None)], [(0, None)]]), 0.95) == ()
+    assert measures_of(None, 0.95) == ()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999, 0.99999])
+def test_an_interval_is_finite_at_every_level(level: float) -> None:
+    """All is used at one of two tasks and solved at the other."""
+    (measure,) = measures_of(_cost([[(1, 0.001)] * 2, [(0, 1000.0)] * 2]), level)
+    ends = (measure.low, measure.high)
+    assert ends == (None, None) or all(end is not None and 0 < end < np.inf for end in ends)
+    assert (ends == (None, None)) == (level > 0.99)
+
+
+def test_attempts_without_a_record_are_not_free() -> None:
+    some = measures_of(_cost([[(1, 2.0), (1, None)], [(0, 4.0), (-1, None)]]), 0.95)[0]
+    without = measures_of(_cost([[(1, 2.0)], [(0, 4.0)]]), 0.95)[0]
+    assert (some.attempts, some.passed, some.mean, some.per_solved) == (2, 1, 3.0, 6.0)
+    assert (some.low, some.high) == (without.low, without.high)

@@ -20,6 +20,10 @@ RATIO_METHOD = (
     "the delta method over tasks on the log scale"
 )
 _ORDER = ("cost", "seconds", "steps", "tokens")
+_FARTHEST = 500.0
+"""On the log scale; e to the power of 709 is the largest number there is. Two tasks at a level of
+99.9% get there, and an interval that holds every number says nothing.
+"""
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -143,4 +147,6 @@ def _ratio_interval(
     rest = used - ratio * solved
     error = math.sqrt(float(rest @ rest) / (size * (size - 1))) / float(solved.mean())
     reach = float(stdtrit(size - 1, (1 + level) / 2)) * error / ratio
+    if reach > _FARTHEST:
+        return None, None
     return float(ratio * math.exp(-reach)), float(ratio * math.exp(reach))
