@@ -71,3 +71,10 @@ def test_without_a_pilot_limits_and_prices_are_all_there_is() -> None:
     assert needs.calls == Range(40.0, 1200.0)
     assert needs.cost == Range(0.04, 12.0)
     assert preview_run(40, 4, 30).cost is None
+
+
+def test_one_costly_attempt_among_very_many_is_a_range_of_numbers() -> None:
+    seen = Spread(count=200_000, total=5.0, squares=25.0)
+    found = sum_of(1, seen)
+    assert found is not None
+    assert 0 < found.low < 5.0 / 200_000 < found.high < float("inf")

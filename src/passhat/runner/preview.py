@@ -13,6 +13,9 @@ from dataclasses import dataclass
 __all__ = ["Range", "RunPreview", "Spread", "preview_run", "sum_of", "time_left"]
 
 _DEVIATIONS = 2.0
+_WIDEST = 100.0
+"""On the log scale. One attempt with a cost among 200,000 without would exceed the largest number.
+"""
 _AS_IF_SEEN = 2
 """A few attempts say little about how much attempts differ: as if so many more had been seen, whose
 deviation is their mean."""
@@ -65,7 +68,7 @@ def sum_of(more: int, seen: Spread) -> Range | None:
     # The sum varies by itself, and its mean is only estimated from the attempts seen.
     # By factors rather than by differences: a few attempts take far longer than all the others.
     share = seen.deviation / seen.mean * math.sqrt(1 / more + 1 / seen.count)
-    factor = math.exp(_DEVIATIONS * share)
+    factor = math.exp(min(_DEVIATIONS * share, _WIDEST))
     return Range(middle / factor, middle * factor)
 
 
