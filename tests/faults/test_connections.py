@@ -23,6 +23,8 @@ from faulty_proxy import FaultyProxy
 from moved_clock import move_clock, run_with_clock
 from passhat.agents import Agent, AttemptInfo, Session
 from passhat.errors import ReadError, StoreUnavailable
+from passhat.runner import queues
+from passhat.runner.queues import StoreRetry, StoreThread
 from passhat.runner.run import Progress, RunPlan, Stop, run_attempts
 from passhat.runner.run_spec import RunSpec
 from passhat.stats.outcomes import Verdict
@@ -247,6 +249,34 @@ def test_ctrl_c_ends_a_run_whose_store_is_locked(store_place: str, lock: Lock) -
 
     with pytest.raises(StoreUnavailable):
         run(store_place, Counting(), ask, {30: lock.take}, stop)
+
+
+def test_a_call_that_waits_behind_a_silent_one_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An interrupt would meet the silent one; the call behind it is not under way."""
+    monkeypatch.setattr(queues, "_ANNOUNCE_SECONDS", 0.01)
+    monkeypatch.setattr(queues, "_CALL_SECONDS", 0.02)
+    released = threading.Event()
+
+    def silent() -> str:
+        released.wait(600)
+        return "answered"
+
+    async def whole() -> str:
+        thread = StoreThread()
+        retry = StoreRetry(0.0, lambda _reason: None, thread)
+        first = asyncio.ensure_future(retry(silent))
+        await asyncio.sleep(0)  # it is made first
+        try:
+            with pytest.raises(StoreUnavailable, match="has not answered"):
+                await retry(lambda: "never made")
+        finally:
+            released.set()
+            thread.close()
+        return await first
+
+    assert asyncio.run(whole()) == "answered"
 
 
 @pytest.mark.usefixtures("folder", "patient")

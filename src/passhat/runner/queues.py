@@ -96,16 +96,20 @@ _ANNOUNCE_SECONDS = 4.0
 """A store that has not answered for so long is announced."""
 _CALL_SECONDS = 30.0
 """A call that has not come back after so long is cut off and made again."""
-_INTERRUPTED_SECONDS = 4.0
+_INTERRUPTED_SECONDS = 15.0
+"""Longer than the store tries to connect: that cannot be interrupted."""
 _STEP_SECONDS = 0.5
 
 
-async def wait_in_steps(call: asyncio.Future[Any], seconds: float) -> bool:
+async def wait_in_steps(
+    call: asyncio.Future[Any], seconds: float, before_each: Callable[[], object] = lambda: None
+) -> bool:
     """Whether a call comes back in time; a standstill of this process counts as one short step.
 
     After a standstill all timers are due at once, before the call had a chance to come back.
     """
     for _ in range(math.ceil(seconds / _STEP_SECONDS)):
+        before_each()
         done, _ = await asyncio.wait({call}, timeout=_STEP_SECONDS)
         if done:
             return True
@@ -206,7 +210,8 @@ class StoreRetry:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _called(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
-        call = asyncio.wrap_future(self._thread.submit(work))
+        submitted = self._thread.submit(work)
+        call = asyncio.wrap_future(submitted)
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
@@ -218,9 +223,16 @@ class StoreRetry:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             hurried.cancel()
+        if not call.done() and submitted.cancel():
+            # It waits for another call, which is cut off by itself; an interrupt would meet that.
+            raise StoreUnavailable(
+                f"cannot be used just now (it has not answered for {_CALL_SECONDS:g} s).",
+                source="the store",
+                hint="Finished attempts are kept; run the same command again when it can.",
+            )
         if not call.done():
-            self._interrupt()
-            await wait_in_steps(call, _INTERRUPTED_SECONDS)
+            patience = _ANNOUNCE_SECONDS if self.hurried else _INTERRUPTED_SECONDS
+            await wait_in_steps(call, patience, self._interrupt)
         if not call.done():
             # The thread is stuck in the operating system (a network disk, say).
             raise ReadError(
