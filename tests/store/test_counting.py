@@ -235,12 +235,12 @@ def test_a_run_without_attempts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"missing": True}, {"account": True}])
 def test_an_attempt_that_was_judged_later_is_not_made_again(
-    tmp_path: Path, options: dict[str, bool]
+    store_place: str, options: dict[str, bool]
 ) -> None:
     """Made again, it would be counted by the judgement of the attempt before."""
     calls = CallRecords(3, 1, 14, 0, 0, 0, b'[{"name": "m"}]')
     talk = [{"role": "user", "text": "hello"}]
-    with open_store(str(tmp_path / "store.db")) as store:
+    with open_store(store_place) as store:
         run = RunRecord("agent", Protocol(suite="s"), [Task("a", "?")])
         store.begin(run, 3)
         store.claim(run.id, [("a", 1), ("a", 2), ("a", 3)])
@@ -267,8 +267,8 @@ def test_an_attempt_that_was_judged_later_is_not_made_again(
         assert store.calls(run.id, "a", 2) == []
 
 
-def test_only_reasons_of_the_account_are_made_again(tmp_path: Path) -> None:
-    with open_store(str(tmp_path / "store.db")) as store:
+def test_only_reasons_of_the_account_are_made_again(store_place: str) -> None:
+    with open_store(store_place) as store:
         run = RunRecord("agent", Protocol(suite="s"), [Task("a", "?")])
         store.begin(run, 2)
         store.claim(run.id, [("a", 1), ("a", 2)])
