@@ -16,7 +16,7 @@ from passhat.errors import ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import Reader, ReadOptions
 from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.json_records import BROKEN, decode, json_lines, short_lines
+from passhat.readers.json_records import BROKEN, decode, json_lines
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
@@ -45,8 +45,9 @@ _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
 _PARQUET = b"PAR1"
 _SLICE = "slice:"
-# The quote is not escaped, so it opens a key or a text, and the colon makes it a key.
-_SLICE_KEY = re.compile(rb'(?<!\\)("slice:[^"\\]*(?:\\.[^"\\]*)*")\s*:')
+# Begins with plain bytes, which are searched for ten times as fast as a look behind them.
+_SLICE_KEY = re.compile(rb'"slice:[^"\\]*(?:\\.[^"\\]*)*"\s*:')
+_BLOCK, _LONGEST_KEY = 1 << 20, 4096
 _Record = dict[str, Any]
 
 
@@ -214,12 +215,22 @@ def _slices(source: Source) -> list[str]:
 
 def _json_slices(source: Source) -> dict[str, None]:
     """Keys of JSON lines that name a slice: rows of another run may have other slices."""
-    names: dict[str, None] = {}
+    keys: dict[bytes, None] = {}
     with suppress(ReadError), source.open() as stream:  # a truncated file is reported later
-        for line in short_lines(stream):
-            for match in _SLICE_KEY.finditer(line):
-                with suppress(*BROKEN):
-                    names[decode(match[1], str)] = None
+        before = b""
+        while block := stream.read(_BLOCK):
+            block = before + block
+            for match in _SLICE_KEY.finditer(block):
+                # A quote that is escaped is inside a text; one that is not opens a key. What
+                # begins a block was seen with the one before.
+                at = match.start()
+                if match[0] not in keys and at and block[at - 1 : at] != b"\\":
+                    keys[match[0]] = None
+            before = block[-_LONGEST_KEY:]  # a key may lie across two blocks
+    names: dict[str, None] = {}
+    for key in keys:
+        with suppress(*BROKEN):
+            names[decode(key.rstrip(b": \t\r\n"), str)] = None
     return names
 
 
