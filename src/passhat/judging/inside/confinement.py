@@ -42,6 +42,22 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
     return bool(_LIBC.mount(*words, ctypes.c_ulong(flags), data) == 0)
 
 
+def _shown_again(path: str, place: int) -> bool:
+    """Mount an open file or folder at its own path; read-only, as the mount it is on is."""
+    source = f"/proc/self/fd/{place}"
+    below = path.strip("/").split("/")
+    ends = os.path.isdir(source)  # noqa: PTH112 - pathlib is slow to import
+    try:
+        for depth in range(2, len(below) + ends):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir("/" + "/".join(below[:depth]), 0o755)  # noqa: PTH102
+        if not ends:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o444))
+    except OSError:
+        return False
+    return _mount(source, path, "", _BIND)
+
+
 def _all_read_only() -> bool:
     """Make every mount read-only: data, but also modes, owners and times, of device nodes too."""
     attributes = ctypes.create_string_buffer(struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
@@ -71,12 +87,13 @@ class Confinement:
         self._bytes = setup["scratch_bytes"]
         self.confined = self._kind != "none"
         self._allowed = False
+        self._hidden: list[tuple[str, int]] = []
         root = os.geteuid() == 0
         # A user id of its own: limits count no other user's threads, and no file is its own. By
         # chance, as the process id behind bubblewrap is the same in every sandbox.
         own = int.from_bytes(os.urandom(3), "big")
         self._uid = 0x60000000 + own if root and self.confined else 0
-        self.mounted = self.confined and self._prepare_mounts()
+        self.mounted = self.confined and self._prepare_mounts(setup["readable"])
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
         self._rules = self._ruleset(setup) if self.confined else None
@@ -85,7 +102,7 @@ class Confinement:
 
     # -- once ------------------------------------------------------------------------------------
 
-    def _prepare_mounts(self) -> bool:
+    def _prepare_mounts(self, readable: Iterable[str]) -> bool:
         """Whether this process may mount; unshares the host's mounts first if necessary."""
         if self._kind == "landlock":
             # Tried in a child first: a machine may allow the first step and forbid the second.
@@ -98,6 +115,11 @@ class Confinement:
             for path in _FRESH:
                 with contextlib.suppress(OSError):
                     os.mkdir(path)  # noqa: PTH102 - pathlib is slow to import
+        # An interpreter or a package below /tmp (a checkout there) would vanish under the new one.
+        for path in readable:
+            if path.startswith(tuple(f"{fresh}/" for fresh in _FRESH)):
+                with contextlib.suppress(OSError):
+                    self._hidden.append((path, os.open(path, os.O_PATH | os.O_CLOEXEC)))
         return _all_read_only() and self._mount_fresh()
 
     def _leave_mounts(self) -> bool:
@@ -166,6 +188,8 @@ class Confinement:
             _LIBC.umount2(path.encode(), ctypes.c_int(_DETACH))
             if not _mount("tmpfs", path, "tmpfs", flags, f"{options},uid={owner},gid={owner}"):
                 return False
+        if not all(_shown_again(path, place) for path, place in self._hidden):
+            return False
         self._untouched = [_state(path) for path in _FRESH]
         return True
 
