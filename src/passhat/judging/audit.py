@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat._serialize import Plain
 
 __all__ = ["Agreement", "Audited", "agreement", "audit_sample"]
@@ -91,7 +91,7 @@ class Agreement(Plain):
                 low, high = self.interval(word)
                 sentences.append(
                     f"a person looked at {counted(looked, 'attempt')} that the judge called {word} "
-                    f"and agreed on {agreed:,}: {agreed / looked:.1%} "
+                    f"and agreed on {agreed:,}: {percent(agreed / looked)} "
                     f"[{low:.3f}, {high:.3f}]"
                 )
         return tuple(sentences)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat._serialize import Plain
 from passhat.judging.bench import Bench
 from passhat.judging.tasks import CodeTask
@@ -68,7 +68,7 @@ class TestStrength(Plain):
             return f"{self.task}: no mutant can be made"
         mark = "  WEAK" if self.weak else ""
         mutants = counted(self.mutants, "mutant")
-        return f"{self.task}: {self.share:.0%} of {mutants} killed{mark}"
+        return f"{self.task}: {percent(self.share, 0)} of {mutants} killed{mark}"
 
 
 def mutants_of(program: str, most: int = 20) -> list[str]:

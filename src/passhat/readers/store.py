@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from passhat._display import counted
+from passhat._display import counted, percent
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
 from passhat.readers import base
@@ -161,7 +161,7 @@ def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
     split = sum(len(set(votes)) > 1 for votes in repeated)
     return (
         f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
-        f"{counted(len(repeated), 'judgement')} ({split / len(repeated):.0%})",
+        f"{counted(len(repeated), 'judgement')} ({percent(split / len(repeated), 0)})",
     )
 
 
@@ -189,14 +189,10 @@ def _call_warnings(counts: CallCounts) -> tuple[str, ...]:
         (counts.empty, "have no text (empty, or thinking only)"),
     )
     return tuple(
-        f"{_share(count / counts.answers)} of answers {what} ({count:,} of {counts.answers:,})"
+        f"{percent(count / counts.answers, 0)} of answers {what} ({count:,} of {counts.answers:,})"
         for count, what in endings
         if count and count / counts.answers >= _MANY_ENDINGS
     )
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if share < 0.995 or share == 1 else f"{share:.1%}"
 
 
 def _leak_warnings(store: Store, stored: StoredRun) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat._display import counted, number, some
+from passhat._display import counted, number, percent, some
 from passhat.errors import InvalidValue
 from passhat.judging import UNCONFIRMED, is_code_judge
 from passhat.report.view import CurvePoint, Report, RunReport, TaskRow
@@ -73,7 +73,7 @@ def code_notes(run: Run, weak: Mapping[str, float]) -> tuple[str, ...]:
     if run.attempts is not None and run.attempts.answers is not None:
         notes += diversity_notes(_rows(run.attempts))
     if weak:
-        listed = some([f"{task} ({share:.0%})" for task, share in weak.items()], 6)
+        listed = some([f"{task} ({percent(share, 0)})" for task, share in weak.items()], 6)
         notes.append(
             f"weak tests on {len(weak):,} of {counted(len(run.outcomes), 'task')}: they notice "
             f"under {WEAK_BELOW:.0%} of broken canonical solutions, so passing means less there: "

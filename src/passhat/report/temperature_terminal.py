@@ -117,7 +117,7 @@ def _agent_summary(agent: AgentFit) -> Iterator[RenderableType]:
                 str(k),
                 f"{best.tried:g}",
                 f"{percent(estimate.value)} ({percent_range(estimate.low, estimate.high)})",
-                f"{cell.share_best:.0%}",
+                percent(cell.share_best, 0),
                 "–" if best.between is None else f"{best.between:.2g}",
                 "–" if best.low is None else f"{best.low:.2g} to {best.high:.2g}",
             )
@@ -235,7 +235,7 @@ def _lead_table(flip: RankingFlip) -> Iterator[RenderableType]:
     at = {(lead.k, lead.temperature): lead for lead in flip.leads}
     mark = {flip.a: "A", flip.b: "B", "": "="}
     rows = [
-        (str(k), *(f"{mark[at[k, t].leader]} {at[k, t].share:.0%}" for t in temperatures))
+        (str(k), *(f"{mark[at[k, t].leader]} {percent(at[k, t].share, 0)}" for t in temperatures))
         for k in dict.fromkeys(lead.k for lead in flip.leads)
     ]
     yield plain_table(("k", *(f"T = {t:g}" for t in temperatures)), rows, left=())

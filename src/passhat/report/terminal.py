@@ -350,7 +350,7 @@ def _task_parts(
 ) -> Iterator[RenderableType]:
     yield Text.assemble(plain(task.task, "bold"), "  ", plain(_mark_row(task, full)))
     scored = counted(task.scored, "judged attempt")
-    rate = "–" if task.rate is None else f"{task.rate:.0%} ({task.passed} of {scored})"
+    rate = "–" if task.rate is None else f"{percent(task.rate, 0)} ({task.passed} of {scored})"
     steps, total = _measure(task.steps_on_success, ".1f"), _measure(task.total_steps, ",.0f")
     entries = [
         (f"first^{task.k}", f"{_ANSWERS[task.first]}   all of the first {task.k} passed"),
@@ -397,7 +397,7 @@ def _tasks_parts(summary: Summary, full: bool) -> Iterator[RenderableType]:
                     _answer_sign(task.first),
                     _answer_sign(task.in_a_row),
                 ),
-                "–" if task.rate is None else f"{task.rate:.0%}",
+                "–" if task.rate is None else percent(task.rate, 0),
                 *(_measure(task.steps_on_success, ".1f"), _measure(task.total_steps, ",.0f")),
                 _counts({**task.failures, **task.missing}),
             )
@@ -420,7 +420,7 @@ def _summary_facts(summary: Summary, half: int) -> Iterator[tuple[str, str]]:
         answers = summary.answers(which)
         still = f", open on {answers[None]:,}" if answers[None] else ""
         yield name, f"on {answers[True]:,} {of}{still}"
-    rate = f"{summary.passed / summary.scored:.0%}" if summary.scored else "–"
+    rate = percent(summary.passed / summary.scored, 0) if summary.scored else "–"
     yield "success rate", f"{rate} ({summary.passed:,} of {summary.scored:,} judged attempts)"
     steps, total = _measure(summary.steps_on_success, ".1f"), _measure(summary.total_steps, ",.0f")
     yield "steps", f"{steps} on average on success, {total} in all"

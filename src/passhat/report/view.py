@@ -337,7 +337,7 @@ class RunReport(Plain):
             return "none"
         reasons = ", ".join(f"{why} {count:,}" for why, count in self.run.missing_by_reason.items())
         made = self.run.outcomes.attempts
-        return f"{counted(total, 'attempt')} of {made:,} ({total / made:.1%}): {reasons}"
+        return f"{counted(total, 'attempt')} of {made:,} ({percent(total / made)}): {reasons}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -456,8 +456,8 @@ def run_warnings(run: Run) -> tuple[str, ...]:
         return run.warnings
     return (
         *run.warnings,
-        f"{late / made:.0%} of attempts ({late:,} of {made:,}) timed out: their share says as "
-        "much about the time limit and the server as about the agent",
+        f"{percent(late / made, 0)} of attempts ({late:,} of {made:,}) timed out: their share "
+        "says as much about the time limit and the server as about the agent",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from passhat._display import number
+from passhat._display import number, percent
 from passhat.report.details import Curves, k_of
 from passhat.report.figures.base import MOST_RUNS, Figure, labels_of
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
@@ -99,8 +99,8 @@ def _curve_sentence(label: str, own: Curves) -> str:
     hat, at = own.pass_hat[-1], own.pass_at[-1]
     who = f"{label}: at" if label else "At"
     return (
-        f"{who} k = {k_of(hat)} at least one attempt passes on {at.value:.1%} of tasks, and all "
-        f"of them on {hat.value:.1%}."
+        f"{who} k = {k_of(hat)} at least one attempt passes on {percent(at.value)} of tasks, "
+        f"and all of them on {percent(hat.value)}."
     )
 
 
@@ -209,8 +209,8 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         "Beyond the attempts that were made",
         " ".join(
             f"{f'{label}: {at.metric}' if several else at.metric} lies between "
-            f"{at.low:.1%} and {at.high:.1%}, {hat.metric} between {hat.low:.1%} and "
-            f"{hat.high:.1%}, whatever the shape of the difficulty."
+            f"{percent(at.low)} and {percent(at.high)}, {hat.metric} between "
+            f"{percent(hat.low)} and {percent(hat.high)}, whatever the shape of the difficulty."
             for label, at, hat in ends
         ),
         "Bands over k on a doubling scale: every value that some distribution of difficulty not "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat._display import counted, figure
+from passhat._display import counted, figure, percent
 from passhat._serialize import to_data
 from passhat.report.details import Width
 from passhat.report.figures.base import MOST_RUNS, WIDTH, Figure, color_channel, labels_of
@@ -91,7 +91,7 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
             "share": counts[label].get(why, 0) / attempts[label],
             "tip": f"{label}: {why.replace('_', ' ')}, {counts[label].get(why, 0):,} of "
             f"{counted(attempts[label], 'attempt')} "
-            f"({counts[label].get(why, 0) / attempts[label]:.1%})",
+            f"({percent(counts[label].get(why, 0) / attempts[label])})",
         }
         for why in order
         for label in labels
@@ -133,7 +133,7 @@ def failures(runs: Sequence[RunReport]) -> Figure | None:
                 label,
                 why,
                 f"{counts[label].get(why, 0):,}",
-                f"{counts[label].get(why, 0) / attempts[label]:.1%}",
+                percent(counts[label].get(why, 0) / attempts[label]),
             )
             for label in labels
             for why in order

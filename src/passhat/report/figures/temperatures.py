@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
-from passhat._display import counted, number
+from passhat._display import counted, number, percent
 from passhat.errors import PasshatError
 from passhat.report.figures.base import MOST_RUNS, Figure
 from passhat.report.figures.lines import Panel, Scale, k_scale, panel
@@ -143,9 +143,9 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
                 "T": f"{lead.temperature:g}",
                 "leader": lead.leader,
                 "text": f"{'A' if lead.leader == flip.a else 'B' if lead.leader else '='} "
-                f"{lead.share:.0%}",
+                f"{percent(lead.share, 0)}",
                 "tip": f"k = {lead.k}, T = {lead.temperature:g}: {lead.leader or 'neither'} "
-                f"leads by {100 * lead.lead:.1f} points ({lead.share:.0%} of redraws)",
+                f"leads by {100 * lead.lead:.1f} points ({percent(lead.share, 0)} of redraws)",
             }
             for lead in flip.leads
         ]
@@ -182,7 +182,7 @@ def _leads(flips: Sequence[RankingFlip]) -> Figure | None:
                 f"{lead.temperature:g}",
                 lead.leader or "–",
                 f"{100 * lead.lead:.1f}",
-                f"{lead.share:.0%}",
+                percent(lead.share, 0),
             )
             for flip in flips
             for lead in flip.leads
@@ -247,7 +247,7 @@ def heat_figure(fit: TemperatureFit) -> Figure | None:
                 str(cell.k),
                 number(cell.estimate.value),
                 cell.estimate.interval_text(),
-                f"{cell.share_best:.0%}",
+                percent(cell.share_best, 0),
             )
             for agent in agents
             for cell in agent.cells

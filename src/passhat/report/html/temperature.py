@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from passhat._display import counted, number, some
+from passhat._display import counted, number, percent, some
 from passhat._serialize import to_data
 from passhat.report.figures import page_svg
 from passhat.report.figures.temperatures import fit_figures
@@ -103,7 +103,8 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
     for temperature in agent.temperatures:
         cells = [cell for k in agent.ks if (cell := agent.find(k, temperature)) is not None]
         shown = [
-            f"{number(cell.estimate.value)} {cell.estimate.interval_text()}, {cell.share_best:.0%}"
+            f"{number(cell.estimate.value)} {cell.estimate.interval_text()}, "
+            f"{percent(cell.share_best, 0)}"
             for cell in cells
         ]
         rows.append((f"{temperature:g}", *shown))
