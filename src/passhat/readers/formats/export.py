@@ -45,8 +45,8 @@ _SIGNS = ("run", "agent", "task", "attempt", "passed", "category", "reason")
 _WORDS = {"true": True, "false": False}
 _PARQUET = b"PAR1"
 _SLICE = "slice:"
-# Begins with plain bytes, which are searched for ten times as fast as a look behind them.
-_SLICE_KEY = re.compile(rb'"slice:[^"\\]*(?:\\.[^"\\]*)*"\s*:')
+_SLICE_KEY = re.compile(rb'"slice:[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)')
+_QUOTED_SLICE, _BACKSLASH = b'"slice:', ord("\\")
 _BLOCK, _LONGEST_KEY = 1 << 20, 4096
 _Record = dict[str, Any]
 
@@ -220,17 +220,18 @@ def _json_slices(source: Source) -> dict[str, None]:
         before = b""
         while block := stream.read(_BLOCK):
             block = before + block
-            for match in _SLICE_KEY.finditer(block):
-                # A quote that is escaped is inside a text; one that is not opens a key. What
-                # begins a block was seen with the one before.
-                at = match.start()
-                if match[0] not in keys and at and block[at - 1 : at] != b"\\":
+            # Plain bytes are searched for fast. What begins a block was seen with the one before.
+            at = block.find(_QUOTED_SLICE, 1)
+            while at >= 0:
+                # A quote that is escaped is inside a text; one that is not opens a key or a text.
+                if block[at - 1] != _BACKSLASH and (match := _SLICE_KEY.match(block, at)):
                     keys[match[0]] = None
+                at = block.find(_QUOTED_SLICE, at + 1)
             before = block[-_LONGEST_KEY:]  # a key may lie across two blocks
     names: dict[str, None] = {}
     for key in keys:
         with suppress(*BROKEN):
-            names[decode(key.rstrip(b": \t\r\n"), str)] = None
+            names[decode(key, str)] = None
     return names
 
 
