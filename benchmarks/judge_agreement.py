@@ -78,7 +78,8 @@ def plain_python(one: Judged) -> bool:
         Path(folder, "solution.py").write_text(one.program)
         ending = f"\ncheck({task.entry_point})" if task.entry_point else ""
         runs = "pytest" in task.tests or "TestCase" in task.tests or "def test" in task.tests
-        text = f"from solution import *\nimport solution\n{task.tests}{ending}\n"
+        # In this order: a program may define a function called solution.
+        text = f"import solution\nfrom solution import *\n{task.tests}{ending}\n"
         if runs or "COUNT" in task.tests:
             text = f"{one.program}\nimport sys\nsys.modules['solution'] = sys.modules[__name__]\n"
             text += task.tests
