@@ -63,6 +63,17 @@ def test_models_around_tasks_stay_apart(tmp_path: Path) -> None:
     assert {run.name: _counts(run) for run in runs} == {"a": (2, 4, 3), "b": (3, 6, 3)}
 
 
+def test_records_below_an_empty_key_are_read_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    rows = [{"task": t, "trial": i, "success": ok} for t, i, ok in ROWS]
+    path.write_text(json.dumps({"": rows}))
+    (run,) = read(path, records='""[*]', columns={"task": "task", "success": "success"})
+    assert _counts(run) == (2, 4, 3)
+    path.write_text(json.dumps({"": [{"odd": 1}, {"odd": 2}]}))
+    with pytest.raises(PasshatError, match="not of a format passhat knows"):
+        read(path)
+
+
 def test_totals_are_counts_once_that_is_stated(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("task,total,correct\nt1,2,2\nt2,2,1\n")

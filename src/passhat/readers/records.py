@@ -40,7 +40,7 @@ _LONGEST_SECOND = 1 << 20
 # -- paths -----------------------------------------------------------------------------------
 
 # A name, a quoted name, [*], [3], [name=value], or * for all values of an object.
-_STEP = re.compile(r'\s*(?:"([^"]+)"|\[(\*|-?\d+|[^\]=]+=[^\]]*)\]|(\*)|([^.\[\]"]+))\s*\.?')
+_STEP = re.compile(r'\s*(?:"([^"]*)"|\[(\*|-?\d+|[^\]=]+=[^\]]*)\]|(\*)|([^.\[\]"]+))\s*\.?')
 
 
 @dataclass(frozen=True, slots=True)
