@@ -125,7 +125,7 @@ class _Pair:
         self.lost = False
 
     def cut(self) -> None:
-        """End both connections; the descriptors stay until nobody reads from them.
+        """End both connections; the descriptors stay until both threads have left.
 
         A thread that is about to read would otherwise read from whatever gets the number next.
         """

@@ -74,9 +74,8 @@ def test_standard_input(passhat: Passhat, log: Path, monkeypatch: pytest.MonkeyP
     sources._kept_standard_input.cache_clear()
 
 
-def test_join_and_scorer_are_options(passhat: Passhat, log: Path) -> None:
+def test_a_scorer_that_no_source_has_is_refused(passhat: Passhat, log: Path) -> None:
     (log.parent / "two.json").write_text(json.dumps(ROWS))
-    files = sorted(log.parent.glob("*.json"))
     log.rename(log.parent / "sub.json")
     files = sorted(log.parent.glob("*.json"))
     assert "2 runs" in passhat("read", *files).out.splitlines()[-1]

@@ -46,12 +46,13 @@ def _shown_again(path: str, place: int) -> bool:
     """Mount an open file or folder at its own path; read-only, as the mount it is on is."""
     source = f"/proc/self/fd/{place}"
     below = path.strip("/").split("/")
-    ends = os.path.isdir(source)  # noqa: PTH112 - pathlib is slow to import
+    is_folder = os.path.isdir(source)  # noqa: PTH112 - pathlib is slow to import
+    folders = below if is_folder else below[:-1]
     try:
-        for depth in range(2, len(below) + ends):
+        for depth in range(2, len(folders) + 1):
             with contextlib.suppress(FileExistsError):
-                os.mkdir("/" + "/".join(below[:depth]), 0o755)  # noqa: PTH102
-        if not ends:
+                os.mkdir("/" + "/".join(folders[:depth]), 0o755)  # noqa: PTH102
+        if not is_folder:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o444))
     except OSError:
         return False

@@ -585,7 +585,7 @@ def _for_goal(allocator: Allocator, goal: Goal, needed: int, *, gate: bool) -> A
                 low = total
             if high - low <= max(0.02 * high, 1):
                 break
-            # Three digits: the last ones of an interval differ by machine, and the plan must not.
+            # Three digits: the last ones of an interval differ by machine.
             guess = math.ceil(total * (float(f"{reach:.3g}") / goal.target) ** 2)
             total = guess if low < guess < high else (low + high + 1) // 2
     best = min(designs, key=lambda design: int(design.sum()))
