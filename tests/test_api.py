@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import random
 import signal
 import subprocess
@@ -246,8 +245,3 @@ def test_a_report_is_printed_and_saved(tmp_path: Path) -> None:
         assert "pass^2" in report.save(tmp_path / name).read_text()
     with pytest.raises(InvalidValue, match="does not name a form"):
         report.save(tmp_path / "report.docx")
-
-
-def test_the_report_package_stays_callable_after_its_modules_are_imported() -> None:
-    importlib.import_module("passhat.report.build")
-    assert callable(passhat.report)

@@ -36,7 +36,16 @@ def test_the_workflow_runs_on_every_supported_python() -> None:
 
 def test_contributing_names_folders_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    for folder in ("stats", "judging", "suites", "agents", "store", "runner", "readers", "report"):
+    for folder in (
+        "stats",
+        "judging",
+        "suites",
+        "agents",
+        "store",
+        "runner",
+        "readers",
+        "reporting",
+    ):
         assert f"`{folder}/`" in text
         assert (ROOT / "src/passhat" / folder).is_dir()
 

@@ -22,8 +22,8 @@ import passhat
 from passhat._serialize import Plain
 from passhat.cli.main import COMMANDS, cli
 from passhat.readers import read
-from passhat.report.build import ReportOptions, build_report
-from passhat.report.terminal import render_report
+from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.terminal import render_report
 
 DOCS = Path(__file__).parent.parent / "docs"
 PICTURE = DOCS / "images" / "report.svg"
@@ -104,8 +104,6 @@ def api_reference() -> str:
 
 def _documented(name: str) -> list[str]:
     thing = getattr(passhat, name)
-    if name == "report":  # the package of the same name can be called; this is what it calls
-        from passhat.report.public import report as thing
     parts = [f"### {name}", "", "```py", f"passhat.{name}{_signature(thing)}", "```", ""]
     parts += _markdown(inspect.getdoc(thing) or "")
     if inspect.isclass(thing):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from passhat.protocol import Question as Question
     from passhat.readers import Reader as Reader
     from passhat.readers import read as read
-    from passhat.report.public import Report as Report
-    from passhat.report.public import report as report
+    from passhat.reporting.public import Report as Report
+    from passhat.reporting.public import report as report
     from passhat.stats.compare import Comparison as Comparison
     from passhat.stats.compare import Comparisons as Comparisons
     from passhat.stats.estimate import Diagnosis as Diagnosis
@@ -75,7 +75,7 @@ _HOME = {
     "Protocol": "passhat.protocol",
     "Question": "passhat.protocol",
     "Reader": "passhat.readers",
-    "Report": "passhat.report.public",
+    "Report": "passhat.reporting.public",
     "Run": "passhat.stats.outcomes",
     "Session": "passhat.agents",
     "Suite": "passhat.suites",
@@ -99,17 +99,16 @@ _HOME = {
     "pass_hat_k": "passhat.stats.estimate",
     "plan": "passhat.api",
     "read": "passhat.readers",
+    "report": "passhat.reporting.public",
     "run": "passhat.api",
 }
 
-__all__ = [*_HOME, "__version__", "report"]
+__all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name == "report":  # the package, which can be called: see its docstring
-        return import_module("passhat.report")
     raise AttributeError(f"module 'passhat' has no attribute {name!r}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from passhat.errors import InvalidValue
-from passhat.report.public import Report, report
+from passhat.reporting.public import Report, report
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.coercion import Data, as_outcomes, as_run_or_outcomes, kind_of
 

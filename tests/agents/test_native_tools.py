@@ -12,9 +12,9 @@ import pytest
 
 from passhat.runner.attempt import seed_of
 from passhat.store import open_store
-from passhat.suites.orderdesk.calls import RESPOND, Call
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Scenario
+from passhat.suites.tool_calls import RESPOND, Call
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Answer, Body

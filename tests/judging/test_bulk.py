@@ -16,7 +16,7 @@ from passhat.judging.code_suites import read_code_suite
 from passhat.judging.interpreters import Interpreter, find_interpreter
 from passhat.judging.samples import normalized, read_samples
 from passhat.judging.sandbox import SandboxKind
-from passhat.report.build import diversity_notes
+from passhat.reporting.build import diversity_notes
 
 TASKS: list[dict[str, object]] = [
     {

@@ -23,7 +23,7 @@ from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import AttemptRecord, open_store
 from passhat.suites import load_suite
 from passhat.suites.base import Episode, Judgement, Suite, Task, ToolSpec, Turn
-from passhat.suites.orderdesk.calls import read_call
+from passhat.suites.tool_calls import read_call
 
 Calls = list[tuple[str, dict[str, object]]]
 

@@ -25,7 +25,7 @@ from passhat.agents.provider import ModelReply, Provider, ReplyError, ToolCall
 from passhat.errors import InvalidValue, MissingExtra, RunStopped
 from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
-from passhat.suites.orderdesk.calls import RESPOND, write_call
+from passhat.suites.tool_calls import RESPOND, write_call
 
 __all__ = [
     "ChatAgent",

@@ -26,7 +26,7 @@ from passhat.cli.shared.options import (
 
 if TYPE_CHECKING:
     from passhat.protocol import Alternative
-    from passhat.report.comparison_view import TaskChange
+    from passhat.reporting.comparison_view import TaskChange
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
 
@@ -87,9 +87,9 @@ def command(
 
     from passhat._serialize import as_json, to_data
     from passhat.readers import Needs
-    from passhat.report.brief import brief_comparison
-    from passhat.report.markdown import comparison_markdown
-    from passhat.report.terminal import render_comparison
+    from passhat.reporting.brief import brief_comparison
+    from passhat.reporting.markdown import comparison_markdown
+    from passhat.reporting.terminal import render_comparison
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
@@ -115,12 +115,12 @@ def command(
         write_text(md, comparison_markdown(comparison))
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2:
-        from passhat.report.comparison_view import task_changes
+        from passhat.reporting.comparison_view import task_changes
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
     if html is not None:
-        from passhat.report.build import ReportOptions, build_report
-        from passhat.report.html import HtmlOptions, html_report
+        from passhat.reporting.build import ReportOptions, build_report
+        from passhat.reporting.html import HtmlOptions, html_report
 
         options = ReportOptions(terms=terms, with_details=True)
         page = HtmlOptions(this_command(), transcripts, terms)

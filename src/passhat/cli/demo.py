@@ -43,8 +43,8 @@ def command(attempts: int, store_path: str) -> ExitCode:
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report.brief import brief_comparison
-    from passhat.report.comparison_view import task_changes
+    from passhat.reporting.brief import brief_comparison
+    from passhat.reporting.comparison_view import task_changes
     from passhat.runner.run_spec import RunSpec
     from passhat.stats.compare import compare
     from passhat.store import open_store
@@ -81,11 +81,11 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
     from rich.console import Console
 
     from passhat.cli.shared.options import this_command, write_text
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.comparison_view import task_changes
-    from passhat.report.html import HtmlOptions, html_report
-    from passhat.report.markdown import as_markdown
-    from passhat.report.tables import captured, facts
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.comparison_view import task_changes
+    from passhat.reporting.html import HtmlOptions, html_report
+    from passhat.reporting.markdown import as_markdown
+    from passhat.reporting.tables import captured, facts
 
     report = build_report(runs, ReportOptions(by="band", with_tasks=True, with_details=True))
     write_text(str(Path(store_path).with_suffix(".md")), as_markdown(report))

@@ -32,7 +32,7 @@ def command(
 
     With SOURCE the inputs and the value are those of that run.
     """
-    from passhat.report.explanation import explain
+    from passhat.reporting.explanation import explain
 
     run = None
     if source is not None:

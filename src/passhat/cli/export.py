@@ -39,7 +39,7 @@ def command(
     """
     from passhat.errors import InvalidValue
     from passhat.readers import Needs
-    from passhat.report.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
+    from passhat.reporting.export import as_csv_rows, as_json_lines, as_tau2, write_parquet
     from passhat.store import without_password
 
     runs = how.read(source, needs=Needs(details=True))

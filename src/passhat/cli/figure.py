@@ -18,7 +18,7 @@ from passhat.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.report.figures import Material
+    from passhat.reporting.figures import Material
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
 
@@ -68,9 +68,9 @@ def command(
     take suites of your own with --shape.
     """
     from passhat.errors import InvalidValue
-    from passhat.report.figures import FIGURES, FORMS, figure_bytes, make_figure
-    from passhat.report.figures.article import parse_shape
-    from passhat.report.figures.registry import needs
+    from passhat.reporting.figures import FIGURES, FORMS, figure_bytes, make_figure
+    from passhat.reporting.figures.article import parse_shape
+    from passhat.reporting.figures.registry import needs
 
     if listed:
         for known, what in FIGURES.items():
@@ -126,11 +126,11 @@ def _write(output: str, content: bytes) -> None:
 def _material(runs: Sequence[Run], name: str, metric: str, terms: Terms) -> Material:
     """The data of a figure: the runs, their report with details, or the comparison of two."""
     from passhat.errors import InvalidValue
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.comparison_view import task_changes
-    from passhat.report.figures import Material
-    from passhat.report.figures.registry import DETAILED, FITTED
-    from passhat.report.view import Report
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.comparison_view import task_changes
+    from passhat.reporting.figures import Material
+    from passhat.reporting.figures.registry import DETAILED, FITTED
+    from passhat.reporting.view import Report
     from passhat.stats.compare import compare
 
     if name in FITTED:

@@ -66,7 +66,7 @@ def command(
 
     from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.report.forecast_terminal import (
+    from passhat.reporting.forecast_terminal import (
         default_words,
         forecast_data,
         render_forecast,

@@ -316,9 +316,9 @@ def _print_result(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.report.data import gate_as_junit
-    from passhat.report.markdown import gate_as_markdown
-    from passhat.report.terminal import render_gate
+    from passhat.reporting.data import gate_as_junit
+    from passhat.reporting.markdown import gate_as_markdown
+    from passhat.reporting.terminal import render_gate
 
     if md is not None:
         write_text(md, gate_as_markdown(result))

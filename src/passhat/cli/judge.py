@@ -106,7 +106,7 @@ def _in_store(word: str, store_path: str) -> Iterator[_Shown]:
 
 
 def _print(shown: list[_Shown], task: str) -> ExitCode:
-    from passhat.report.audit import shown_program
+    from passhat.reporting.audit import shown_program
 
     if not shown:
         raise InvalidValue(
@@ -134,7 +134,7 @@ def audit_run(
 ) -> ExitCode:
     """Print a sample of a stored run or of a file of results."""
     from passhat.judging.audit import agreement, audit_sample
-    from passhat.report.audit import audit_as_json, audit_as_markdown
+    from passhat.reporting.audit import audit_as_json, audit_as_markdown
     from passhat.store import open_store
 
     if Path(word).is_file():
@@ -365,9 +365,9 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.markdown import as_markdown
-    from passhat.report.terminal import render_report
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.markdown import as_markdown
+    from passhat.reporting.terminal import render_report
 
     report = build_report([run], ReportOptions(ks=ks))
     if md is not None:

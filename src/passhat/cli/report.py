@@ -25,7 +25,7 @@ from passhat.cli.shared.options import (
 )
 
 if TYPE_CHECKING:
-    from passhat.report.view import Report
+    from passhat.reporting.view import Report
     from passhat.stats.terms import Terms
 
 _KINDS = ("mlflow", "wandb", "langfuse", "inspect")
@@ -84,11 +84,11 @@ def command(
 
     from passhat._serialize import as_json
     from passhat.readers import Needs
-    from passhat.report.brief import brief_report, runs_on_screen
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.data import as_csv
-    from passhat.report.markdown import as_markdown
-    from passhat.report.terminal import render_report
+    from passhat.reporting.brief import brief_report, runs_on_screen
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.data import as_csv
+    from passhat.reporting.markdown import as_markdown
+    from passhat.reporting.terminal import render_report
 
     handed_on = [_target(target) for target in targets]
     detailed = as_json_text or html is not None
@@ -110,7 +110,7 @@ def command(
     if csv is not None:
         write_text(csv, as_csv(report))
     if html is not None:
-        from passhat.report.html import HtmlOptions, html_report
+        from passhat.reporting.html import HtmlOptions, html_report
 
         page_options = HtmlOptions(this_command(), transcripts, terms)
         write_text(html, html_report(report, page_options))
@@ -138,7 +138,7 @@ def _target(text: str) -> tuple[str, str]:
 
 
 def _hand_on(report: Report, kind: str, where: str) -> None:
-    from passhat.report.data import as_langfuse, as_wandb, send_to_mlflow
+    from passhat.reporting.data import as_langfuse, as_wandb, send_to_mlflow
 
     if kind == "mlflow":
         for address in send_to_mlflow(report, where):

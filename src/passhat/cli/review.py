@@ -12,7 +12,7 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.cli.shared.options import ReadingOptions, source_options, term_options
 
 if TYPE_CHECKING:
-    from passhat.report.review import Review
+    from passhat.reporting.review import Review
     from passhat.stats.terms import Terms
 
 
@@ -41,7 +41,7 @@ def command(
     """
 
     from passhat._serialize import as_json
-    from passhat.report.review import review
+    from passhat.reporting.review import review
 
     text = _text(claim)
     runs = how.read(sources) if sources else []
@@ -76,7 +76,7 @@ def _text(claim: str) -> str:
 def _print(result: Review) -> None:
     from rich.console import Console
 
-    from passhat.report.tables import captured, facts, plain
+    from passhat.reporting.tables import captured, facts, plain
 
     def parts() -> list[object]:
         shown: list[object] = []

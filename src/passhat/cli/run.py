@@ -475,10 +475,10 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
 
     from passhat.readers import Needs
     from passhat.readers.store import run_from_store
-    from passhat.report.brief import brief_run
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.run_summary import summarise
-    from passhat.report.terminal import render_report, render_summary
+    from passhat.reporting.brief import brief_run
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.run_summary import summarise
+    from passhat.reporting.terminal import render_report, render_summary
 
     plan, stored = result.plan, result.stored
     if stored.attempts and (full or verbose):

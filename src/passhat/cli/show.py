@@ -49,8 +49,8 @@ def command(
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.report.build import ReportOptions, build_report
-    from passhat.report.terminal import render_report
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.terminal import render_report
     from passhat.store import damage_reported, open_store
 
     if bool(override) != bool(because and because.strip()) or (override and attempt is None):
@@ -107,7 +107,7 @@ def _show(attempt: str, ended: Ended) -> None:
     from rich.console import Console
 
     from passhat._display import counted
-    from passhat.report.tables import captured, facts, plain
+    from passhat.reporting.tables import captured, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     measures = [] if ended.steps is None else [counted(int(ended.steps), "step")]
@@ -130,7 +130,7 @@ def _show(attempt: str, ended: Ended) -> None:
 
 def _show_calls(calls: Sequence[Mapping[str, Any]]) -> None:
     """Print every model call: a line of facts, then its request and its reply."""
-    from passhat.report.run_summary import call_facts
+    from passhat.reporting.run_summary import call_facts
 
     if not calls:
         click.echo("\nNo model calls are recorded for this attempt.")

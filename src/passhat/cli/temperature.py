@@ -43,12 +43,12 @@ def toy(family: str, as_json_text: bool, html: str | None) -> ExitCode:
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.report.temperature_terminal import render_study
+    from passhat.reporting.temperature_terminal import render_study
     from passhat.stats.temperature import study
 
     result = study(family)
     if html is not None:
-        from passhat.report.html.temperature import toy_page
+        from passhat.reporting.html.temperature import toy_page
 
         write_text(html, toy_page(result, command=this_command()))
     if as_json_text:
@@ -89,13 +89,13 @@ def fit(
 
     from passhat._serialize import as_json
     from passhat.readers.base import COUNTS_ONLY
-    from passhat.report.temperature_terminal import render_fit, render_summary
+    from passhat.reporting.temperature_terminal import render_fit, render_summary
     from passhat.stats.temperature import fit_temperatures
 
     runs = how.read(sources, needs=COUNTS_ONLY)
     fitted = fit_temperatures(runs, ks, terms)
     if html is not None:
-        from passhat.report.html.temperature import fit_page
+        from passhat.reporting.html.temperature import fit_page
 
         write_text(html, fit_page(fitted, runs, missing=terms.missing, command=this_command()))
     if as_json_text:

@@ -170,7 +170,7 @@ def _routes(state: AppState, store: str, ending: Ending) -> list[BaseRoute]:
 
 def _of_the_report(path: str, name: str, kind: str) -> Route:
     """A file that the HTML report has, too."""
-    text = files("passhat.report.html").joinpath(name).read_text(encoding="utf-8")
+    text = files("passhat.reporting.html").joinpath(name).read_text(encoding="utf-8")
     return Route(path, lambda _request: Response(text, media_type=kind))
 
 

@@ -18,8 +18,8 @@ from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.errors import PasshatError, ReadError
 from passhat.readers.store import run_from_counts, run_from_store
-from passhat.report.build import ReportOptions, build_report
-from passhat.report.view import SCHEMA, RunReport
+from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.view import SCHEMA, RunReport
 from passhat.stats.estimate import Estimate, estimate_all
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import open_reading, open_store

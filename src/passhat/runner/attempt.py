@@ -33,7 +33,7 @@ from passhat.runner.time_limits import AttemptLimits, Clock
 from passhat.stats.outcomes import FailureCategory, MissingReason, Verdict
 from passhat.store.rows import AttemptRecord, CallRecords
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn, WorldFault
-from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = [
     "AttemptLimits",

@@ -23,7 +23,7 @@ from passhat.suites.base import (
     Turn,
     fingerprint,
 )
-from passhat.suites.orderdesk.calls import RESPOND, write_call
+from passhat.suites.tool_calls import RESPOND, write_call
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

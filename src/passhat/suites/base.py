@@ -99,7 +99,7 @@ class Turn:
         In the first turn: the form of the answer, as OpenAI writes it.
     tools : tuple of ToolSpec
         In the first turn: the tools. A suite that offers tools reads calls in the form of
-        ``passhat.suites.orderdesk.calls``, and messages to the user as a call of ``respond``.
+        ``passhat.suites.tool_calls``, and messages to the user as a call of ``respond``.
     """
 
     text: str

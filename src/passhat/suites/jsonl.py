@@ -37,7 +37,7 @@ from passhat.suites.graders import (
     load_function,
     weighted_grader,
 )
-from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = ["JsonLinesSuite", "QuestionSuite", "code_digest", "suite_from_tasks"]
 

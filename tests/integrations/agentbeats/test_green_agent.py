@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from passhat.integrations.agentbeats.a2a_server import LARGEST_REQUEST
 from passhat.integrations.agentbeats.assessments import GreenReply, request_assessment
-from passhat.report.build import build_report
+from passhat.reporting.build import build_report
 from passhat.store import open_store
 
 Serving = Callable[[Callable[[str], Any]], str]

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from passhat._serialize import as_json
-from passhat.report.build import ReportOptions, build_report
-from passhat.report.data import as_csv
-from passhat.report.explanation import explain
-from passhat.report.figures import Material, figure_bytes, make_figure
-from passhat.report.markdown import as_markdown
-from passhat.report.terminal import render_report
+from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.data import as_csv
+from passhat.reporting.explanation import explain
+from passhat.reporting.figures import Material, figure_bytes, make_figure
+from passhat.reporting.markdown import as_markdown
+from passhat.reporting.terminal import render_report
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare import compare
 from passhat.stats.estimate import estimate, grammar

@@ -7,9 +7,9 @@ import pytest
 from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement
 from passhat.suites.orderdesk import OrderdeskSuite
-from passhat.suites.orderdesk.calls import RESPOND, write_call
 from passhat.suites.orderdesk.episode import OrderdeskEpisode, goals_of, told
 from passhat.suites.orderdesk.retail import retail
+from passhat.suites.tool_calls import RESPOND, write_call
 
 SUITE = OrderdeskSuite("retail")
 INES = write_call("find_customer_by_email", {"email": "ines.halden@mail.example"})

@@ -10,9 +10,9 @@ from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement, Task, load_suite
 from passhat.suites.orderdesk import OrderdeskSuite
 from passhat.suites.orderdesk.airline import airline
-from passhat.suites.orderdesk.calls import RESPOND, Call, write_call
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
+from passhat.suites.tool_calls import RESPOND, Call, write_call
 
 SUITE = OrderdeskSuite()
 DOMAINS = {"retail": retail(), "airline": airline()}

@@ -13,7 +13,6 @@ from passhat.agents.chat import arguments_of
 from passhat.agents.provider import ToolCall
 from passhat.suites.graders import GRADERS
 from passhat.suites.orderdesk.airline import airline
-from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
 from passhat.suites.orderdesk.tools import (
@@ -25,6 +24,7 @@ from passhat.suites.orderdesk.tools import (
     tool,
     toolbox,
 )
+from passhat.suites.tool_calls import RESPOND, Call, Unreadable, read_call, write_call
 
 DOMAINS = {"retail": retail(), "airline": airline()}
 SCENARIOS = [(domain, scenario) for domain in DOMAINS.values() for scenario in domain.scenarios]

@@ -23,7 +23,7 @@ from passhat.errors import InvalidValue
 from passhat.judging.ordercode import ORDER_TASKS, OrderTask
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
-from passhat.suites.orderdesk.calls import write_call
+from passhat.suites.tool_calls import write_call
 
 __all__ = ["CODERS", "CoderSession", "DemoAgent"]
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from passhat.agents.base import AttemptInfo
-from passhat.suites.orderdesk.calls import RESPOND, Call
+from passhat.suites.tool_calls import RESPOND, Call
 
 __all__ = [
     "CARE",

@@ -10,7 +10,7 @@ from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue, PasshatError
-from passhat.report.run_summary import call_facts
+from passhat.reporting.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store.queries import AttemptFilter, AttemptLine, Reading
 

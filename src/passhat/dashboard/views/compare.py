@@ -11,7 +11,7 @@ from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageR
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import InvalidValue, NotComparable, PasshatError
-from passhat.report.comparison_view import (
+from passhat.reporting.comparison_view import (
     PAIR_HEADER,
     RANK_HEADER,
     RESULT_HEADER,
@@ -25,7 +25,7 @@ from passhat.report.comparison_view import (
     result_rows,
     task_changes,
 )
-from passhat.report.view import run_labels
+from passhat.reporting.view import run_labels
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.terms import Terms

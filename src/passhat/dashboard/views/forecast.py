@@ -13,7 +13,7 @@ from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.errors import PasshatError
-from passhat.report.forecast_terminal import default_words, forecast_data
+from passhat.reporting.forecast_terminal import default_words, forecast_data
 from passhat.stats.estimate import metric
 from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps, reaches
 from passhat.stats.outcomes import Run

@@ -15,10 +15,10 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.dashboard.views.task_table import task_list
 from passhat.errors import PasshatError
-from passhat.report.data import as_csv
-from passhat.report.figures.agents import headline_words
-from passhat.report.measures import Measure, measures_of
-from passhat.report.view import Report, card_interval, card_value, estimate_text
+from passhat.reporting.data import as_csv
+from passhat.reporting.figures.agents import headline_words
+from passhat.reporting.measures import Measure, measures_of
+from passhat.reporting.view import Report, card_interval, card_value, estimate_text
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import AttemptFilter, Group

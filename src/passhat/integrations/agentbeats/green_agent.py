@@ -36,8 +36,8 @@ from passhat.integrations.agentbeats.strangers import (
     CheckedTransport,
 )
 from passhat.readers.store import run_from_store
-from passhat.report.build import ReportOptions, build_report
-from passhat.report.view import Report, RunReport
+from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.view import Report, RunReport
 from passhat.runner import Progress, run_attempts
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Stop

@@ -46,8 +46,8 @@ from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_le
 from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
-from passhat.suites.orderdesk.calls import write_call
 from passhat.suites.registry import end_child, last_error_line
+from passhat.suites.tool_calls import write_call
 
 __all__ = [
     "Batch",

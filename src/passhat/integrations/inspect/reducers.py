@@ -41,7 +41,7 @@ from passhat.store.database import private_file
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
 
-    from passhat.report.view import Report, RunReport
+    from passhat.reporting.view import Report, RunReport
 
 __all__ = [
     "interval",
@@ -172,7 +172,7 @@ def _add_scores(log: EvalLog, run: RunReport) -> None:
     from inspect_ai.log import EvalMetric, EvalResults, EvalSampleReductions, EvalScore
     from inspect_ai.log._log import EvalSampleScore
 
-    from passhat.report.data import plain_name, task_scores
+    from passhat.reporting.data import plain_name, task_scores
 
     scorer = run.run.protocol.judge or ""
     ids = {str(sample.id): sample.id for sample in log.samples or ()}

@@ -16,7 +16,7 @@ from passhat.integrations.tau2.server import Connection, Server, WorkerGone
 from passhat.readers.formats.tau2_bench import FAILED, MISSING, failed_check
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Settings, Suite, Task, ToolSpec, Turn
-from passhat.suites.orderdesk.calls import RESPOND, Unreadable, read_call, write_call
+from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
 __all__ = ["Tau2Episode", "Tau2Suite"]
 

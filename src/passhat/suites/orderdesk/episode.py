@@ -9,9 +9,9 @@ from typing import Protocol
 
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Turn
-from passhat.suites.orderdesk.calls import RESPOND, Call, Unreadable, read_call, write_call
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
 from passhat.suites.orderdesk.tools import Desk, Tool, invoke, listed, specified
+from passhat.suites.tool_calls import RESPOND, Call, Unreadable, read_call, write_call
 
 __all__ = [
     "JUDGE_VERSION",

@@ -10,8 +10,8 @@ from datetime import date
 from importlib.resources import files
 from typing import Any
 
-from passhat.suites.orderdesk.calls import Call
 from passhat.suites.orderdesk.tools import Desk, Record, Tool
+from passhat.suites.tool_calls import Call
 
 __all__ = ["Domain", "Scenario", "Wish", "read_domain"]
 

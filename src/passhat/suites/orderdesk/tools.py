@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from passhat.suites.base import ToolSpec
-from passhat.suites.orderdesk.calls import Call
+from passhat.suites.tool_calls import Call
 
 __all__ = [
     "Desk",

@@ -1,5 +1,0 @@
-"""The report as a single self-contained HTML file."""
-
-from passhat.report.html.document import HtmlOptions, html_report
-
-__all__ = ["HtmlOptions", "html_report"]

@@ -1,0 +1,258 @@
+"""Details of a run for charts and pages, besides its estimates; computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from passhat._serialize import Plain
+from passhat.errors import PasshatError
+from passhat.reporting.measures import Measure, measures_of
+from passhat.stats.estimate import Estimate, estimate, metric
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.forecast import Forecast, forecast_curve
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.plan import Plan, plan
+from passhat.stats.plan.planner import half_widths
+from passhat.stats.terms import Terms
+
+__all__ = [
+    "HALF_WIDTH",
+    "POLICIES",
+    "Curves",
+    "Details",
+    "Width",
+    "build_curves",
+    "build_details",
+    "curve_words",
+    "k_of",
+]
+
+
+_FAR_AT, _FAR_HAT = 10, 4
+"""How many times n a forecast reaches: what one good attempt needs, what a streak allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves(Plain):
+    """Data of the charts over k: estimates at every k, and bands beyond n.
+
+    Attributes
+    ----------
+    pass_hat, pass_at, delta : tuple of Estimate
+        At every k that is drawn, about new tasks; ``delta`` starts at k = 2.
+    forecast_at, forecast_hat : tuple of Forecast
+        pass@k up to ten times n, pass^k up to four times n.
+    """
+
+    pass_hat: tuple[Estimate, ...] = ()
+    pass_at: tuple[Estimate, ...] = ()
+    delta: tuple[Estimate, ...] = ()
+    forecast_at: tuple[Forecast, ...] = ()
+    forecast_hat: tuple[Forecast, ...] = ()
+
+    def _written(self) -> dict[str, object]:
+        return {
+            "pass^k": [_point(point) for point in self.pass_hat],
+            "pass@k": [_point(point) for point in self.pass_at],
+            "delta^k": [_point(point) for point in self.delta],
+            "forecast pass@k": [_band(point) for point in self.forecast_at],
+            "forecast pass^k": [_band(point) for point in self.forecast_hat],
+        }
+
+
+_FAMILIES = (("pass^", 1), ("pass@", 1), ("delta^", 2))
+
+
+def curve_words(ks: Sequence[int]) -> list[str]:
+    """The metrics that the curves over these k are made of."""
+    return [f"{family}{k}" for family, first in _FAMILIES for k in ks if k >= first]
+
+
+def build_curves(
+    outcomes: Outcomes,
+    ks: Sequence[int],
+    known: Mapping[str, Estimate],
+    terms: Terms,
+    *,
+    with_forecasts: bool = True,
+) -> Curves:
+    """Every curve over these k; without two of them there is only the forecast.
+
+    ``known`` holds the estimates of `curve_words` about new tasks.
+    """
+    hats, ats, deltas = (
+        tuple(known[f"{family}{k}"] for k in ks if k >= first) for family, first in _FAMILIES
+    )
+    if not with_forecasts:
+        return Curves(hats, ats, deltas)
+    n = max(1, int(outcomes.n.max()))
+    return Curves(
+        hats,
+        ats,
+        deltas,
+        _forecast(outcomes, f"pass@{_FAR_AT * n}", terms),
+        _forecast(outcomes, f"pass^{_FAR_HAT * n}", terms),
+    )
+
+
+def k_of(point: Estimate | Forecast) -> int:
+    """The k of an estimate's metric."""
+    return metric(point.metric).k
+
+
+def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ...]:
+    try:
+        return forecast_curve(
+            outcomes, word, level=terms.level, missing=terms.missing, cluster=terms.cluster
+        )
+    except PasshatError:  # nothing has a verdict, so there is no forecast beyond n either
+        return ()
+
+
+def _point(point: Estimate) -> dict[str, object]:
+    data: dict[str, object] = {
+        "k": k_of(point),
+        "value": point.value,
+        "value_if_passed": point.value_if_passed,
+        "low": point.low,
+        "high": point.high,
+    }
+    return data if point.bounds is None else data | {"bounds": list(point.bounds)}
+
+
+def _band(point: Forecast) -> Mapping[str, object]:
+    return {
+        "k": k_of(point),
+        "low": point.low,
+        "high": point.high,
+        "observed": point.observed,
+        "lines": dict(point.lines),
+    }
+
+
+HALF_WIDTH = 0.05
+"""The precision a plan is made for unless another is asked for: five points either way."""
+POLICIES = ("bound", "fail", "exclude")
+_TASK_STEPS = (0.5, 1, 2, 4, 8)
+_ATTEMPT_STEPS = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How wide the interval of a metric would be with this many tasks and attempts each."""
+
+    tasks: int
+    attempts: int
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Details(Plain):
+    """Curves, measures, policies, and the gain from more data.
+
+    Attributes
+    ----------
+    policies : mapping
+        For every headline metric and policy for missing attempts the estimate, or ``None`` where
+        the policy leaves too few attempts; empty when nothing is missing.
+    plan : Plan or None
+        Tasks and attempts that would give the most demanding metric within five points.
+    widths : tuple of Width
+        The interval of that metric against tasks and attempts, by normal theory.
+    """
+
+    curves: Curves
+    measures: tuple[Measure, ...]
+    policies: Mapping[str, Mapping[str, Estimate | None]]
+    plan: Plan | None
+    widths: tuple[Width, ...]
+
+    def measure(self, name: str) -> Measure | None:
+        return next((measure for measure in self.measures if measure.name == name), None)
+
+    def _written(self) -> dict[str, object]:
+        return {
+            "curves": self.curves,
+            "measures": {measure.name: measure for measure in self.measures},
+            "missing_policies": self.policies,
+            "plan": self.plan,
+            "widths": self.widths,
+        }
+
+
+def build_details(
+    run: Run,
+    words: Sequence[str],
+    ks: Sequence[int],
+    known: Mapping[str, Estimate],
+    terms: Terms,
+    *,
+    with_forecasts: bool = True,
+) -> Details:
+    """Everything above for one run; ``words`` are the metrics its report is about.
+
+    ``known`` holds the estimates about new tasks, those of the curves over ``ks`` among them.
+    """
+    demanding = _demanding(words)
+    return Details(
+        build_curves(run.outcomes, ks, known, terms, with_forecasts=with_forecasts),
+        measures_of(run.measure_columns, terms.level),
+        _policies(run.outcomes, words, terms),
+        _plan(run, demanding, terms.level),
+        _widths(run.outcomes, demanding, terms.level),
+    )
+
+
+def _demanding(words: Sequence[str]) -> str:
+    """The pass^k with the largest k, the hardest to estimate."""
+    return max((w for w in words if w.startswith("pass^")), key=lambda w: metric(w).k, default="")
+
+
+def _policies(
+    outcomes: Outcomes, words: Sequence[str], terms: Terms
+) -> dict[str, dict[str, Estimate | None]]:
+    if outcomes.total_missing == 0:
+        return {}
+    largest = [
+        max(same, key=lambda word: metric(word).k)
+        for sign in "^@"
+        if (same := [word for word in words if word.startswith(f"pass{sign}")])
+    ]
+    chosen = dict.fromkeys([words[0], *largest])
+    return {word: {way: _under(outcomes, word, way, terms) for way in POLICIES} for word in chosen}
+
+
+def _under(outcomes: Outcomes, word: str, policy: str, terms: Terms) -> Estimate | None:
+    try:
+        return estimate(outcomes, word, terms, missing=policy)
+    except PasshatError:  # with the missing left out some task has fewer than k attempts
+        return None
+
+
+def _plan(run: Run, word: str, level: float) -> Plan | None:
+    try:
+        return plan(run, metric=word, half_width=HALF_WIDTH, level=level) if word else None
+    except PasshatError:  # one attempt per task cannot separate tasks from chance
+        return None
+
+
+def _widths(outcomes: Outcomes, word: str, level: float) -> tuple[Width, ...]:
+    chosen = metric(word) if word else None
+    if not isinstance(chosen, CountMetric):
+        return ()
+    made = max(chosen.k, int(np.median(outcomes.n)))
+    sizes = [
+        (tasks, n)
+        for n in dict.fromkeys([chosen.k, *(made * step for step in _ATTEMPT_STEPS)])
+        for tasks in dict.fromkeys(max(4, round(len(outcomes) * step)) for step in _TASK_STEPS)
+    ]
+    try:
+        reached = half_widths(outcomes, chosen, sizes, level)
+    except PasshatError:  # one attempt per task cannot separate tasks from chance
+        return ()
+    return tuple(
+        Width(*size, min(1.0, 2 * half)) for size, half in zip(sizes, reached, strict=True)
+    )

@@ -1,0 +1,293 @@
+"""Figures over k: capability and reliability, delta^k, the forecast, and the lift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from passhat._display import number, percent
+from passhat.reporting.details import Curves, k_of
+from passhat.reporting.figures.base import MOST_RUNS, Figure, labels_of
+from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
+from passhat.reporting.figures.vega_lite import Row, stacked
+from passhat.reporting.view import RunReport
+from passhat.stats.compare import LiftCurve
+from passhat.stats.compare.claims import points
+from passhat.stats.estimate import Estimate
+from passhat.stats.forecast import Forecast
+
+__all__ = ["curves", "delta", "forecast", "lift"]
+
+_SHARE = Scale("share of tasks", 0, 1.02, ticks=(0, 0.25, 0.5, 0.75, 1), form=".0%")
+_TALL, _LOW = 240, 165
+_ASKS = {"pass^k": "pass^k, all of k attempts pass", "pass@k": "pass@k, at least one of k passes"}
+
+Pick = Callable[[Curves], Sequence[Estimate]]
+
+
+def _known(runs: Sequence[RunReport]) -> list[tuple[str, Curves]]:
+    """The runs that are drawn, by their labels; six at most."""
+    return [
+        (label, run.details.curves)
+        for label, run in zip(labels_of(runs), runs, strict=True)
+        if run.details is not None
+    ][:MOST_RUNS]
+
+
+def _point_text(estimate: Estimate) -> str:
+    """A point as text, with the digits that every form of the report uses."""
+    return f"{estimate.metric} = {number(estimate.value)} {estimate.interval_text()}"
+
+
+def curves(runs: Sequence[RunReport]) -> Figure | None:
+    """pass@k and pass^k over k with their intervals."""
+    known = [(label, own) for label, own in _known(runs) if len(own.pass_hat) > 1]
+    if not known:
+        return None
+    families: dict[str, Pick] = {"pass@k": lambda c: c.pass_at, "pass^k": lambda c: c.pass_hat}
+    several = len(known) > 1
+    rows = {
+        family: [
+            _point(estimate, label if several else family, label if several else "")
+            for label, own in known
+            for estimate in pick(own)
+        ]
+        for family, pick in families.items()
+    }
+    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.pass_hat])
+    if several:
+        labels = [label for label, _ in known]
+        chart = stacked(
+            [
+                panel(Panel(own, labels, scale, _SHARE, title=_ASKS[family], height=_LOW))
+                for family, own in rows.items()
+            ]
+        )
+    else:
+        # Reliability first: it keeps the first color wherever it is drawn.
+        both = [*rows["pass^k"], *rows["pass@k"]]
+        chart = panel(Panel(both, ["pass^k", "pass@k"], scale, _SHARE, height=_TALL))
+    return Figure(
+        "curves",
+        "Capability and reliability over k",
+        " ".join(_curve_sentence(label if several else "", own) for label, own in known),
+        "Lines over the number of attempts k. pass@k, the chance that at least one of k attempts "
+        "passes, rises with k; pass^k, the chance that all of them pass, falls. Shaded: the "
+        "interval for new tasks. "
+        + "; ".join(
+            f"{label}: {_point_text(own.pass_at[-1])}, {_point_text(own.pass_hat[-1])}"
+            for label, own in known
+        )
+        + ".",
+        chart,
+        ("run", "k", "pass^k", "interval", "pass@k", "interval"),
+        tuple(
+            (
+                label,
+                str(k_of(hat)),
+                number(hat.value),
+                hat.interval_text(),
+                number(at.value),
+                at.interval_text(),
+            )
+            for label, own in known
+            for hat, at in zip(own.pass_hat, own.pass_at, strict=True)
+        ),
+    )
+
+
+def _curve_sentence(label: str, own: Curves) -> str:
+    hat, at = own.pass_hat[-1], own.pass_at[-1]
+    who = f"{label}: at" if label else "At"
+    return (
+        f"{who} k = {k_of(hat)} at least one attempt passes on {percent(at.value)} of tasks, "
+        f"and all of them on {percent(hat.value)}."
+    )
+
+
+def _point(estimate: Estimate, series: str, label: str) -> Row:
+    return {
+        "x": k_of(estimate),
+        "series": series,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "tip": f"{label}: {_point_text(estimate)}" if label else _point_text(estimate),
+    }
+
+
+def delta(runs: Sequence[RunReport]) -> Figure | None:
+    """delta^k, the gain in pass^k from uneven difficulty, under its upper bound."""
+    known = [(label, own) for label, own in _known(runs) if len(own.delta) > 1]
+    if not known:
+        return None
+    several = len(known) > 1
+    rows = [
+        _point(estimate, label if several else "delta^k", label if several else "")
+        for label, own in known
+        for estimate in own.delta
+    ]
+    most: list[Row] = []
+    if not several:
+        most = [
+            {
+                "x": k_of(estimate),
+                "series": "at most",
+                "value": estimate.bounds[1],
+                "tip": f"delta^{k_of(estimate)} is at most {number(estimate.bounds[1])}",
+            }
+            for estimate in known[0][1].delta
+            if estimate.bounds
+        ]
+    series = [label for label, _ in known] if several else ["delta^k", "at most"]
+    lowest = min(0.0, *(float(str(row["low"])) for row in rows if row["low"] is not None))
+    top = max(float(str(row["high"] or row["value"])) for row in rows)
+    top = max([top, *(float(str(row["value"])) for row in most)])
+    y = Scale("delta^k", lowest, top * 1.06 + 0.01, form=".2~f")
+    scale = k_scale([k_of(estimate) for _, own in known for estimate in own.delta])
+    last = {label: own.delta[-1] for label, own in known}
+    return Figure(
+        "delta",
+        "What uneven difficulty adds to pass^k",
+        " ".join(
+            f"{f'{label}: a' if several else 'A'}ll {k_of(estimate)} attempts pass "
+            f"{points(abs(estimate.value), signed=False)} points "
+            f"{'more' if estimate.value >= 0 else 'less'} often than {k_of(estimate)} independent "
+            "tries at the average rate would."
+            for label, estimate in last.items()
+        ),
+        "Lines of delta^k, pass^k minus the k-th power of pass^1, over k. It is 0 when all tasks "
+        "are equally hard and at most mu - mu^k. "
+        + "; ".join(f"{label}: {_point_text(estimate)}" for label, estimate in last.items())
+        + ".",
+        panel(Panel([*rows, *most], series, scale, y, height=_TALL)),
+        ("run", "k", "delta^k", "interval", "at most"),
+        tuple(
+            (
+                label,
+                str(k_of(estimate)),
+                number(estimate.value),
+                estimate.interval_text(),
+                number(estimate.bounds[1] if estimate.bounds else None),
+            )
+            for label, own in known
+            for estimate in own.delta
+        ),
+    )
+
+
+def forecast(runs: Sequence[RunReport]) -> Figure | None:
+    """The band beyond n, and the observed values up to n."""
+    known = [(label, own) for label, own in _known(runs) if own.forecast_at and own.forecast_hat]
+    if not known:
+        return None
+    several = len(known) > 1
+    picks: dict[str, Callable[[Curves], Sequence[Forecast]]] = {
+        "pass@k": lambda own: own.forecast_at,
+        "pass^k": lambda own: own.forecast_hat,
+    }
+    rows = {
+        family: [
+            _band(band, label if several else family, label if several else "")
+            for label, own in known
+            for band in pick(own)
+        ]
+        for family, pick in picks.items()
+    }
+    if several:
+        labels = [label for label, _ in known]
+        panels = [
+            Panel(own, labels, _scale_of(own), _SHARE, title=_ASKS[family], height=_LOW)
+            for family, own in rows.items()
+        ]
+        chart = stacked([panel(each) for each in panels])
+    else:
+        both = [*rows["pass^k"], *rows["pass@k"]]
+        chart = panel(Panel(both, ["pass^k", "pass@k"], _scale_of(both), _SHARE, height=_TALL))
+    ends = [(label, own.forecast_at[-1], own.forecast_hat[-1]) for label, own in known]
+    return Figure(
+        "forecast",
+        "Beyond the attempts that were made",
+        " ".join(
+            f"{f'{label}: {at.metric}' if several else at.metric} lies between "
+            f"{percent(at.low)} and {percent(at.high)}, {hat.metric} between "
+            f"{percent(hat.low)} and {percent(hat.high)}, whatever the shape of the difficulty."
+            for label, at, hat in ends
+        ),
+        "Bands over k on a doubling scale: every value that some distribution of difficulty not "
+        "rejected by the data would give. Points are what was observed, up to the attempts that "
+        "were made. " + "; ".join(f"{label}: {at}; {hat}" for label, at, hat in ends) + ".",
+        chart,
+        ("run", "metric", "band", "observed"),
+        tuple(
+            (label, band.metric, band.band_text(), number(band.observed))
+            for label, own in known
+            for band in (*own.forecast_at, *own.forecast_hat)
+        ),
+    )
+
+
+def _scale_of(rows: Sequence[Row]) -> Scale:
+    return k_scale([int(str(row["x"])) for row in rows])
+
+
+def _band(band: Forecast, series: str, label: str) -> Row:
+    seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
+    words = f"{band.metric}{seen} band {band.band_text()}"
+    return {
+        "x": k_of(band),
+        "series": series,
+        "value": band.observed,
+        "low": band.low,
+        "high": band.high,
+        "tip": f"{label}: {words}" if label else words,
+    }
+
+
+def lift(curves: Sequence[LiftCurve], names: tuple[str, str]) -> Figure | None:
+    """The lift of B over A at every k, with a band that holds for all of them at once."""
+    if not curves:
+        return None
+    rows: list[Row] = [
+        {
+            "x": point.k,
+            "series": curve.family,
+            "value": 100 * point.lift,
+            "low": 100 * point.low,
+            "high": 100 * point.high,
+            "tip": f"{curve.family} at k = {point.k}: {points(point.lift)} points, band "
+            f"{points(point.low)} to {points(point.high)}",
+        }
+        for curve in curves
+        for point in curve.points
+    ]
+    ends = [float(str(row[end])) for row in rows for end in ("low", "high")]
+    y = Scale("lift in points", min(0.0, *ends) - 2, max(0.0, *ends) + 2, form="+d")
+    flips = [str(flip) for curve in curves for flip in curve.flips]
+    return Figure(
+        "lift",
+        "The lift over k",
+        " ".join(flips) or "; ".join(map(str, curves)).capitalize() + ": the same agent leads.",
+        f"Lines of the lift of {names[1]} over {names[0]} over k with a band that holds for every "
+        "k at once. " + " ".join(map(str, curves)) + ".",
+        panel(
+            Panel(
+                rows,
+                [curve.family for curve in curves],
+                _scale_of(rows),
+                y,
+                zero=True,
+                height=_TALL,
+            )
+        ),
+        ("family", "k", "lift", "band"),
+        tuple(
+            (
+                curve.family,
+                str(point.k),
+                points(point.lift),
+                f"{points(point.low)} to {points(point.high)}",
+            )
+            for curve in curves
+            for point in curve.points
+        ),
+    )

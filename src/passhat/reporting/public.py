@@ -1,0 +1,129 @@
+"""``passhat.report``: a report as an object that can be printed and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from passhat.errors import InvalidValue
+from passhat.stats.outcomes.coercion import Data, as_run_or_outcomes
+from passhat.stats.outcomes.run import Run
+
+if TYPE_CHECKING:
+    from passhat.reporting import view
+    from passhat.stats.terms import TermOptions
+
+__all__ = ["Report", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report on one or several runs; ``print`` it, or save it in another form.
+
+    Attributes
+    ----------
+    runs : tuple of RunReport
+        Everything the report shows, run by run.
+    """
+
+    _view: view.Report
+
+    @property
+    def runs(self) -> tuple[view.RunReport, ...]:
+        return self._view.runs
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from passhat.reporting.terminal import render_report
+
+        return render_report(self._view, Console(width=80, color_system=None)).rstrip()
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        from passhat.reporting.markdown import as_markdown
+
+        return as_markdown(self._view)
+
+    def json(self) -> str:
+        """The report as JSON, with every number it shows."""
+        from passhat._serialize import as_json
+
+        return as_json(self._view)
+
+    def csv(self) -> str:
+        """CSV with a line per run, metric and population."""
+        from passhat.reporting.data import as_csv
+
+        return as_csv(self._view)
+
+    def html(self) -> str:
+        """A single self-contained HTML page."""
+        from passhat.reporting.html import HtmlOptions, html_report
+
+        return html_report(self._view, HtmlOptions())
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the form that the file's ending names: .html, .md, .json or .csv."""
+        target = Path(path)
+        forms = {".html": self.html, ".md": self.markdown, ".json": self.json, ".csv": self.csv}
+        if target.suffix.lower() not in forms:
+            raise InvalidValue(
+                f"the ending of {str(target)!r} does not name a form.",
+                hint=f"Known endings: {', '.join(forms)}.",
+            )
+        from passhat.store import write_private
+
+        write_private(target, forms[target.suffix.lower()]())
+        return target
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def report(
+    runs: Data | Iterable[Run],
+    *,
+    ks: Sequence[int] = (),
+    metrics: Sequence[str] = (),
+    by: str | None = None,
+    with_tasks: bool = False,
+    **options: Unpack[TermOptions],
+) -> Report:
+    """Report pass^k, pass@k and delta^k of one or several runs, with intervals.
+
+    Parameters
+    ----------
+    runs : Run, Outcomes, matrix or data frame, or several runs
+    ks : list of int, optional
+        Values of k; 1, 2, 4, 8 ... up to the smallest n by default.
+    metrics : list of str, optional
+        Metrics to report instead; with ``ks``, in addition.
+    by : str, optional
+        Report each value of a slice as well.
+    with_tasks : bool
+        Also list every task.
+    **options
+        ``level``, ``missing``, ``drop_short``, ``cluster``, ``about``.
+    """
+    from passhat.reporting.build import ReportOptions, build_report
+    from passhat.stats.terms import Terms
+
+    several = isinstance(runs, list | tuple) and len(runs) > 0 and isinstance(runs[0], Run)
+    items: list[Data] = list(runs) if several else [runs]  # type: ignore[arg-type]
+    data = [as_run_or_outcomes(item) for item in items]
+    named = [item if isinstance(item, Run) else Run("outcomes", "not named", item) for item in data]
+    report_options = ReportOptions(
+        ks=tuple(ks),
+        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
+        terms=Terms.from_options(options),
+        by=by,
+        with_tasks=with_tasks,
+        with_details=True,
+    )
+    return Report(build_report(named, report_options))

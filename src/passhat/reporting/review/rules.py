@@ -1,0 +1,386 @@
+"""The rules: each finds an omission or a mistake in a claim, and suggests a correction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from passhat.reporting.review.claim_text import Passage
+
+__all__ = ["RULES", "Finding", "findings_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An omission or a mistake, and the text to write instead."""
+
+    rule: str
+    message: str
+    fix: str
+
+
+Problem = tuple[str, str] | None
+
+
+def _mismatched_k(claim: Passage) -> Problem:
+    words = _unlike_metrics(claim)
+    if not words:
+        return None
+    return (
+        f"{words[0]} is compared with {words[1]}: they answer different questions, and the larger "
+        "budget looks better by itself",
+        "Compare both sides with the same metric, k, n, tasks, tests and decoding, for instance "
+        f"{words[-1]} with {words[-1]}.",
+    )
+
+
+def _extra_budget(claim: Passage) -> Problem:
+    ks = [mention.k for mention in claim.claimed_metrics if mention.k is not None]
+    if not _unlike_metrics(claim) or len(set(ks)) < 2:
+        return None
+    if claim.says(r"\bcosts?\b|\bbudget\b|\blatency\b|\bprices?\b|\btokens\b|\$"):
+        return None
+    return (
+        f"one side gets {max(ks)} attempts and the other {min(ks)}: whether that extra generation "
+        "and test budget is acceptable is not stated",
+        "Give cost and latency of both sides, and say whether the product can afford them.",
+    )
+
+
+def _unlike_metrics(claim: Passage) -> list[str]:
+    """The metrics of a comparison, where its sides are measured by different metrics."""
+    words = list(dict.fromkeys(mention.word for mention in claim.claimed_metrics))
+    if not claim.compares or len(words) < 2 or _each_on_both_sides(claim):
+        return []
+    return words
+
+
+def _each_on_both_sides(claim: Passage) -> bool:
+    """Every metric has a number for either side, or a lift: then no two metrics are mixed."""
+    counts = dict.fromkeys((mention.word for mention in claim.claimed_metrics), 0)
+    for value in claim.values:
+        mention = claim.metric_of(value)
+        if mention is not None:
+            counts[mention.word] = counts.get(mention.word, 0) + 1
+    lifts = claim.says(r"\bpoints\b") and claim.lift_interval is not None
+    return lifts or min(counts.values()) >= 2
+
+
+def _missing_k(claim: Passage) -> Problem:
+    if not any(mention.k is None for mention in claim.metrics):
+        return None
+    return "k is not given", "Write the number: pass@5, pass^4."
+
+
+def _missing_metric(claim: Passage) -> Problem:
+    if claim.metrics or not claim.values:
+        return None
+    return (
+        "a share is stated without a metric: of one attempt, of the best of several, or of all?",
+        "Name it: pass^1 (one attempt), pass@k (any of k) or pass^k (all of k).",
+    )
+
+
+def _missing_n(claim: Passage) -> Problem:
+    if claim.tasks is not None:
+        return None
+    return "the number of tasks is not given", "Add it: (164 tasks, 8 attempts each)."
+
+
+def _missing_attempts(claim: Passage) -> Problem:
+    several = [m for m in claim.claimed_metrics if m.k is not None and m.k > 1]
+    if not several or claim.attempts is not None or claim.says(r"\bprotocol [0-9a-f]{8,}"):
+        return None
+    return (
+        f"{several[0].word} without the number of attempts n it was estimated from",
+        "Add it: (n = 8 attempts per task).",
+    )
+
+
+def _k_beyond_n(claim: Passage) -> Problem:
+    largest = max((mention.k or 0 for mention in claim.claimed_metrics), default=0)
+    made = claim.attempts
+    if made is None or made < 1 or largest <= made or claim.says(r"\bforecast|extrapolat|band\b"):
+        return None
+    return (
+        f"k = {largest} cannot be estimated from {made} attempts: it is beyond n",
+        "Make k attempts per task, or call it a forecast and give its band (passhat forecast).",
+    )
+
+
+def _missing_interval(claim: Passage) -> Problem:
+    if claim.has_interval or claim.illustrates or not (claim.values or claim.compares):
+        return None
+    return (
+        "no interval: the same run again would give another number",
+        "Add it with its level and what it is about: 95% interval for new tasks, 0.31 to 0.52.",
+    )
+
+
+def _unpaired(claim: Passage) -> Problem:
+    if not claim.compares or claim.says(
+        r"\bpair(?:ed|wise)|same (?:\w+ )?(?:tasks|problems|questions|suite)|task by task|"
+        r"(?:that|which) (?:both|all) (?:\w+ )?attempted|shared tasks"
+    ):
+        return None
+    return (
+        "it is not stated that both sides attempted the same tasks, compared task by task",
+        "Give the paired lift and its interval (passhat compare A B).",
+    )
+
+
+def _two_intervals(claim: Passage) -> Problem:
+    if claim.equates or not claim.says(
+        r"(?:intervals?|error bars?|CIs?) (?:do(?:es)? not|don't|never|barely)? ?overlap"
+    ):
+        return None
+    return (
+        "two separate intervals are compared by eye; whether they overlap does not decide",
+        "Give the interval of the paired lift.",
+    )
+
+
+def _called_equal(claim: Passage) -> Problem:
+    if not claim.equates or claim.says(
+        r"\bmargin\b|\bequivalence\b|non-?inferior|±\s?\d|inconclusive|does not show"
+    ):
+        return None
+    fix = (
+        "Give the paired lift and its interval: it says how large a difference is still possible. "
+        "Equality needs a margin chosen beforehand (passhat gate --margin)."
+    )
+    if claim.says(r"overlap"):
+        return "overlapping intervals are not equality: the lift may still be large", fix
+    if claim.says(
+        r"\bp ?(?:>|>=|≥) ?0?\.\d+|\bp ?= ?0?\.(?!0[0-4]|05\b)\d+|"
+        r"not (?:statistically )?significant|no (?:statistically )?significant|insignificant"
+    ):
+        return "a p-value above .05 is not equality: too few tasks give the same", fix
+    if claim.lift_interval is not None or not (claim.values or claim.metrics):
+        return None
+    return "two sides are called equal without an interval of their difference", fix
+
+
+def _probability_of_truth(claim: Passage) -> Problem:
+    if claim.says(r"\bposterior\b|\bcredible\b|\bBayes"):
+        return None
+    if not claim.says(
+        r"\d+(?:\.\d+)?\s?(?:%|percent)\s"
+        r"(?:probability|chance|likel(?:y|ihood)|certain(?:ty)?|of the time)\b"
+        r"[^.;]{0,60}\b(?:true|actual|real|lies|between|within)\b|"
+        r"\b(?:probability|chance) (?:of|is) \d+(?:\.\d+)?\s?(?:%|percent)[^.;]{0,60}"
+        r"\b(?:true|lies)\b|"
+        r"\b(?:true|actual) [^.;]{0,60}\bwith (?:a )?(?:probability|chance)"
+    ):
+        return None
+    return (
+        "a confidence interval is read as a probability of the true value: the level says how "
+        "often the method is right, not how likely this one interval is",
+        "Write: 95% interval for new tasks, 0.31 to 0.52.",
+    )
+
+
+def _stopped_when_good(claim: Passage) -> Problem:
+    if claim.says(
+        r"sequential|always[- ]valid|anytime|e-?process|e-?value|alpha[- ]spending|"
+        r"planned in advance|pre-?registered|fixed in advance"
+    ) or not claim.says(
+        r"\bstop(?:ped|ping)\b[^.;]{0,40}\b(?:when|once|as soon as|after|because)\b[^.;]{0,60}"
+        r"\b(?:significan\w+|good|better|ahead|positive|reach\w*|exceed\w*|above|passed|beat\w*|"
+        r"p ?<|lead\w*|won|confident)|"
+        r"\b(?:until|till)\b[^.;]{0,60}\b(?:significan\w+|better|ahead|reach\w*|exceed\w*|beat\w*|"
+        r"excluded zero|p ?<)"
+    ):
+        return None
+    return (
+        "the run was stopped when the result looked good: looking again and again finds a lead by "
+        "chance",
+        "Fix the number of tasks beforehand, or use a rule that allows looks (passhat gate "
+        "--watch).",
+    )
+
+
+def _lift_includes_zero(claim: Passage) -> Problem:
+    ends = claim.lift_interval
+    if ends is None or not claim.compares or not ends[0] <= 0 <= ends[1]:
+        return None
+    return (
+        f"the interval of the lift, {ends[0]:+g} to {ends[1]:+g} points, includes zero, so nothing "
+        "is shown",
+        "Write: inconclusive, and what would settle it.",
+    )
+
+
+_SLICE = (
+    r"\b(?:on|in|for|within|among) (?:the |our |its )?(?:\w+ )?(?:hard(?:est)?|easy|easiest|medium|"
+    r"difficult|subset|slice|categor(?:y|ies)|split|portion|selected|filtered|favou?rable)\b|"
+    r"\bwhen restricted to\b|"
+    r"\b(?:hard|easy|medium)[ -](?:tasks|problems|slice|subset)\b|\bin particular on\b"
+)
+
+
+def _cherry_picked(claim: Passage) -> Problem:
+    if not claim.says(_SLICE) or claim.says(
+        r"corrected|Holm|Bonferroni|max-T|widened|one of \d+ |of \d+ slices|all \d+ slices|"
+        r"every slice|chosen before(?:hand)?|pre-?registered|overall"
+    ):
+        return None
+    return (
+        "a slice is shown without the whole and without how many slices were looked at",
+        "Give the overall number too, and correct for the slices looked at (passhat compare --by).",
+    )
+
+
+def _best_of(claim: Passage) -> Problem:
+    several = (
+        r"(?:runs|seeds|prompts|checkpoints|configurations|settings|variants|templates|trials)"
+    )
+    if claim.says(r"\bchosen before|\bheld-out|\bon a separate"):
+        return None
+    if not claim.says(
+        r"\bbest (?:run|seed|checkpoint|prompt|configuration|setting|variant|result)\b|"
+        rf"\b(?:best|top|highest|max(?:imum)?|pick\w*|select\w*|cho(?:se|sen|osing))\b"
+        rf"[^.;]{{0,25}}\b(?:of|over|from|among|out of) (?:the |our |all )?(?:\w+ )?{several}\b|"
+        r"\b(?:tr(?:ied|ying)|test(?:ed|ing)|ran|compared|after) (?:\w+ )?"
+        r"(?:\d+|several|many|dozens of) "
+        rf"(?:\w+ )?{several}\b[^.;]{{0,60}}\b(?:best|highest|top|winner)\b|"
+        r"\bpeak\b|\bcherry|\bup to \d+(?:\.\d+)?\s?(?:%|percent)"
+    ):
+        return None
+    return (
+        "the best of several is reported: it looks good by chance alone",
+        "Report all of them, or measure the chosen one again on tasks it was not chosen by.",
+    )
+
+
+def _missing_protocol(claim: Passage) -> Problem:
+    if claim.illustrates or claim.says(
+        r"\bprotocol [0-9a-f]{6,}|\b(?:same|fixed|matched|identical) (?:[\w@^-]+ ){0,2}protocol",
+        anywhere=True,
+    ):
+        return None
+    absent = [
+        name
+        for name, words in (
+            ("temperature", r"\btemperature|\bT ?= ?\d|\bgreedy|\bdecoding|\btop_p"),
+            (
+                "suite and version",
+                r"\b(?:suite|version|fingerprint|benchmark|HumanEval|MBPP|SWE-bench|tau2?-bench|"
+                r"orderdesk|v\d)",
+            ),
+        )
+        if not claim.says(words, anywhere=True)
+    ]
+    if not absent:
+        return None
+    return (
+        f"the protocol is not given: {' and '.join(absent)}",
+        "Name suite, version and decoding, or the protocol's digest that passhat prints.",
+    )
+
+
+def _called_reliable(claim: Passage) -> Problem:
+    capable = [m for m in claim.metrics if m.family.endswith("@") and (m.k or 2) > 1]
+    reliable = (
+        r"\breliab\w+|\bconsisten\w+|\bdependab\w+|\bevery time\b|\brobust\w*|\btrustworth\w+"
+    )
+    if not capable or any(mention.family == "pass^" for mention in claim.metrics):
+        return None
+    denied = r"\b(?:not|says nothing of|nothing about) (?:\w+ )?reliab"
+    if not claim.says(reliable) or claim.says(denied):
+        return None
+    return (
+        f"{capable[0].word} is called reliability, but one success in {capable[0].k or 'k'} is "
+        "all it needs",
+        f"Reliability is pass^{capable[0].k or 'k'}: all of them succeed.",
+    )
+
+
+def _dropped(claim: Passage) -> Problem:
+    if not claim.says(
+        r"\b(?:exclud\w+|ignor\w+|dropp\w+|remov\w+|discard\w+|filter\w+ out|without)\b"
+        r"[^.;]{0,40}\b(?:timeouts?|errors?|crash\w*|failed|failures|invalid|unfinished|incomplete|"
+        r"refus\w+|missing)\b|"
+        r"\bof (?:the )?(?:completed|finished|valid|successful) (?:attempts|runs|trials|samples)\b"
+    ) or claim.says(r"counted as failed|both extremes|between \S+ and \S+ had they|bounds?\b"):
+        return None
+    return (
+        "attempts were left out; a timeout or crash of the agent is a failure",
+        "Count them as failed, or give both extremes (--missing bound).",
+    )
+
+
+def _overclaimed(claim: Passage) -> Problem:
+    if not claim.says(
+        r"\bprov(?:es|en|ed)\b|\bguarantee\w*|\bclearly\b|\bundoubtedly\b|\bdefinitively?\b|"
+        r"\bnever fails?\b|\balways (?:works|succeeds|passes)\b|\b100% reliable\b|"
+        r"\bsolves? (?:the )?\w+ (?:entirely|completely)\b"
+    ):
+        return None
+    return (
+        "a finite run proves nothing for certain",
+        "Write what the interval allows: evidence of improvement, or inconclusive.",
+    )
+
+
+def _p_alone(claim: Passage) -> Problem:
+    if not claim.says(r"\bsignifican\w+|\bp ?[<=] ?0?\.\d+") or claim.has_interval:
+        return None
+    return (
+        "significance without a size: how much better, and between which bounds?",
+        "Give the lift in points with its interval; the p-value beside it.",
+    )
+
+
+def _percent_or_points(claim: Passage) -> Problem:
+    changed = (
+        r"\b(?:by|of|gains?|improv\w+|increas\w+|drop(?:s|ped)?|up|down)\s+"
+        r"(?:about |over |nearly )?\+?\d+(?:\.\d+)?\s?%(?! (?:of|interval|confidence|CI|to\b))"
+    )
+    if not claim.compares or not claim.says(changed) or claim.says(r"\bpoints\b|\brelative\b"):
+        return None
+    return (
+        "a change in percent: of the share, or of a hundred?",
+        "Write points for the difference of two shares: 58% to 64% is 6 points.",
+    )
+
+
+RULES = MappingProxyType(
+    {
+        "mismatched-k": _mismatched_k,
+        "extra-budget": _extra_budget,
+        "missing-k": _missing_k,
+        "missing-metric": _missing_metric,
+        "missing-n": _missing_n,
+        "missing-attempts": _missing_attempts,
+        "k-beyond-n": _k_beyond_n,
+        "missing-interval": _missing_interval,
+        "unpaired": _unpaired,
+        "two-intervals": _two_intervals,
+        "lift-includes-zero": _lift_includes_zero,
+        "called-equal": _called_equal,
+        "probability-of-truth": _probability_of_truth,
+        "stopped-when-good": _stopped_when_good,
+        "cherry-picked": _cherry_picked,
+        "best-of": _best_of,
+        "missing-protocol": _missing_protocol,
+        "called-reliable": _called_reliable,
+        "dropped": _dropped,
+        "overclaimed": _overclaimed,
+        "p-alone": _p_alone,
+        "percent-or-points": _percent_or_points,
+    }
+)
+"""Every rule by name: a function of a passage that gives what is wrong and what helps, or None."""
+
+_Rule = Callable[[Passage], Problem]
+
+
+def findings_of(claim: Passage) -> Iterator[Finding]:
+    """The findings of all rules about a claim."""
+    rules: dict[str, _Rule] = dict(RULES)
+    for name, rule in rules.items():
+        problem = rule(claim)
+        if problem is not None:
+            yield Finding(name, *problem)

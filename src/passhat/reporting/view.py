@@ -1,0 +1,506 @@
+"""The view model: everything any form of a report shows, computed once.
+
+Every form prints these objects and computes nothing, so a number is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from passhat._display import (
+    counted,
+    number,
+    percent,
+    percent_digits,
+    percent_interval,
+    percent_range,
+)
+from passhat._serialize import Plain
+from passhat.protocol import Protocol
+from passhat.stats.arrays import IntArray
+from passhat.stats.estimate import Diagnosis, Estimate, pass_at_k, pass_hat_k
+from passhat.stats.outcomes import Completion, Run
+
+if TYPE_CHECKING:
+    from passhat.reporting.details import Details
+
+__all__ = [
+    "SCHEMA",
+    "CurvePoint",
+    "Report",
+    "RunReport",
+    "SourceCheck",
+    "TaskRow",
+    "card_interval",
+    "card_value",
+    "check_source",
+    "estimate_text",
+    "run_labels",
+    "run_warnings",
+    "value_text",
+]
+
+
+_METRIC = re.compile(r"pass([@^])(\d+)")
+_Ways = Iterator[tuple[float, str]]
+_Estimator = Callable[[IntArray, IntArray, int], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCheck(Plain):
+    """A number that the source states; ``computed`` is None where passhat refuses it."""
+
+    WRITTEN = ("metric", ("source", "says"), ("passhat", "computed"), "agrees", "why")
+
+    metric: str
+    says: float
+    computed: float | None
+    agrees: bool
+    why: str
+
+    def __str__(self) -> str:
+        verdict = "the same" if self.agrees else "not the same"
+        text = f"{self.metric} {number(self.says)}, passhat {number(self.computed)}: {verdict}"
+        return f"{text}; {self.why}" if self.why else text
+
+
+def check_source(run: Run) -> tuple[SourceCheck, ...]:
+    """Compare every number that the source printed."""
+    return tuple(_check(run, name, says) for name, says in run.source_says.items())
+
+
+def _check(run: Run, name: str, says: float) -> SourceCheck:
+    metric = "pass^1" if name == "accuracy" else name
+    match = _METRIC.fullmatch(metric)
+    if metric == "stderr":
+        return _compared(run, name, says, _stderr_ways(run))
+    if match is None:
+        return SourceCheck(name, says, None, False, _known_ways(run))
+    at = match[1] == "@"
+    return _compared(run, name, says, _ways(run, int(match[2]), pass_at_k if at else pass_hat_k))
+
+
+def _compared(run: Run, name: str, says: float, ways: _Ways) -> SourceCheck:
+    """The first way is passhat's own; the others explain."""
+    own, remark = next(ways)
+    computed = None if math.isnan(own) else own
+    if computed is not None and _close(computed, says):
+        return SourceCheck(name, says, computed, True, remark)
+    why = next((why for value, why in ways if _close(value, says)), None)
+    return SourceCheck(name, says, computed, False, why or _known_ways(run))
+
+
+def _ways(run: Run, k: int, estimator: _Estimator) -> _Ways:
+    """pass@k or pass^k, computed in the ways that harnesses compute it."""
+    all_n, all_c = run.outcomes.counts(Completion.AS_FAILED)
+    n, c = run.outcomes.counts(Completion.DROPPED)
+    missing = run.outcomes.total_missing
+    attempts = f"{counted(missing, 'attempt')} without a verdict"
+    as_failed = f"source counts {attempts} as failures" if missing else ""
+    short = all_n < k
+    yield _over_tasks(all_n, all_c, k, estimator) if not short.any() else math.nan, as_failed
+    left = int((n < k).sum())
+    tasks = f"{counted(left, 'task')} with fewer than {k}"
+    if missing:
+        also = f" and with them {tasks}" if left else ""
+        yield _over_tasks(n, c, k, estimator), f"source leaves {attempts} out{also}"
+    if short.any():
+        yield _over_tasks(all_n, all_c, k, estimator), f"source left {tasks} attempts out"
+        yield _short_as_passed(all_n, all_c, k, estimator)
+    if k == 1:
+        reason = "source averages over attempts, passhat over tasks"
+        yield float(all_c.sum() / all_n.sum()), reason
+        yield float(c.sum() / max(1, n.sum())), f"{reason}; source leaves {attempts} out"
+
+
+def _over_tasks(n: IntArray, c: IntArray, k: int, estimator: _Estimator) -> float:
+    """The mean over the tasks that have k attempts."""
+    keep = n >= k
+    return float(np.mean(estimator(n[keep], c[keep], k))) if keep.any() else math.nan
+
+
+def _short_as_passed(n: IntArray, c: IntArray, k: int, estimator: _Estimator) -> tuple[float, str]:
+    """The well-known mistake: 1 - C(n-c, k) / C(n, k) with n < k, taken to be 1."""
+    values = np.ones(len(n))
+    if (n >= k).any():
+        values[n >= k] = estimator(n[n >= k], c[n >= k], k)
+    mean, low, high = float(values.mean()), int(n.min()), int(n.max())
+    had = f"n = {low}" if low == high else f"n = {low} to {high}"
+    return mean, (
+        f"source printed {number(mean)} with {had}: it counts a task with fewer than {k} attempts "
+        "as passed; passhat refuses k > n"
+    )
+
+
+def _stderr_ways(run: Run) -> _Ways:
+    """The standard error of the mean over tasks, as inspect_ai and lm-eval print it."""
+    reason = "the spread of task means over the root of their number"
+    for completion in (Completion.AS_FAILED, Completion.DROPPED):
+        n, c = run.outcomes.counts(completion)
+        means = c[n > 0] / n[n > 0]
+        spread = float(np.std(means, ddof=1)) if len(means) > 1 else 0.0
+        yield spread / max(1, len(means)) ** 0.5, reason
+        reason = "source leaves attempts without a verdict out"
+
+
+def _known_ways(run: Run) -> str:
+    """How this source counts, as far as its reader can state it."""
+    return "; ".join(run.source_counts) or "the source does not say how it counted"
+
+
+def _close(value: float, says: float) -> bool:
+    """Equal, as far as the source printed digits."""
+    decimals = len(repr(says).partition(".")[2])
+    return abs(value - says) <= min(5e-4, max(1e-6, 0.6 * 10.0**-decimals))
+
+
+SCHEMA = "passhat.report/1"
+_USUAL_LEVEL = 0.95
+_KIND = re.compile(r"^[a-z][a-z0-9_-]*:(?=[^\s/])")
+"""The kind before an agent's name, as in ``demo:careful``; not the scheme of a URL."""
+
+
+_MANY_TIMEOUTS = 0.05
+"""The share of attempts from which timeouts are pointed out above the headline."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Capability and reliability at one k, for drawing."""
+
+    k: int
+    pass_hat: float
+    pass_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow(Plain):
+    """A task: its counts, its attempts as dots, and how unsettled its success rate is."""
+
+    WRITTEN = ("task", "n", "c", "missing", ("attempts", "dots"), "unsettled")
+
+    task: str
+    n: int
+    c: int
+    missing: int
+    dots: str
+    unsettled: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport(Plain):
+    """The report on a single run.
+
+    ``weak_tests`` are tasks whose hidden tests notice too few mistakes, with the share they do.
+    """
+
+    run: Run
+    protocol: Protocol
+    estimates: tuple[Estimate, ...]
+    slices: Mapping[str, tuple[Estimate, ...]]
+    slice_label: str | None
+    curve: tuple[CurvePoint, ...]
+    diagnosis: Diagnosis
+    missing_effect: Mapping[str, Mapping[str, float | None]]
+    tasks: tuple[TaskRow, ...]
+    notes: tuple[str, ...]
+    weak_tests: Mapping[str, float] = field(default_factory=dict)
+    details: Details | None = None
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    def marked(self, task: str) -> str:
+        """The name of a task, with a mark where its tests are weak."""
+        return f"{task} (weak tests)" if task in self.weak_tests else task
+
+    def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
+        """The estimate of a metric, if it is in this report."""
+        key = (metric, about)
+        return next(
+            (estimate for estimate in self.estimates if (estimate.metric, estimate.about) == key),
+            None,
+        )
+
+    @property
+    def top_k(self) -> int:
+        """The largest k that this report has pass^k for; 1 where one attempt is all there is."""
+        return max((point.k for point in self.curve), default=1)
+
+    @property
+    def headline(self) -> str:
+        """The sentence before any table: one try, k tries, each with its interval."""
+        outcomes = self.run.outcomes
+        lead = self.find("pass^1")
+        if lead is None:
+            first = self.estimates[0]
+            return f"{first.metric} is {value_text(first)}{_interval_in_words(first)}."
+        if outcomes.scored == 0:
+            made = outcomes.attempts
+            all_of_them = "the only one is" if made == 1 else f"all {made:,} are"
+            return f"No attempt has a verdict: {all_of_them} missing."
+        if len(outcomes) == 1:
+            return self._headline_of_one_task()
+        sentence = f"{value_text(lead)} of single attempts pass{_interval_in_words(lead)}"
+        k = self.top_k
+        reliable = self.find(f"pass^{k}")
+        if k == 1 or reliable is None:
+            if int(outcomes.n.max()) > 1:
+                return f"{sentence}."
+            return (
+                f"{sentence}. One attempt per task cannot show whether the same task passes again."
+            )
+        return (
+            f"{sentence}; {_all_of(k)} pass on {value_text(reliable)} of tasks"
+            f"{_interval_in_words(reliable)}."
+        )
+
+    def _headline_of_one_task(self) -> str:
+        """The headline of a single task, about its own attempts only."""
+        outcomes = self.run.outcomes
+        n, c = int(outcomes.n[0]), int(outcomes.c[0])
+        if n == 1:
+            return (
+                f"The only judged attempt at the only task {'passed' if c else 'failed'}. That "
+                "shows neither how often it would pass again nor how other tasks would end."
+            )
+        again = self.find("pass^1", "these tasks")
+        interval = "" if again is None else _interval_in_words(again)
+        k = self.top_k
+        reliable = self.find(f"pass^{k}", "these tasks")
+        more = ""
+        if k > 1 and reliable is not None:
+            more = (
+                f"; all {k} pass {value_text(reliable)} of the time{_interval_in_words(reliable)}"
+            )
+        return (
+            f"{c} of {n} attempts at the only task pass{interval}{more}. One task says nothing "
+            "about other tasks."
+        )
+
+    @property
+    def protocol_lines(self) -> tuple[tuple[str, str], ...]:
+        """Facts next to every number: n, k, estimator, interval, decoding, tests, policy."""
+        promised = self.protocol
+        unknown = "not recorded"
+        decoding = ", ".join(f"{key} {value}" for key, value in promised.decoding.items())
+        ks = sorted({point for estimate in self.estimates if (point := _k_of(estimate))})
+        return (
+            ("attempts per task (n)", self.run.outcomes.attempts_text()),
+            ("k", ", ".join(map(str, ks)) or "1"),
+            ("estimator", "unbiased from n and c, each task counts once"),
+            ("interval", self.interval_text),
+            ("decoding", decoding or unknown),
+            ("suite", promised.suite or unknown),
+            ("tests", promised.tests_fingerprint or promised.judge or unknown),
+            ("missing policy", promised.missing),
+            ("passed means", f"reward >= {promised.pass_at:g}"),
+            ("protocol", promised.digest),
+        )
+
+    @property
+    def interval_text(self) -> str:
+        """The level of the intervals and their populations."""
+        level = next(
+            (estimate.level for estimate in self.estimates if estimate.level is not None), None
+        )
+        if level is None:
+            return "none computed: the values are point estimates"
+        return f"{100 * level:g}%, for new tasks and for these tasks, each by name"
+
+    @property
+    def methods(self) -> tuple[tuple[str, str], ...]:
+        """Methods of values and intervals, each once, with the metrics they were used for."""
+        values: dict[str, dict[str, None]] = {}
+        intervals: dict[str, dict[str, None]] = {}
+        for estimate in self.estimates:
+            values.setdefault(estimate.estimator, {})[_family(estimate)] = None
+            interval = f"{estimate.interval_method} ({estimate.about})"
+            intervals.setdefault(interval, {})[_family(estimate)] = None
+        return (
+            *((", ".join(families), how) for how, families in values.items()),
+            *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),
+        )
+
+    @property
+    def missing_text(self) -> str:
+        """How many attempts are missing, and why."""
+        total = self.run.outcomes.total_missing
+        if total == 0:
+            return "none"
+        reasons = ", ".join(f"{why} {count:,}" for why, count in self.run.missing_by_reason.items())
+        made = self.run.outcomes.attempts
+        return f"{counted(total, 'attempt')} of {made:,} ({percent(total / made)}): {reasons}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings to read before any number."""
+        return run_warnings(self.run)
+
+    @property
+    def missing_effect_lines(self) -> tuple[str, ...]:
+        """How far the headline moves under each way to treat missing attempts."""
+        return tuple(
+            f"{metric}: {', '.join(f'{way} {percent(value, 1)}' for way, value in effect.items())}"
+            for metric, effect in self.missing_effect.items()
+        )
+
+    @property
+    def source_checks(self) -> tuple[SourceCheck, ...]:
+        """Numbers that the source states, next to those that passhat computes."""
+        return check_source(self.run)
+
+    def _written(self) -> dict[str, object]:
+        outcomes = self.run.outcomes
+        data: dict[str, object] = {
+            "name": self.run.name,
+            "agent": self.run.agent,
+            "source": self.run.source,
+            "tasks": len(outcomes),
+            "attempts": outcomes.attempts,
+            "attempts_per_task": outcomes.attempts_text(),
+            "scored": outcomes.scored,
+            "passed": outcomes.passes,
+            "missing": outcomes.total_missing,
+            "missing_by_reason": self.run.missing_by_reason,
+            "missing_policy": self.protocol.missing,
+            "missing_effect": {metric: dict(ways) for metric, ways in self.missing_effect.items()},
+            "failures_by_category": self.run.failures_by_category,
+            "protocol": {"digest": self.protocol.digest, **self.protocol.to_dict()},
+            "source_says": dict(self.run.source_says),
+            "source_check": self.source_checks,
+            "losses": self.run.losses,
+            "warnings": list(self.warnings),
+            "headline": self.headline,
+            "estimates": self.estimates,
+            "slices": self.slices,
+            "sliced_by": self.slice_label,
+            "diagnostics": self.diagnosis,
+            "notes": list(self.notes),
+            "reading": list(self.run.reading),
+        }
+        if self.weak_tests:
+            data["weak_tests"] = dict(self.weak_tests)
+        if self.details is not None:
+            data |= self.details.to_dict()
+        if self.tasks:
+            data["task_table"] = self.tasks
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Plain):
+    """A report on one run or several."""
+
+    SCHEMA = SCHEMA
+
+    runs: tuple[RunReport, ...]
+
+
+def value_text(estimate: Estimate) -> str:
+    """``64%``, or ``64 to 70%`` where missing attempts could have passed."""
+    digits = percent_digits(estimate.low, estimate.high)
+    upper = estimate.value_if_passed
+    if upper is None or upper == estimate.value:
+        return percent(estimate.value, digits)
+    return percent_range(estimate.value, upper, digits)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """``64% (49 to 77%)``, as tables show it."""
+    if estimate.low is None:
+        return value_text(estimate)
+    return f"{value_text(estimate)} ({percent_interval(estimate.low, estimate.high)})"
+
+
+def card_value(estimate: Estimate) -> str:
+    """The value on a card of a page: ``64.1%``, or ``64.1 to 70.3%`` with missing attempts."""
+    upper = estimate.value_if_passed
+    if upper is None or upper == estimate.value:
+        return percent(estimate.value, 1)
+    return percent_range(estimate.value, upper, 1)
+
+
+def card_interval(estimate: Estimate) -> str:
+    """The interval below it: ``48.7% to 76.6%``."""
+    if estimate.low is None or estimate.high is None:
+        return "no interval"
+    return f"{percent(estimate.low, 1)} to {percent(estimate.high, 1)}"
+
+
+def _interval_in_words(estimate: Estimate) -> str:
+    """`` (49 to 77%)``; the level is named where it is not the usual one."""
+    if estimate.low is None or estimate.level is None:
+        return ""
+    usual = estimate.level == _USUAL_LEVEL
+    level = "" if usual else f"{100 * estimate.level:g}% interval "
+    return f" ({level}{percent_interval(estimate.low, estimate.high)})"
+
+
+def _all_of(k: int) -> str:
+    return "both" if k == 2 else f"all {k}"
+
+
+def run_warnings(run: Run) -> tuple[str, ...]:
+    """Warnings to read before any number: leaks, cut answers, frequent timeouts."""
+    late = run.failures_by_category.get("timeout", 0) + run.missing_by_reason.get("timeout", 0)
+    made = run.outcomes.attempts
+    if not made or late / made < _MANY_TIMEOUTS:
+        return run.warnings
+    return (
+        *run.warnings,
+        f"{percent(late / made, 0)} of attempts ({late:,} of {made:,}) timed out: their share "
+        "says as much about the time limit and the server as about the agent",
+    )
+
+
+def run_labels(runs: Sequence[Run]) -> list[str]:
+    """Short distinct labels: the agents, with further details where agents are the same."""
+    agents = [run.agent or run.name for run in runs]
+    short = [_KIND.sub("", agent) for agent in agents]
+    labels = short if len(set(short)) == len(set(agents)) else agents
+    for detail_of in (_temperature_of, _suite_of, _own_name_of):
+        if len(set(labels)) == len(labels):
+            break
+        details = [detail_of(run) for run in runs]
+        labels = [
+            f"{label} {detail}".strip()
+            if len({d for other, d in zip(labels, details, strict=True) if other == label}) > 1
+            else label
+            for label, detail in zip(labels, details, strict=True)
+        ]
+    if len(set(labels)) == len(labels):
+        return labels
+    return [f"{label} ({index})" for index, label in enumerate(labels, 1)]
+
+
+def _temperature_of(run: Run) -> str:
+    temperature = run.protocol.decoding.get("temperature")
+    return "" if temperature is None else f"T={temperature}"
+
+
+def _suite_of(run: Run) -> str:
+    return run.protocol.suite or ""
+
+
+def _own_name_of(run: Run) -> str:
+    """The id in the store, or the run's own name: distinct for runs of the same agent."""
+    return run.id or run.name.removeprefix(run.agent or "").strip()
+
+
+def _family(estimate: Estimate) -> str:
+    """The metric without its numbers: ``pass^k`` for ``pass^4``."""
+    return re.sub(r"\d.*", "k", estimate.metric)
+
+
+def _k_of(estimate: Estimate) -> int | None:
+    from passhat.stats.estimate import metric
+
+    return metric(estimate.metric).k
