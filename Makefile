@@ -10,7 +10,7 @@ help:
 	@echo "make test    the whole test suite"
 	@echo "make test-fast   the quick tests: no browser, database server, cluster or sandbox"
 	@echo "make test-deep   property tests with many new random examples; before a release"
-	@echo "make lint    ruff, mypy --strict and import-linter"
+	@echo "make lint    ruff, mypy --strict, import-linter and the check of names"
 	@echo "make lock    write requirements.lock again: versions and hashes that CI installs"
 	@echo "make bench   speed against other tools, as ratios measured in one run"
 	@echo "             (other studies: python benchmarks/NAME.py; docs/benchmarks.md names them)"
@@ -42,6 +42,7 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_names.py src/passhat
 
 # Names, versions and hashes of everything `make test` installs, for every supported Python.
 lock:
