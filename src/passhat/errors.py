@@ -23,15 +23,18 @@ these and exits with the code beside it.
     └── MissingExtra                  an optional package is not installed
 
 Each message says what was expected, what came, where, and what to do. The last part is kept in
-``hint``, so that a program can show it apart.
+``hint``, so that a program can show it apart. A :class:`Hint` names options as data: Python reads
+``margin=0.05``, and the command line words its own flags.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 __all__ = [
     "EngineUnavailable",
+    "Hint",
     "InvalidCounts",
     "InvalidValue",
     "MetricError",
@@ -51,6 +54,45 @@ __all__ = [
     "UnknownFormat",
     "shorten",
 ]
+
+
+def _python_option(name: str, value: object) -> str:
+    """An option as a Python call writes it; a value in capitals is a placeholder."""
+    if value is None:
+        return name
+    placeholder = isinstance(value, str) and value.isupper()
+    return f"{name}={value}" if placeholder else f"{name}={value!r}"
+
+
+class Hint(str):
+    """Advice that names options: their words for Python, and the data for other words.
+
+    Examples
+    --------
+    >>> hint = Hint("For example {margin}, or leave out {cluster}.", margin=0.05, cluster=None)
+    >>> print(hint)
+    For example margin=0.05, or leave out cluster.
+    >>> hint.reword(lambda name, value: f"--{name}")
+    'For example --margin, or leave out --cluster.'
+    """
+
+    template: str
+    options: dict[str, Any]
+
+    def __new__(cls, template: str, /, **options: Any) -> Hint:
+        words = {name: _python_option(name, value) for name, value in options.items()}
+        hint = super().__new__(cls, template.format(**words))
+        hint.template = template
+        hint.options = options
+        return hint
+
+    def reword(self, word_option: Callable[[str, Any], str]) -> str:
+        """The advice with every option worded by ``word_option(name, value)``."""
+        words = {name: word_option(name, value) for name, value in self.options.items()}
+        return self.template.format(**words)
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.template,), self.options
 
 
 class PasshatError(Exception):

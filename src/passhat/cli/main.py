@@ -15,7 +15,7 @@ import click
 
 from passhat._display import visible
 from passhat._version import __version__
-from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.options import SuggestingGroup, forget_standard_output
 from passhat.errors import PasshatError
 
@@ -267,8 +267,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.USAGE
     except PasshatError as error:
         click.echo(f"passhat: {visible(error.message)}", err=True)
-        if error.hint:
-            click.echo(f"  {visible(error.hint)}", err=True)
+        if hint := hint_text(error):
+            click.echo(f"  {visible(hint)}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.cli.shared.configuring import Configured, store_option
-from passhat.cli.shared.exits import ExitCode
+from passhat.cli.shared.exits import ExitCode, hint_text
 from passhat.cli.shared.judge_options import JudgingOptions, judging_options
 from passhat.cli.shared.money import Money, money_options
 from passhat.cli.shared.options import full_option, suite_options
@@ -455,8 +455,8 @@ def _until_stopped(
                 raise
             result = stored_result(planned[0], store)
         click.echo(f"passhat: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+        if hint := hint_text(error):
+            click.echo(f"  {hint}", err=True)
         return result
 
 

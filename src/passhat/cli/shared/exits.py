@@ -1,10 +1,13 @@
-"""Exit codes, one meaning each, the same for every command."""
+"""How a command ends: exit codes, one meaning each, and the advice of an error."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
-__all__ = ["ExitCode"]
+from passhat.errors import Hint, PasshatError
+
+__all__ = ["ExitCode", "hint_text", "word_flag"]
 
 
 class ExitCode(IntEnum):
@@ -22,3 +25,22 @@ class ExitCode(IntEnum):
     """Something was lost or is absent: planned attempts, part of a file, a judgement."""
     STOPPED = 130
     """Stopped by Ctrl-C."""
+
+
+def word_flag(name: str, value: Any) -> str:
+    """The flag of an option of the library, such as ``--margin 5`` for ``margin=0.05``."""
+    flag = f"--{name.replace('_', '-')}"
+    if value is None or value is True:
+        return flag
+    if name == "margin":  # a share in Python, points on the command line
+        return f"{flag} {100 * value:g}"
+    if name == "map":
+        return " ".join(f"{flag} {column}={source}" for column, source in value.items())
+    text = str(value).replace(" ", "-") if name == "about" else str(value)
+    return f"{flag} {text!r}" if " " in text else f"{flag} {text}"
+
+
+def hint_text(error: PasshatError) -> str:
+    """The error's advice, with flags instead of Python's keywords; empty where it has none."""
+    hint = error.hint
+    return hint.reword(word_flag) if isinstance(hint, Hint) else hint or ""

@@ -1,0 +1,43 @@
+"""Errors of the library name options as data; the command line words its flags."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from passhat.cli.shared.exits import hint_text, word_flag
+from passhat.errors import Hint, InvalidValue
+
+
+def test_python_reads_keywords_and_the_command_line_flags() -> None:
+    hint = Hint("Leave out {cluster}, or ask {about}.", cluster=None, about="new tasks")
+    error = InvalidValue("clusters matter for new tasks only.", hint=hint)
+    assert str(error).endswith("Leave out cluster, or ask about='new tasks'.")
+    assert hint_text(error) == "Leave out --cluster, or ask --about new-tasks."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "flag"),
+    [
+        ("margin", 0.05, "--margin 5"),
+        ("drop_short", True, "--drop-short"),
+        ("against", "BASELINE", "--against BASELINE"),
+        ("map", {"task": "COLUMN"}, "--map task=COLUMN"),
+        ("half_width", 0.05, "--half-width 0.05"),
+    ],
+)
+def test_a_flag(name: str, value: object, flag: str) -> None:
+    assert word_flag(name, value) == flag
+
+
+def test_a_placeholder_is_not_quoted() -> None:
+    assert str(Hint("Name it: {against}.", against="BASELINE")) == "Name it: against=BASELINE."
+
+
+def test_a_hint_keeps_its_options_through_another_error_and_through_pickle() -> None:
+    first = InvalidValue("no.", hint=Hint("Give {most}.", most=4))
+    second = pickle.loads(pickle.dumps(InvalidValue("again.", hint=first.hint).hint))
+    assert isinstance(second, Hint)
+    assert (second, second.reword(word_flag)) == ("Give most=4.", "Give --most 4.")
+    assert hint_text(InvalidValue("no.")) == ""
