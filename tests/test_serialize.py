@@ -63,7 +63,7 @@ def test_what_has_no_plain_form_is_refused() -> None:
 
 
 def test_no_class_writes_itself_by_hand() -> None:
-    """``to_dict`` is defined once; a class overrides ``_written`` where it must."""
+    """``to_dict`` is defined once; a class overrides ``_as_dict`` where it must."""
     places = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))

@@ -2,7 +2,7 @@
 
 A result is a dataclass, and its fields are written. A class that writes anything else
 derives from ``Plain`` and lists it in ``WRITTEN``, or, where values differ from the fields, in
-``_written``.
+``_as_dict``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Plain:
         data: dict[str, Any] = to_data(self)
         return data
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         """Values to write, by key; a value may be another result."""
         data: dict[str, object] = {}
         for entry in self.WRITTEN:
@@ -61,7 +61,7 @@ def to_data(value: object) -> Any:
         return value
     if isinstance(value, Plain):
         schema: dict[str, Any] = {"schema": value.SCHEMA} if value.SCHEMA else {}
-        return schema | {key: to_data(item) for key, item in value._written().items()}
+        return schema | {key: to_data(item) for key, item in value._as_dict().items()}
     if is_dataclass(value) and not isinstance(value, type):
         return {key: to_data(item) for key, item in _fields(value).items()}
     if isinstance(value, Mapping):

@@ -31,7 +31,7 @@ class Audited(Plain):
     def id(self) -> str:
         return f"{self.task}#{self.number}"
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "attempt": self.id,
             "verdict": "passed" if self.passed else "failed",
@@ -96,7 +96,7 @@ class Agreement(Plain):
                 )
         return tuple(sentences)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             word: {"agreed": agreed, "looked_at": looked, "interval": list(self.interval(word))}
             for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed))

@@ -287,7 +287,7 @@ class Finding(Plain):
             return f"{self.kind}: NOT SAFE, a program could {named}"
         return f"{self.kind}: holds all {len(ATTACKS)} attacks of the self-test"
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "kind": str(self.kind),
             "holds": self.holds,

@@ -53,7 +53,7 @@ class Curves(Plain):
     forecast_at: tuple[Forecast, ...] = ()
     forecast_hat: tuple[Forecast, ...] = ()
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "pass^k": [_point(point) for point in self.pass_hat],
             "pass@k": [_point(point) for point in self.pass_at],
@@ -173,7 +173,7 @@ class Details(Plain):
     def measure(self, name: str) -> Measure | None:
         return next((measure for measure in self.measures if measure.name == name), None)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "curves": self.curves,
             "measures": {measure.name: measure for measure in self.measures},

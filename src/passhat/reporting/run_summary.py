@@ -136,7 +136,7 @@ class TaskSummary(Plain):
         """The share of judged attempts that passed."""
         return self.passed / self.scored if self.scored else None
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "task": self.task,
             "attempts": self.marks,

@@ -357,7 +357,7 @@ class RunReport(Plain):
         """Numbers that the source states, next to those that passhat computes."""
         return check_source(self.run)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         outcomes = self.run.outcomes
         data: dict[str, object] = {
             "name": self.run.name,

@@ -45,7 +45,7 @@ class Finding(Plain):
     found: str
     advice: str = ""
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "what": self.what,
             "level": str(self.level),

@@ -133,7 +133,7 @@ class Regraded(Plain):
     def id(self) -> str:
         return f"{self.task}#{self.number}"
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "attempt": self.id,
             "outcome": str(self.outcome),

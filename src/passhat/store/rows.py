@@ -426,7 +426,7 @@ class AttemptLine(Plain):
     seed: int | None
     finished: str
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         """The attempt under the names that ``passhat export`` uses."""
         failed, missing = self.verdict is Verdict.FAILED, self.verdict is Verdict.MISSING
         return {

@@ -38,7 +38,7 @@ class Step(Plain):
     def suite_changed(self) -> bool:
         return any(change.field in _SUITE for change in self.changes)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "run": self.run.id,
             "agent": self.run.head.agent,

@@ -100,7 +100,7 @@ class Comparisons(Plain):
         header = ("metric", "possible ranks", "run", "value")
         return html_table(self.pairing_text, header, rows)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "runs": self.names,
             "tasks": {"shared": self.tasks, "left_out": self.left_out},

@@ -165,7 +165,7 @@ class Result(Plain):
         rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]
         return html_table(f"{self.metric}: {self.claim}", ("", ""), rows)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         data: dict[str, object] = {
             "metric": self.metric,
             "about": str(self.population),
@@ -377,7 +377,7 @@ class SliceResult(Plain):
             f"adjusted for {result.looked_at})"
         )
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {"label": self.label, "value": self.value, **self.result.to_dict()}
 
 

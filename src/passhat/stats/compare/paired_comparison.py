@@ -244,7 +244,7 @@ class Comparison(Plain):
         note = " ".join(result.sentence for result in self.results)
         return html_table(f"B = {self.b} against A = {self.a}", header, rows, note)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "a": self.a,
             "b": self.b,

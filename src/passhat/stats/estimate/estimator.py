@@ -140,8 +140,8 @@ class Estimate(Plain):
         rows = [(name, str(value)) for name, value in self.to_dict().items() if value is not None]
         return html_table(str(self), ("", ""), rows)
 
-    def _written(self) -> dict[str, object]:
-        data = Plain._written(self)
+    def _as_dict(self) -> dict[str, object]:
+        data = Plain._as_dict(self)
         return data if self.bounds is None else data | {"bounds": self.bounds}
 
 

@@ -149,7 +149,7 @@ class RuleResult(Plain):
         more = "" if self.advice is None else f"; {self.advice}"
         return f"{self.outcome}: {self.rule}; {self.evidence}{more}"
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "rule": str(self.rule),
             "verdict": str(self.verdict),

@@ -47,7 +47,7 @@ class Attempt(Plain):
         why = f" ({self.why})" if self.why else ""
         return f"{self.id} {self.verdict}{why}"
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "task": self.task,
             "attempt": self.number,

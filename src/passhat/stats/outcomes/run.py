@@ -211,7 +211,7 @@ class Run(Plain):
         ]
         return html_table(self.name, ("", ""), rows)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "name": self.name,
             "agent": self.agent,

@@ -321,7 +321,7 @@ class Outcomes(Plain):
         note = f"and {more:,} more tasks" if more > 0 else ""
         return html_table(str(self), ("task", "scored", "passed", "missing"), rows, note)
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         data: dict[str, object] = {
             "tasks": list(self.tasks),
             "n": self.n.tolist(),

@@ -98,7 +98,7 @@ class Advice(Plain):
             + f". At k = {last.k} that gains {last} over T = {self.base:g}."
         )
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         steps = [{"temperature": temperature, "ks": ks} for temperature, ks in self.steps]
         return {"base": self.base, "steps": steps, "best": self.best, "sentence": str(self)}
 

@@ -32,7 +32,7 @@ class Cell(Plain):
     estimate: Estimate
     share_best: float
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "k": self.k,
             "temperature": self.temperature,
@@ -158,7 +158,7 @@ class AgentFit(Plain):
         lines += [f"  {self.exponent}"] if self.exponent else []
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
-    def _written(self) -> dict[str, object]:
+    def _as_dict(self) -> dict[str, object]:
         return {
             "agent": self.agent,
             "tasks": self.tasks,
