@@ -14,9 +14,10 @@ from types import ModuleType
 from typing import Any, Optional
 
 from . import wire
-from .remote import Peer, brief_text
+from .peer import Peer, brief_text
+from .stand_ins import forward_comparisons
 
-__all__ = ["described", "load", "new_module", "run_script", "serve"]
+__all__ = ["describe", "load", "new_module", "run_script", "serve"]
 
 MODULE = "solution"
 _MOST_PRINTED = 4 << 20
@@ -34,7 +35,7 @@ def serve(channel: int, source: str) -> None:
     wire.send(channel, {"a": "ready"})
     while True:
         try:
-            message, value = program.receive_request()
+            message, value = program.receive()
         except wire.Closed:
             return
         program.serve(message, value)
@@ -60,7 +61,7 @@ class _Printed(io.TextIOBase):
             self.parts.append(text)
         return len(text)
 
-    def taken(self) -> str:
+    def take(self) -> str:
         text = "".join(self.parts)
         self.parts, self.size = [], 0
         return text
@@ -76,10 +77,10 @@ class _TestsInput(io.TextIOBase):
         return True
 
     def readline(self, *size: Any) -> str:  # type: ignore[override]
-        return self._asked("readline", *size)
+        return self._ask_tests("readline", *size)
 
     def read(self, *size: Any) -> str:
-        return self._asked("read", *size)
+        return self._ask_tests("read", *size)
 
     def __next__(self) -> str:  # type: ignore[override]
         line = self.readline()
@@ -87,7 +88,7 @@ class _TestsInput(io.TextIOBase):
             raise StopIteration
         return line
 
-    def _asked(self, name: str, *size: Any) -> str:
+    def _ask_tests(self, name: str, *size: Any) -> str:
         return str(self._program.ask("stdin", -1, name, *size)) if self._program.input else ""
 
 
@@ -95,7 +96,7 @@ class _Program(Peer):
     """The program's end: it also sends prints, random draws and assignments."""
 
     def __init__(self, channel: int) -> None:
-        super().__init__(channel, trusted=True)
+        super().__init__(channel, 1)
         self.module = new_module(MODULE)
         self.input = False
         self._out, self._err = _Printed(), _Printed()
@@ -105,8 +106,8 @@ class _Program(Peer):
         self._random: Any = None
 
     def forget_printed(self) -> None:
-        self._out.taken()
-        self._err.taken()
+        self._out.take()
+        self._err.take()
 
     def _ask_input(self, prompt: object = "") -> str:
         if not self.input:
@@ -116,6 +117,8 @@ class _Program(Peer):
 
     def absorb(self, message: dict[str, Any]) -> None:
         self.input = bool(message.get("i"))
+        # Only now: what the tests changed last and then let go of is in the message too.
+        self._codec.forget(message.get("x", ()))
         if "r" in message:
             import random
 
@@ -124,16 +127,16 @@ class _Program(Peer):
             self._random = random.getstate()
 
     def additions(self) -> dict[str, Any]:
-        more: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if self._out.parts:
-            more["o"] = self._out.taken()
+            fields["o"] = self._out.take()
         if self._err.parts:
-            more["e"] = self._err.taken()
+            fields["e"] = self._err.take()
         if self._random is not None:
             import random
 
             if (state := random.getstate()) != self._random:
-                self._random = more["r"] = state
+                self._random = fields["r"] = state
         changed = {
             name: value
             for name, old in self._watched.items()
@@ -141,18 +144,26 @@ class _Program(Peer):
         }
         if changed:
             self._watched.update(changed)
-            more["g"] = [
+            fields["g"] = [
                 [name, value] for name, value in changed.items() if type(value) in _ASSIGNABLE
             ]
-        return more
+        return fields
 
-    def other_request(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
+    def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
         if verb != "names":
-            return super().other_request(verb, name, arguments)
-        known = vars(self.module)
-        named = {each: known[each] for each in arguments[0] if each in known}
-        self._watched = {each: value for each, value in named.items() if type(value) in _ASSIGNABLE}
-        return "value", named
+            return super().serve_other(verb, name, arguments)
+        table = vars(self.module)
+        values = {each: table[each] for each in arguments[0] if each in table}
+        self._watched = {each: one for each, one in values.items() if type(one) in _ASSIGNABLE}
+        return values
+
+    def adopt_other(self, tag: str, parts: list[Any]) -> Any:
+        if tag == "B":
+            return getattr(__import__(parts[0]), parts[1])
+        return super().adopt_other(tag, parts)
+
+    def comparisons(self, _name: str, facts: dict[str, Any]) -> dict[str, Any]:
+        return forward_comparisons(facts)
 
 
 _ASSIGNABLE = (int, float, str, bool, type(None))
@@ -176,11 +187,11 @@ def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045
     try:
         exec(code, module.__dict__)
     except BaseException as error:
-        return described(error)
+        return describe(error)
     return None
 
 
-def described(error: BaseException) -> list[str]:
+def describe(error: BaseException) -> list[str]:
     """An exception as [kind, sentence]; a refusal by the sandbox is a PermissionError."""
     number = getattr(error, "errno", None)
     refused = isinstance(error, OSError) and number in (1, 13, 30, 38)

@@ -1,0 +1,406 @@
+"""Stand-ins: objects and classes that represent those of the process on the other side.
+
+Using one sends a request to its owner. A stand-in of the program's object never lets the program's
+code decide a comparison in the tests: it compares by fields, or stops the judgement as unsupported.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Coroutine, Iterator
+from types import GeneratorType
+from typing import Any, Optional
+
+__all__ = [
+    "COMPARISONS",
+    "FORWARDED",
+    "ProgramFailed",
+    "RemoteObject",
+    "RemoteType",
+    "Stopped",
+    "Unsupported",
+    "error_text",
+    "forward_comparisons",
+    "judge_comparisons",
+    "make_class",
+    "make_object",
+]
+
+COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and",
+           "or", "xor", "lshift", "rshift")  # fmt: skip
+FORWARDED = frozenset(
+    f"__{name}__"
+    for name in (
+        *("len", "iter", "next", "reversed", "contains", "getitem", "setitem", "delitem", "call"),
+        *("enter", "exit", "str", "repr", "format", "bytes", "int", "float", "complex", "index"),
+        *("round", "trunc", "floor", "ceil", "bool", "neg", "pos", "abs", "invert", "fspath"),
+        *("aenter", "aexit", "aiter", "anext", "await"),
+        *_BINARY,
+        *(f"r{name}" for name in _BINARY),
+        *(f"i{name}" for name in _BINARY),
+    )
+)
+_ALONE = 100
+"""Items of an iterator that are requested one by one, before batches begin."""
+_ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
+
+
+class Stopped(BaseException):
+    """The judgement cannot go on. Not an Exception, so that tests do not catch it by accident."""
+
+
+class Unsupported(Stopped):
+    """The tests ask for something that cannot cross the border."""
+
+
+class ProgramFailed(Stopped):
+    """The program has gone, or broke the protocol."""
+
+    def __init__(self, category: str, detail: str) -> None:
+        super().__init__(category, detail)
+        self.category, self.detail = category, detail
+
+
+# -- objects --------------------------------------------------------------------------------------
+
+
+class RemoteObject:
+    """An object of the other side: attributes are requested from there."""
+
+    __slots__ = ("__weakref__", "_passhat_number", "_passhat_peer")
+    _passhat_number: int
+    _passhat_peer: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return self._passhat_peer.ask("get", self._passhat_number, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._passhat_peer.ask("set", self._passhat_number, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._passhat_peer.ask("del", self._passhat_number, name)
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return self._passhat_peer.ask("get", self._passhat_number, "__dict__")
+
+    def __reduce_ex__(self, _protocol: object) -> Any:
+        raise self._passhat_peer.stop(Unsupported("copy or pickle of an object of the program"))
+
+
+class RemoteFunction(RemoteObject):
+    """A function of the other side."""
+
+    __slots__ = ()
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._passhat_peer.call(self._passhat_number, arguments, keywords)
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self.__getattr__("__doc__")
+
+    @property
+    def __module__(self) -> Any:  # type: ignore[override]
+        return self.__getattr__("__module__")
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return {}
+
+    @property
+    def __signature__(self) -> Any:
+        from inspect import Parameter, Signature
+
+        parts = self._passhat_peer.ask("get", self._passhat_number, "__signature__")
+        if parts is None:
+            raise AttributeError("__signature__")
+        return Signature(
+            [
+                Parameter(
+                    name, getattr(Parameter, kind), default=rest[0] if rest else Parameter.empty
+                )
+                for name, kind, *rest in parts
+            ]
+        )
+
+
+class RemoteIterator(RemoteObject):
+    """An iterator of the other side; a long one is read in batches of plain items."""
+
+    __slots__ = ("_passhat_count", "_passhat_items")
+    _passhat_items: list[Any]
+    _passhat_count: int
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        items: list[Any] = self._passhat_items
+        if items:
+            return items.pop()
+        count = self._passhat_count + 1
+        object.__setattr__(self, "_passhat_count", count)
+        if count <= _ALONE:
+            return self._passhat_peer.ask("next", self._passhat_number, "")
+        batch = self._passhat_peer.ask("next", self._passhat_number, "batch")
+        self._passhat_peer.ran_ahead = True
+        items.extend(reversed(batch))
+        return items.pop()
+
+    def _passhat_require_none(self) -> None:
+        if self._passhat_items:
+            raise self._passhat_peer.stop(Unsupported("send to a generator after many items"))
+
+
+class RemoteGenerator(RemoteIterator):
+    """A generator; also for ``isinstance`` and ``inspect.isgenerator``."""
+
+    __slots__ = ()
+
+    @property
+    def __class__(self) -> Any:
+        return GeneratorType
+
+    @__class__.setter
+    def __class__(self, _other: Any) -> None:
+        raise TypeError("the class cannot be changed")
+
+    def send(self, value: Any) -> Any:
+        self._passhat_require_none()
+        return self._passhat_peer.ask("send", self._passhat_number, "", value)
+
+    def throw(self, error: Any, *rest: Any) -> Any:
+        if isinstance(error, type):
+            error = rest[0] if rest and isinstance(rest[0], BaseException) else error(*rest[:1])
+        self._passhat_require_none()
+        return self._passhat_peer.ask("throw", self._passhat_number, "", error)
+
+    def close(self) -> None:
+        self._passhat_peer.ask("close", self._passhat_number, "")
+
+
+class RemoteCoroutine(RemoteObject, Coroutine):  # type: ignore[type-arg]
+    """An awaitable: it runs on the other side, from beginning to end, when it is awaited here."""
+
+    __slots__ = ()
+    cr_code = cr_frame = cr_await = None
+    cr_running = False
+
+    def send(self, _value: Any) -> Any:
+        raise StopIteration(self._passhat_peer.ask("await", self._passhat_number, ""))
+
+    def throw(self, error: Any, *_rest: Any) -> Any:
+        raise error
+
+    def close(self) -> None:
+        return None
+
+    def __await__(self) -> Any:
+        return self._passhat_peer.ask("await", self._passhat_number, "")
+        yield
+
+
+_KINDS: dict[str, type] = {
+    "callable": RemoteFunction,
+    "generator": RemoteGenerator,
+    "iterator": RemoteIterator,
+    "awaitable": RemoteCoroutine,
+}
+
+
+def make_object(peer: Any, number: int, kind: str, make_owner: Callable[[], Any]) -> Any:
+    """Make the stand-in for an object; None for an unknown kind."""
+    if kind != "instance" and kind not in _KINDS:
+        return None
+    stand_in = object.__new__(make_owner() if kind == "instance" else _KINDS[kind])
+    object.__setattr__(stand_in, "_passhat_peer", peer)
+    object.__setattr__(stand_in, "_passhat_number", number)
+    if kind in ("generator", "iterator"):
+        object.__setattr__(stand_in, "_passhat_items", [])
+        object.__setattr__(stand_in, "_passhat_count", 0)
+    return stand_in
+
+
+# -- classes --------------------------------------------------------------------------------------
+
+
+class RemoteType(type):
+    """The class of stand-ins for the instances of a class on the other side."""
+
+    _passhat_link: Any
+    _passhat_class: int
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        owner = next((base for base in bases if isinstance(base, RemoteType)), None)
+        if owner is not None and "_passhat_class" not in body:
+            peer = owner.__dict__.get("_passhat_link")
+            if peer is not None:
+                raise peer.stop(Unsupported(f"a subclass of the program's class {owner.__name__}"))
+        return super().__new__(cls, name, bases, body)
+
+    def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
+        return cls._passhat_link.call(cls._passhat_class, arguments, keywords)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_passhat") or "_passhat_class" not in cls.__dict__:
+            raise AttributeError(name)
+        return cls._passhat_link.ask("get", cls._passhat_class, name)
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        if name.startswith(("_passhat", "__abstractmethods__", "_abc_")):
+            type.__setattr__(cls, name, value)
+        else:
+            cls._passhat_link.ask("set", cls._passhat_class, name, value)
+
+
+class RemoteInstance(RemoteObject, metaclass=RemoteType):
+    """An instance of a class of the other side."""
+
+    __slots__ = ()
+
+
+class _RemoteEnumMember:
+    """A member of an enumeration that has the same members on both sides."""
+
+    def __getattr__(self, name: str) -> Any:
+        peer = type(self).__dict__.get("_passhat_link") if not name.startswith("_") else None
+        if peer is None:
+            raise AttributeError(name)
+        return peer.ask("of", -1, name, self)
+
+
+def make_class(peer: Any, number: int, facts: dict[str, Any]) -> Any:
+    """Make the stand-in for a class from the facts that its owner sent."""
+    name = str(facts["name"])
+    body: dict[str, Any] = {"__module__": "solution", "_passhat_class": number}
+    if "enum" in facts:
+        members = [(key, peer.decode(value)) for key, value in facts["members"]]
+        base = getattr(enum, facts["enum"] if facts["enum"] in _ENUMS else "Enum")
+        enumeration = base(name, members, module="solution", type=_RemoteEnumMember)
+        type.__setattr__(enumeration, "_passhat_class", number)
+        type.__setattr__(enumeration, "_passhat_link", peer)
+        return enumeration
+    if "fields" in facts and "bases" not in facts:
+        from collections import namedtuple
+
+        plain = namedtuple(name, facts["fields"])  # type: ignore[misc]
+        body.update(__slots__=(), __getattr__=_make_tuple_getter(peer))
+        # Called on the other side: defaults and checks are its own.
+        body["__new__"] = lambda _cls, *values, **keywords: peer.call(number, values, keywords)
+        return type(name, (plain,), body)
+    if any(type(base) is list for base in facts["bases"]):
+        bases = tuple(peer.adopt(base, 0) for base in facts["bases"])
+        return type(name, bases, {**body, "__str__": error_text})
+    return _make_instance_class(peer, name, facts, body)
+
+
+def _make_instance_class(peer: Any, name: str, facts: dict[str, Any], body: dict[str, Any]) -> Any:
+    for special in facts["special"]:
+        if special in FORWARDED:
+            body[special] = _forward(special)
+    fields = facts.get("fields")
+    body.update(
+        __slots__=(), _passhat_link=peer, _passhat_named=False, _passhat_fields=fields or ()
+    )
+    body.update(peer.comparisons(name, facts))
+    if facts.get("all_fields") is not None:
+        body.update(_dataclass_face(facts["all_fields"], facts))
+    if type(facts.get("doc")) is str:
+        body["__doc__"] = facts["doc"]
+    bases = [peer.adopt_class(base) for base in facts["bases"]]
+    bases = [base for base in bases if isinstance(base, RemoteType)]
+    return RemoteType(name, tuple(bases) or (RemoteInstance,), body)
+
+
+def _dataclass_face(names: list[str], facts: dict[str, Any]) -> dict[str, Any]:
+    """The attributes that ``dataclasses.fields`` and ``asdict`` read."""
+    from dataclasses import make_dataclass
+
+    plain = make_dataclass("plain", [str(name) for name in names], frozen=bool(facts.get("frozen")))
+    return {name: plain.__dict__[name] for name in ("__dataclass_fields__", "__dataclass_params__")}
+
+
+def _make_tuple_getter(peer: Any) -> Callable[[Any, str], Any]:
+    def get(self: Any, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return peer.ask("of", -1, name, self)
+
+    return get
+
+
+def error_text(self: Any) -> str:
+    """``str`` of an exception whose class is the other side's."""
+    text: Optional[str] = self.__dict__.get("_passhat_text")  # noqa: UP045 - Python 3.9
+    return BaseException.__str__(self) if text is None else text
+
+
+# -- operators and comparisons --------------------------------------------------------------------
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def forward(self: RemoteObject, *arguments: Any) -> Any:
+        if name in ("__exit__", "__aexit__"):
+            arguments = (*arguments[:2], None)  # a traceback cannot cross
+        return self._passhat_peer.ask("special", self._passhat_number, name, *arguments)
+
+    forward.__name__ = name
+    return forward
+
+
+def forward_comparisons(facts: dict[str, Any]) -> dict[str, Any]:
+    """Comparisons that the other side decides: right where the other side is trusted."""
+    body: dict[str, Any] = {name: _forward(name) for name in facts.get("compared", ())}
+    if "__eq__" in body:
+        body["__hash__"] = _forward("__hash__")
+    return body
+
+
+def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Comparisons that the program's code has no part in: by fields, or not at all."""
+    fields, compared = facts.get("fields"), set(facts.get("compared", ()))
+    if fields is None:
+        body = {each: _stop_at(each, name) for each in COMPARISONS if each in compared}
+        if "__eq__" in body:
+            body["__hash__"] = _stop_at("__hash__", name)
+        return body
+    generated = COMPARISONS if facts.get("order") else COMPARISONS[:1]
+    body = {each: _compare_fields(each) for each in generated}
+    hash_fields = (lambda self: hash(_fields(self))) if facts.get("hashed") else None
+    others = compared - {*generated, "__hash__"}
+    return {**body, "__hash__": hash_fields, **{each: _stop_at(each, name) for each in others}}
+
+
+def _fields(instance: Any) -> tuple[Any, ...]:
+    return tuple(getattr(instance, name) for name in type(instance)._passhat_fields)
+
+
+def _compare_fields(name: str) -> Callable[..., Any]:
+    """Make a comparison as a dataclass has it: by the values of the fields, compared here."""
+
+    def compare(self: Any, other: Any) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        return getattr(tuple, name)(_fields(self), _fields(other))
+
+    return compare
+
+
+def _stop_at(name: str, kind: str) -> Callable[..., Any]:
+    """Make a comparison that the program's class would decide by code of its own.
+
+    Where the tests name the class, or both sides are objects of the program, the class may be
+    meant to decide, so the judgement stops. An object of a class that no test names is compared
+    with data here: it is not the data.
+    """
+
+    def compare(self: Any, other: Any = None) -> Any:
+        if type(self)._passhat_named or isinstance(other, RemoteObject) or name == "__hash__":
+            raise self._passhat_peer.stop(
+                Unsupported(f"{name} of the program's class {kind}, which decides it by itself")
+            )
+        return NotImplemented
+
+    return compare

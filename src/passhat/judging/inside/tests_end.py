@@ -1,0 +1,194 @@
+"""The tests' end of the connection, which does not trust the program.
+
+A function of the tests that the program may call must not lead it to the tests' globals, frames or
+modules, and no comparison is decided by the program's code. Every check here has an attack in
+``tests/judging/test_guards.py`` that gets through without it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
+
+from . import wire
+from .peer import Peer, protocol_breach
+from .stand_ins import (
+    COMPARISONS,
+    FORWARDED,
+    ProgramFailed,
+    Stopped,
+    Unsupported,
+    judge_comparisons,
+)
+
+__all__ = ["Outcome", "TestsEnd"]
+
+Outcome = tuple[str, str, str]
+"""passed, failed, gone, unsupported or judge_error; the word for it; what happened."""
+
+_SAFE_DUNDERS = ("__name__", "__doc__", "__qualname__", "__module__", "__signature__")
+_PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
+"""Attributes that lead from a function or a generator of the tests to their globals."""
+_NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
+"""Objects from which the program could reach the globals of the tests."""
+_PLAIN = (int, float, str, bool, type(None))
+
+
+class TestsEnd(Peer):
+    """The tests' end: it also shows the program's prints, and shares input and random numbers."""
+
+    __test__ = False  # not a test class of pytest's
+
+    def __init__(self, channel: int, brief: dict[str, Any], phase: Any) -> None:
+        super().__init__(channel, 0, phase)
+        self.names: dict[str, Any] = {}
+        self.namespace: dict[str, Any] = {}
+        self._brief = brief
+        self._input, self._stdin = builtins.input, sys.stdin
+        self._random: Any = None
+
+    def load(self, names: list[str]) -> None:
+        """Wait until the program is loaded; learn which of these names it defines."""
+        self._phase[0] = 1
+        hello, _ = self.receive()
+        self._phase[0] = 0
+        failure = hello.get("d")
+        if hello.get("a") == "failed" and type(failure) is list and len(failure) == 2:
+            raise self.stop(ProgramFailed(str(failure[0])[:80], str(failure[1])[:500]))
+        if hello.get("a") != "ready":
+            raise self.stop(protocol_breach("neither ready nor failed"))
+        self.learn(names)
+
+    def learn(self, names: list[str]) -> None:
+        """Ask which of these names the program defines."""
+        values = self.ask("names", -1, "", names)
+        if type(values) is not dict:
+            raise self.stop(protocol_breach("no table of names"))
+        for name in names:
+            if name in values:
+                self.names[name] = self._as_function(values[name], name)
+
+    def _as_function(self, value: Any, name: str) -> Any:
+        """A class where the reference has a function is no more than something to call."""
+        if isinstance(value, type) and name in self._brief["functions"]:
+            number = value.__dict__.get("_passhat_class")
+            if number is not None:
+                type.__setattr__(value, "_passhat_named", False)
+                return lambda *values, **keywords: self.call(number, values, keywords)
+        return value
+
+    # -- what crosses with every message ---------------------------------------------------------
+
+    def additions(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        if unused := self._codec.unused():
+            fields["x"] = unused
+        if builtins.input is not self._input or sys.stdin is not self._stdin:
+            fields["i"] = True
+        if self._brief["random"]:
+            import random
+
+            if (state := random.getstate()) != self._random:
+                self._random = fields["r"] = state
+        return fields
+
+    def absorb(self, message: dict[str, Any]) -> None:
+        for key, stream in (("o", sys.stdout), ("e", sys.stderr)):
+            if type(message.get(key)) is str:
+                stream.write(message[key])
+        if "r" in message and self._brief["random"]:
+            import random
+
+            version, numbers, gauss = message["r"]
+            random.setstate((version, tuple(numbers), gauss))
+            self._random = random.getstate()
+        for name, value in message.get("g", ()):
+            if name in self.names and type(value) in _PLAIN:
+                if self.namespace.get(name, self) is self.names[name]:
+                    self.namespace[name] = value
+                self.names[name] = value
+
+    def serve_other(self, verb: str, name: str, arguments: tuple[Any, ...]) -> Any:
+        if verb == "input":
+            return input(*map(str, arguments))
+        if verb == "stdin" and name in ("read", "readline"):
+            return getattr(sys.stdin, name)(*arguments)
+        return super().serve_other(verb, name, arguments)
+
+    # -- guards ----------------------------------------------------------------------------------
+
+    def check_request(self, verb: str, target: Any, name: str) -> None:
+        """Refuse access that would let the program into the tests: globals, frames and modules."""
+        if verb in ("get", "set", "del"):
+            if name.startswith(_PRIVATE) and name not in _SAFE_DUNDERS:
+                raise AttributeError(name)
+            is_ours = isinstance(target, type) or type(target).__module__ in _OUR_MODULES
+            is_method = verb == "get" and (name in _SAFE_DUNDERS or hasattr(type(target), name))
+            if not is_ours and not is_method:
+                raise AttributeError(name)
+        elif verb == "special" and name not in FORWARDED and name not in COMPARISONS:
+            raise AttributeError(name)
+
+    def check_export(self, value: Any) -> None:
+        if isinstance(value, _NEVER_SHOWN):
+            raise wire.NotPlain(f"a {type(value).__name__}")
+
+    def check_error(self, error: BaseException) -> None:
+        # The program must not learn, or swallow, that the judgement has stopped.
+        if isinstance(error, Stopped) or not isinstance(error, Exception):
+            raise error
+
+    def export_builtin(self, value: Any) -> Any:
+        # By name, which the program looks up for itself: it gets no function of this process.
+        return ["B", str(value.__self__.__name__), value.__name__]
+
+    def error_number(self, error: BaseException) -> int:
+        return self.number_of(error)
+
+    def adopt_other(self, tag: str, parts: list[Any]) -> Any:
+        if tag == "X":
+            return self._exports[parts[0]]
+        return super().adopt_other(tag, parts)
+
+    def comparisons(self, name: str, facts: dict[str, Any]) -> dict[str, Any]:
+        return judge_comparisons(name, facts)
+
+    def on_send_failure(self, error: Exception) -> BaseException:
+        return self.stop(Unsupported(f"the tests pass {error}"))
+
+    def on_closed(self) -> BaseException:
+        return self.stop(ProgramFailed("gone", ""))
+
+    # -- doubts ----------------------------------------------------------------------------------
+
+    def doubt(self, outcome: Outcome, error: BaseException) -> Outcome:
+        """The same, unless something crossed that is not mirrored: then it may be our failure."""
+        if outcome[0] != "failed":
+            return outcome
+        shared, handed_over = self._brief["shared"], self._handed_over()
+        if shared:
+            why = f"the tests use {shared[0]}, which the program's process does not share"
+        elif handed_over:
+            why = f"the tests hand over an object of {handed_over}"
+        elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):
+            why = f"{self.flattened}, a subclass of built-in data, crosses as the plain data"
+        elif self.ran_ahead:
+            why = "an iterator is read in batches, ahead of the tests"
+        elif self._codec.forgot:
+            why = "the tests keep more containers than can be compared"
+        else:
+            return outcome
+        return ("unsupported", "unsupported", f"{why} ({outcome[2]})")
+
+    def _handed_over(self) -> str:
+        """The class of an object that the tests handed over, apart from functions and classes."""
+        plain = (type(lambda: 0), type(len), type, BaseException)
+        return next(
+            (type(one).__name__ for one in self._exports.values() if not isinstance(one, plain)), ""
+        )
+
+
+_OUR_MODULES = ("tests", "unittest.mock")
+"""Modules whose objects have attributes that the program may read and set, unless private."""
