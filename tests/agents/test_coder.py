@@ -8,8 +8,8 @@ import pytest
 
 from passhat.agents import load_agent
 from passhat.agents.base import AgentFault, AttemptInfo
-from passhat.judging.extraction import asked, program_in
 from passhat.judging.ordercode import ORDER_TASKS
+from passhat.judging.samples import asked, program_in
 from passhat.suites.base import Turn
 
 RIGHT = {one.task.id: one.task.program(one.task.canonical).strip() for one in ORDER_TASKS}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.judging.extraction import asked, program_in
-from passhat.judging.samples import Sample
+from passhat.judging.samples import Sample, asked, program_in
 from passhat.judging.tasks import Case, CodeTask
 
 PROMPT = 'from typing import List\n\ndef total(xs: List[int]) -> int:\n    """Add them."""\n'

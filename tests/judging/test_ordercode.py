@@ -9,8 +9,7 @@ import pytest
 
 from passhat.judging.bench import judge_all
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.ordercode import ORDER_TASKS, demo_samples, ordercode
-from passhat.judging.ordercode.programs import OrderTask
+from passhat.judging.ordercode import ORDER_TASKS, OrderTask, demo_samples, ordercode
 from passhat.judging.sandbox import SandboxKind
 
 IDS = [one.task.entry_point for one in ORDER_TASKS]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.judging.extraction import asked, fenced, has_fence, program_in
+from passhat.judging.samples import asked, fenced, has_fence, program_in
 from passhat.judging.tasks import (
     Case,
     CodeSuite,

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench, JudgePool, JudgingChoice
 from passhat.judging.code_suites import read_code_suite
-from passhat.judging.extraction import asked, program_in
-from passhat.judging.samples import Sample, printable
+from passhat.judging.samples import Sample, asked, printable, program_in
 from passhat.judging.tasks import CodeTask
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 

@@ -16,16 +16,21 @@ from types import BuiltinFunctionType, ModuleType
 from typing import Any, Optional
 
 from . import wire
-from .class_facts import LONGEST_NAME, OWN_MODULES, describe_class, flatten, kind_of, signature_of
 from .stand_ins import (
+    LONGEST_NAME,
+    OWN_MODULES,
     ProgramFailed,
     RemoteObject,
     RemoteType,
     Stopped,
     Unsupported,
+    describe_class,
     error_text,
+    flatten,
+    kind_of,
     make_class,
     make_object,
+    signature_of,
 )
 
 __all__ = ["Peer", "brief_text", "protocol_breach"]
