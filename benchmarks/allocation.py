@@ -150,12 +150,12 @@ class Cell:
         floors = allocator.floors(total)
         if self.floor is None and floors:
             self.floor = min(
-                floors, key=lambda n: allocator.half_width(allocator.allocated(total, n))
+                floors, key=lambda n: allocator.half_width(allocator.allocate(total, n))
             )
         if floors:
             floor = self.floor if self.floor in floors else floors[0]
             assert floor is not None
-            n = allocator.allocated(total, floor)
+            n = allocator.allocate(total, floor)
         else:
             n = allocator.uniform(total)
         self.lowest.append(int(n.min()))

@@ -22,7 +22,7 @@ from measuring import publish, study_parser
 from passhat.errors import InvalidValue
 from passhat.stats.gate import GateVerdict, gate
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.plan import plan
+from passhat.stats.plan import plan_attempts
 
 Floats = npt.NDArray[np.float64]
 TASKS, ATTEMPTS, DROP, MARGIN = 30, 8, 0.15, 0.05
@@ -104,7 +104,7 @@ def promised(shape: str, drop: float, pilots: int, seed: int = 3) -> tuple[float
     for _ in range(pilots):
         rates = SHAPES[shape](rng)
         try:
-            made = plan(simulated(rng, rates), detect=drop, gate=True)
+            made = plan_attempts(simulated(rng, rates), detect=drop, gate=True)
         except InvalidValue:
             continue
         n = made.cheapest.attempts

@@ -22,7 +22,7 @@ from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.plan import plan
+from passhat.stats.plan import plan_tasks
 
 Floats = npt.NDArray[np.float64]
 Rates = Callable[[np.random.Generator, tuple[int, ...]], tuple[Floats, Floats]]
@@ -61,7 +61,7 @@ def planned(rng: np.random.Generator, rates: Rates, word: str, n: int, size: int
         Outcomes.from_counts(PILOT_ATTEMPTS, rng.binomial(PILOT_ATTEMPTS, p))
         for p in rates(rng, (size,))
     ]
-    made = plan(pilots[0], against=pilots[1], metric=word, detect=b - a, attempts=n)
+    made = plan_tasks(pilots[0], against=pilots[1], metric=word, detect=b - a, attempts=n)
     return next(row.tasks for row in made.rows if row.attempts == n)
 
 

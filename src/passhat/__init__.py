@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from passhat.api import forecast as forecast
     from passhat.api import gate as gate
     from passhat.api import open_store as open_store
-    from passhat.api import plan as plan
     from passhat.api import run as run
     from passhat.errors import PasshatError as PasshatError
     from passhat.protocol import Protocol as Protocol
@@ -50,6 +49,9 @@ if TYPE_CHECKING:
     from passhat.stats.outcomes import Run as Run
     from passhat.stats.outcomes import Verdict as Verdict
     from passhat.stats.plan import Plan as Plan
+    from passhat.stats.plan import allocate as allocate
+    from passhat.stats.plan import plan_attempts as plan_attempts
+    from passhat.stats.plan import plan_tasks as plan_tasks
     from passhat.suites import Episode as Episode
     from passhat.suites import Judgement as Judgement
     from passhat.suites import Suite as Suite
@@ -83,6 +85,7 @@ _HOME = {
     "Turn": "passhat.suites",
     "Usage": "passhat.agents",
     "Verdict": "passhat.stats.outcomes",
+    "allocate": "passhat.stats.plan",
     "arun": "passhat.api",
     "compare": "passhat.api",
     "compare_all": "passhat.api",
@@ -97,7 +100,8 @@ _HOME = {
     "open_store": "passhat.api",
     "pass_at_k": "passhat.stats.estimate",
     "pass_hat_k": "passhat.stats.estimate",
-    "plan": "passhat.api",
+    "plan_attempts": "passhat.stats.plan",
+    "plan_tasks": "passhat.stats.plan",
     "read": "passhat.readers",
     "report": "passhat.reporting.public",
     "run": "passhat.api",

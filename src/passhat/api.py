@@ -46,7 +46,6 @@ __all__ = [
     "forecast",
     "gate",
     "open_store",
-    "plan",
     "report",
     "run",
 ]
@@ -106,7 +105,7 @@ def run(
         Dicts such as ``{"id": "a", "prompt": "2+2?", "answer": "4"}``, :class:`Task` objects
         together with ``judge``, a :class:`Suite`, or a word such as ``jsonl:tasks.jsonl``.
     n : int or Plan
-        Attempts at every task, or ``plan(earlier, allocate=True)``: at each, where they decide.
+        Attempts at every task, or ``passhat.allocate(earlier)``: at each, where they decide.
     store : path, URL or Store, optional
         Where attempts are kept. Without it they are kept in memory only, and nothing resumes.
     jobs : int
@@ -253,7 +252,7 @@ def _attempts(n: int | Plan | Allocation) -> int | Allocation:
     if n.allocation is None:
         raise InvalidValue(
             "this plan says how many tasks and attempts are needed, not how many at which task.",
-            hint="Make it with passhat.plan(earlier, allocate=True, ...).",
+            hint="Make it with passhat.allocate(earlier, ...).",
         )
     return n.allocation
 
@@ -469,34 +468,6 @@ def gate(
 
     baseline = None if against is None else as_run_or_outcomes(against)
     return run_gate(as_run_or_outcomes(data), rules, baseline, **options)
-
-
-def plan(
-    pilot: Data | None = None,
-    *,
-    against: Data | None = None,
-    **options: Any,
-) -> Plan:
-    """Tasks and attempts needed to see a lift, or to know a value precisely.
-
-    Parameters
-    ----------
-    pilot : Run, Outcomes, matrix or data frame, optional
-        An earlier run with two or more attempts per task. Without it, state ``mean`` and ``icc``.
-    against : Run, Outcomes, matrix or data frame, optional
-        A second pilot on the same tasks: how alike the agents are is then measured.
-    **options
-        ``metric``, ``detect`` or ``half_width``, ``power``, ``level``, ``about`` and the others of
-        ``passhat plan``. With ``allocate=True`` (and ``budget``, ``most``) the plan has attempts
-        for each of the pilot's tasks: ``plan(...).allocation``, which ``run(n=...)`` takes.
-    """
-    from passhat.stats.plan import plan as run_plan
-
-    return run_plan(
-        None if pilot is None else as_run_or_outcomes(pilot),
-        against=None if against is None else as_run_or_outcomes(against),
-        **options,
-    )
 
 
 def forecast(data: Data, metric: str | Metric, **options: Any) -> Forecast:

@@ -15,7 +15,7 @@ from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import InvalidValue
 from passhat.readers.store import run_from_store
 from passhat.runner.run_spec import RunSpec, planned_attempts
-from passhat.stats.plan import Allocation, EarlierRun
+from passhat.stats.plan import Allocation, EarlierRun, allocate, plan_tasks
 from passhat.store import PlannedAttempts, open_store
 from passhat.store.opening import open_reading
 from passhat.suites import load_suite
@@ -201,12 +201,12 @@ def test_python_takes_a_plan(folder: Path) -> None:
         return "yes" if prompt in "012" or (prompt in "34" and seed % 2) else "no"
 
     earlier = api.run(agent, tasks, n=4, store=str(folder / "runs.db"), progress=False)
-    made = api.plan(earlier, allocate=True, metric="pass^2", budget=30)
+    made = allocate(earlier, metric="pass^2", budget=30)
     assert made.allocation is not None
     run = api.run(agent, tasks, n=made, store=str(folder / "runs.db"), name="again", progress=False)
     assert run.outcomes.attempts == made.allocation.total
     with pytest.raises(InvalidValue, match="how many at which task"):
-        api.run(agent, tasks, n=api.plan(mean=0.5, icc=0.3, detect=0.1), progress=False)
+        api.run(agent, tasks, n=plan_tasks(mean=0.5, icc=0.3, detect=0.1), progress=False)
 
 
 def test_planned_attempts_survive_the_store() -> None:

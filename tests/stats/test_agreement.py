@@ -224,7 +224,7 @@ def test_everything_can_be_asked_of_edge_tables_and_written_down(name: str) -> N
     made.append(gate(outcomes, (), outcomes))
     made.append(compare(outcomes, outcomes, ["pass^1"]))
     if outcomes.n.max() > 1:
-        made.append(passhat.plan(outcomes, half_width=0.2))
+        made.append(passhat.plan_tasks(outcomes, half_width=0.2))
     for result in made:
         text = as_json(result)
         assert json.loads(text) == to_data(result)

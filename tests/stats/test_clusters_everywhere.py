@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from passhat import Outcomes, compare, estimate, forecast, gate, plan
+from passhat import Outcomes, compare, estimate, forecast, gate, plan_tasks
 from passhat.errors import InvalidValue
 from passhat.stats.clusters import ENOUGH, TaskClusters, shared_labels, task_clusters
 
@@ -43,7 +43,7 @@ def test_every_answer_about_new_tasks_widens_by_about_the_root_of_the_size() -> 
     bands = [forecast(SUITE, "pass^1", cluster=c) for c in (None, "repo")]
     ratio = _width(bands[1].low, bands[1].high) / _width(bands[0].low, bands[0].high)
     assert 1.5 < ratio < 2.8
-    plans = [plan(SUITE, half_width=0.05, cluster=c) for c in (None, "repo")]
+    plans = [plan_tasks(SUITE, half_width=0.05, cluster=c) for c in (None, "repo")]
     assert 2.5 < plans[1].cheapest.tasks / plans[0].cheapest.tasks < 6
     rules = [gate(SUITE, "pass^1 >= 0.5", cluster=c).results[0] for c in (None, "repo")]
     assert (rules[1].low or 0) < (rules[0].low or 0)
@@ -59,7 +59,7 @@ def test_clusters_of_one_task_change_nothing_but_the_forecasts_small_sample_fact
     assert two.p_value == pytest.approx(one.p_value)
     bands = [forecast(SUITE, "pass^1", cluster=c) for c in (None, "own")]
     assert _width(bands[1].low, bands[1].high) < 1.1 * _width(bands[0].low, bands[0].high)
-    same = [plan(SUITE, half_width=0.05, cluster=c).cheapest.tasks for c in (None, "own")]
+    same = [plan_tasks(SUITE, half_width=0.05, cluster=c).cheapest.tasks for c in (None, "own")]
     assert same[1] == pytest.approx(same[0], rel=0.05)
 
 

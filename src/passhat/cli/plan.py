@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -13,6 +15,7 @@ from passhat.errors import InvalidValue
 
 if TYPE_CHECKING:
     from passhat.stats.outcomes import Run
+    from passhat.stats.plan import Plan
     from passhat.stats.terms import Terms
 
 
@@ -101,10 +104,24 @@ def command(
     """
     from passhat._serialize import as_json
     from passhat.readers import Needs
-    from passhat.stats.plan import plan
+    from passhat.stats import plan as plans
+    from passhat.stats.terms import Population
 
-    given = click.get_current_context().get_parameter_source("power")
-    if half_width is not None and given is ParameterSource.COMMANDLINE:
+    these = gate or terms.population is Population.THESE_TASKS
+    make = plans.allocate if allocate else plans.plan_attempts if these else plans.plan_tasks
+    _refuse_unused(make)
+    if (allocate or gate) and terms.population is Population.NEW_TASKS:
+        raise InvalidValue(
+            "an allocation and a gate against a baseline are about these tasks; about new tasks "
+            "only more tasks help.",
+            hint="Leave out --about new-tasks, or --allocate and --gate.",
+        )
+    if source is None and make is not plans.plan_tasks:
+        raise InvalidValue(
+            "attempts at these tasks are planned by an earlier run of them, and none is given.",
+            hint="Run each task 4 times or more, and give that run as SOURCE.",
+        )
+    if half_width is not None and _is_given("power"):
         raise InvalidValue(
             "--power is the chance to see the difference of --detect; a half-width has none.",
             hint="Leave out --power, or plan with --detect D.",
@@ -114,23 +131,24 @@ def command(
     def run_of(where: str | None, name: str | None, option: str) -> Run | None:
         return None if where is None else how.read_one(where, name, option, needs, (terms.cluster,))
 
-    made = plan(
-        run_of(source, run_name, "--run"),
-        terms,
-        metric=metric,
-        detect=detect,
-        half_width=half_width,
-        power=power,
-        gate=gate,
-        allocate=allocate,
-        budget=budget,
-        most=most,
-        against=run_of(against, base_run, "--base-run"),
-        mean=mean,
-        icc=icc,
-        correlation=correlation,
-        attempts=attempts,
-    )
+    values: dict[str, Any] = {
+        "metric": metric,
+        "detect": detect,
+        "half_width": half_width,
+        "power": power,
+        "level": terms.level,
+        "cluster": terms.cluster,
+        "gate": gate,
+        "budget": budget,
+        "most": most,
+        "mean": mean,
+        "icc": icc,
+        "correlation": correlation,
+        "attempts": attempts,
+        "against": run_of(against, base_run, "--base-run"),
+    }
+    pilot = run_of(source, run_name, "--run")
+    made = make(pilot, **{name: values[name] for name in _options(make)})
     if output is not None:
         write_text(output, as_json(made))
     if as_json_text:
@@ -140,3 +158,27 @@ def command(
         if output is not None and made.allocation is not None:
             click.echo(f"\nmake the attempts with: passhat run --attempts {output} ...")
     return ExitCode.OK
+
+
+def _options(make: Callable[..., Plan]) -> list[str]:
+    return [name for name in inspect.signature(make).parameters if name != "pilot"]
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
+
+
+def _refuse_unused(make: Callable[..., Plan]) -> None:
+    """Refuse options that the kind of plan that was asked for does not have."""
+    goal = {"allocate": "an allocation", "plan_attempts": "a plan of attempts at these tasks"}.get(
+        make.__name__, "a plan for new tasks"
+    )
+    names = ("cluster", "against", "mean", "icc", "correlation", "attempts", "budget", "most")
+    for name in names:
+        if _is_given(name) and name not in _options(make):
+            only = name in ("budget", "most")
+            raise InvalidValue(
+                f"--{name} plays no part in {goal}.",
+                hint="Add --allocate." if only else f"Leave out --{name}.",
+            )

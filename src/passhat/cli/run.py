@@ -98,7 +98,7 @@ def _chosen_attempts(
         raise click.UsageError("--attempts and --attempts-from both say how many; give one.")
     from passhat.errors import InvalidValue
     from passhat.readers import Needs, read_all
-    from passhat.stats.plan import plan
+    from passhat.stats.plan import allocate
 
     runs = read_all(earlier, store=store, needs=Needs(attempts=False, answers=False)).runs
     if len(runs) != 1:
@@ -107,7 +107,7 @@ def _chosen_attempts(
             hint="Name one run of the store, or make a plan: passhat plan SOURCE --run NAME "
             "--allocate -o plan.json",
         )
-    made = plan(runs[0], allocate=True, metric=metric or "pass^1", budget=total).allocation
+    made = allocate(runs[0], metric=metric or "pass^1", budget=total).allocation
     assert made is not None
     click.echo(made.sentence, err=True)
     return made

@@ -14,7 +14,7 @@ from passhat.stats.estimate import Estimate, estimate, metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import Forecast, forecast_curve
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.plan import Plan, plan
+from passhat.stats.plan import Plan, plan_tasks
 from passhat.stats.plan.planner import half_widths
 from passhat.stats.terms import Terms
 
@@ -234,7 +234,7 @@ def _under(outcomes: Outcomes, word: str, policy: str, terms: Terms) -> Estimate
 
 def _plan(run: Run, word: str, level: float) -> Plan | None:
     try:
-        return plan(run, metric=word, half_width=HALF_WIDTH, level=level) if word else None
+        return plan_tasks(run, metric=word, half_width=HALF_WIDTH, level=level) if word else None
     except PasshatError:  # one attempt per task cannot separate tasks from chance
         return None
 

@@ -24,7 +24,7 @@ from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.forecast import forecast
 from passhat.stats.gate import gate
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.plan import plan
+from passhat.stats.plan import plan_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def test_it_is_compared_gated_drawn_forecast_planned_and_explained() -> None:
     assert figure is not None
     assert figure_bytes(figure, "svg").startswith(b"<svg")
     assert 0 <= forecast(A, "mixed^8").low <= 1
-    assert WORD in str(plan(A, metric=WORD, half_width=0.1))
+    assert WORD in str(plan_tasks(A, metric=WORD, half_width=0.1))
     explained = "\n".join(explain(WORD, A).lines())
     assert "comb(n - c, k)" in explained
 

@@ -15,7 +15,7 @@ from passhat.protocol import Protocol
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Outcomes, Run
-from passhat.stats.plan import Allocation, Allocator, plan
+from passhat.stats.plan import Allocation, Allocator, allocate, plan_attempts
 from passhat.stats.plan.allocation import Offer, counts_digest, settled_share
 
 
@@ -47,7 +47,7 @@ def test_a_design_keeps_its_limits(
     allocator = Allocator(outcomes, count_metric(word), most=most)
     total = each * len(passed)
     for floor in allocator.floors(total):
-        design = allocator.allocated(total, floor)
+        design = allocator.allocate(total, floor)
         assert int(design.sum()) <= total
         assert int(design.min()) >= max(count_metric(word).k, 2)
         assert most is None or int(design.max()) <= max(most, floor)
@@ -61,7 +61,7 @@ def test_a_design_keeps_its_limits(
 def test_the_greedy_design_is_nearly_the_best_one() -> None:
     outcomes = Outcomes.from_counts(8, np.array([0, 4, 8]))
     allocator = Allocator(outcomes, count_metric("pass^2"))
-    design = allocator.allocated(24, 2)
+    design = allocator.allocate(24, 2)
     steps = [2, 3, 4, 6, 8, 12, 16]
     every = [np.array([a, b, c]) for a in steps for b in steps for c in steps if a + b + c <= 24]
     # Steps of several attempts do not always fit into what is left.
@@ -71,7 +71,7 @@ def test_the_greedy_design_is_nearly_the_best_one() -> None:
 def test_the_expected_standard_error_is_that_of_many_runs() -> None:
     outcomes = mixed(90)
     allocator = Allocator(outcomes, count_metric("pass^4"))
-    design = allocator.allocated(720, 4)
+    design = allocator.allocate(720, 4)
     rng = np.random.default_rng(3)
     member, posterior = allocator._member, allocator._posterior
     errors = []
@@ -90,7 +90,7 @@ def test_the_expected_standard_error_is_that_of_many_runs() -> None:
 
 
 def test_settled_tasks_get_few_and_others_many() -> None:
-    made = plan(mixed(), allocate=True, metric="pass^4").allocation
+    made = allocate(mixed(), metric="pass^4").allocation
     assert made is not None
     assert made.total <= 480
     assert 0.15 < made.saving < 0.8
@@ -106,7 +106,7 @@ def test_settled_tasks_get_few_and_others_many() -> None:
 def test_tasks_that_are_alike_get_the_same() -> None:
     rng = np.random.default_rng(4)
     outcomes = Outcomes.from_counts(8, rng.binomial(8, np.full(40, 0.5)))
-    made = plan(outcomes, allocate=True, metric="pass^1", budget=324).allocation
+    made = allocate(outcomes, metric="pass^1", budget=324).allocation
     assert made is not None
     assert made.is_uniform
     assert (made.total, made.saving) == (324, 0.0)
@@ -114,7 +114,7 @@ def test_tasks_that_are_alike_get_the_same() -> None:
 
 
 def test_a_half_width_needs_fewer_attempts_than_equal_ones() -> None:
-    made = plan(mixed(90), allocate=True, metric="pass^4", half_width=0.05)
+    made = allocate(mixed(90), metric="pass^4", half_width=0.05)
     assert made.allocation is not None
     assert made.allocation.total < made.cheapest.total_attempts
     assert made.allocation.half_width <= 0.05
@@ -122,28 +122,28 @@ def test_a_half_width_needs_fewer_attempts_than_equal_ones() -> None:
 
 
 def test_a_gate_takes_what_needs_fewer() -> None:
-    made = plan(mixed(60), gate=True, metric="pass^4", detect=0.08)
+    made = plan_attempts(mixed(60), gate=True, metric="pass^4", detect=0.08)
     assert made.allocation is not None
     assert made.allocation.total < made.cheapest.attempts * made.cheapest.tasks
     rng = np.random.default_rng(4)
     alike = Outcomes.from_counts(8, rng.binomial(8, np.full(40, 0.5)))
-    even = plan(alike, gate=True, metric="pass^1")
+    even = plan_attempts(alike, gate=True, metric="pass^1")
     assert even.allocation is None
     assert even.pilot_reaches == pytest.approx(even.target, abs=0.002)
 
 
 def test_few_earlier_attempts_are_pointed_out() -> None:
-    made = plan(mixed(60, n=3), allocate=True, metric="pass^2", budget=300).allocation
+    made = allocate(mixed(60, n=3), metric="pass^2", budget=300).allocation
     assert made is not None
     assert any("the gain is small" in note for note in made.notes)
     with pytest.raises(InvalidValue, match="at most one scored attempt"):
-        plan(mixed(60, n=1), allocate=True, metric="pass^1")
+        allocate(mixed(60, n=1), metric="pass^1")
 
 
 def test_a_task_without_a_verdict_has_the_rate_of_any_task() -> None:
     n = np.array([8, 8, 8, 8, 0])
     outcomes = Outcomes.from_counts(n, np.array([0, 0, 8, 4, 0]), missing=8 - n)
-    made = plan(outcomes, allocate=True, metric="pass^2", budget=40).allocation
+    made = allocate(outcomes, metric="pass^2", budget=40).allocation
     assert made is not None
     settled, unknown = made.attempts[0], made.attempts[4]
     assert unknown > settled
@@ -151,7 +151,7 @@ def test_a_task_without_a_verdict_has_the_rate_of_any_task() -> None:
 
 def test_a_plan_survives_json() -> None:
     run = Run("careful", "A", mixed(), Protocol(suite="desk", suite_fingerprint="ab"), id="x1")
-    made = plan(run, allocate=True, metric="pass^4")
+    made = allocate(run, metric="pass^4")
     data = json.loads(json.dumps(made.to_dict()))
     assert made.allocation is not None
     again = Allocation.from_dict(data["allocation"])
@@ -179,18 +179,14 @@ def test_a_broken_plan_is_refused(change: dict[str, object], message: str) -> No
 
 
 def test_what_cannot_be_allocated_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="an earlier run"):
-        plan(allocate=True, mean=0.5, icc=0.3, detect=0.1)
-    with pytest.raises(InvalidValue, match="about new tasks"):
-        plan(mixed(), allocate=True, about="new tasks")
-    with pytest.raises(InvalidValue, match="differ by task"):
-        plan(mixed(), budget=400)
     with pytest.raises(InvalidValue, match="the budget is 100"):
-        plan(mixed(), allocate=True, metric="pass^4", budget=100)
-    with pytest.raises(InvalidValue, match="--most is 2"):
-        plan(mixed(), allocate=True, metric="pass^4", most=2)
+        allocate(mixed(), metric="pass^4", budget=100)
+    with pytest.raises(InvalidValue, match="most is 2"):
+        allocate(mixed(), metric="pass^4", most=2)
     with pytest.raises(InvalidValue, match="one goal"):
-        plan(mixed(), allocate=True, budget=500, half_width=0.1)
+        allocate(mixed(), budget=500, half_width=0.1)
+    with pytest.raises(InvalidValue, match="budget must be a whole number"):
+        allocate(mixed(), budget=0)
 
 
 def test_the_share_of_settled_attempts() -> None:
@@ -200,7 +196,7 @@ def test_the_share_of_settled_attempts() -> None:
 
 def test_matrices_are_taken_as_well() -> None:
     matrix = [[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0]] * 4
-    made = passhat.plan(matrix, allocate=True, metric="pass^2", budget=80)
+    made = passhat.allocate(matrix, metric="pass^2", budget=80)
     assert made.allocation is not None
     assert made.allocation.total <= 80
 

@@ -14,7 +14,7 @@ from scipy.stats import beta, binom
 from passhat.errors import InvalidValue
 from passhat.stats.estimate.metrics import CountMetric, GPass, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
-from passhat.stats.plan import Allocation, Allocator, Difficulty, plan
+from passhat.stats.plan import Allocation, Allocator, Difficulty, plan_tasks
 from passhat.stats.plan.allocation import EarlierRun, Level, Offer, counts_digest, settled_share
 from passhat.stats.plan.difficulty import binomial_chances, cell_likelihood
 
@@ -80,7 +80,7 @@ def test_the_uniform_total_is_the_inverse_of_the_standard_error() -> None:
 
 def test_attempts_go_to_coins_and_not_to_settled_tasks() -> None:
     allocator = _allocator(8, [0, 0, 4, 4, 8, 8], PassHat(1))
-    design = allocator.allocated(48, 2)
+    design = allocator.allocate(48, 2)
     assert design[[0, 1, 4, 5]].tolist() == [2, 2, 2, 2]
     assert int(design[[2, 3]].min()) >= 16
     assert int(design.sum()) <= 48
@@ -92,7 +92,7 @@ def test_too_small_a_budget_names_the_smallest() -> None:
     with pytest.raises(InvalidValue, match="12 in all; the budget is 11") as error:
         allocator.floors(11)
     assert "Give a budget of 12 or more" in str(error.value)
-    with pytest.raises(InvalidValue, match="--most is 3"):
+    with pytest.raises(InvalidValue, match="most is 3"):
         Allocator(Outcomes.from_counts(8, [4]), PassHat(4), most=3)
 
 
@@ -201,5 +201,5 @@ def test_shares_and_levels_are_not_rounded_to_none_or_all() -> None:
 
 
 def test_a_mean_that_is_nearly_one_is_not_assumed_to_be_one() -> None:
-    made = plan(half_width=0.01, mean=0.996, icc=0.3)
+    made = plan_tasks(half_width=0.01, mean=0.996, icc=0.3)
     assert any("99.6% of attempts pass" in line for line in made.lines())

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from passhat import Outcomes, Run, plan
+from passhat import Outcomes, Run, plan_attempts, plan_tasks
 from passhat.errors import InvalidValue
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.plan.difficulty import Difficulty
-from passhat.stats.plan.planner import Detect, HalfWidth
+from passhat.stats.plan.plan_result import Detect, HalfWidth
 
 
 def _count(word: str) -> CountMetric:
@@ -87,9 +87,9 @@ def test_a_half_width_and_the_tasks_for_it_are_inverse(
 ) -> None:
     goal = HalfWidth(target, level)
     tasks = goal.tasks(variance)
-    assert goal.reached(variance, tasks) <= target + 1e-9
+    assert goal.reach(variance, tasks) <= target + 1e-9
     if tasks > 5:
-        assert goal.reached(variance, tasks - 1) >= target - 1e-9
+        assert goal.reach(variance, tasks - 1) >= target - 1e-9
     z = float(norm.ppf((1 + level) / 2))
     assert tasks >= z**2 * variance / target**2
 
@@ -100,10 +100,10 @@ def test_a_lift_and_the_tasks_for_it_are_inverse(
 ) -> None:
     goal = Detect(target, 0.95, power)
     tasks = goal.tasks(variance)
-    assert goal.power_with(variance, tasks) >= power
+    assert goal.power_at(variance, tasks) >= power
     if tasks > 2:
-        assert goal.power_with(variance, tasks - 1) < power
-    assert goal.reached(variance, tasks) <= target + 1e-6
+        assert goal.power_at(variance, tasks - 1) < power
+    assert goal.reach(variance, tasks) <= target + 1e-6
     # Never fewer than normal theory has it, which knows nothing of tasks that were not seen.
     z = 1.959964 + float(norm.ppf(power))
     assert tasks >= 0.95 * z**2 * variance / target**2
@@ -111,7 +111,7 @@ def test_a_lift_and_the_tasks_for_it_are_inverse(
 
 @pytest.mark.parametrize("word", ["pass^1", "pass^2", "pass@2", "gpass@4:0.5"])
 def test_rows_trade_attempts_for_tasks(word: str) -> None:
-    found = plan(metric=word, half_width=0.06, mean=0.6, icc=0.3)
+    found = plan_tasks(metric=word, half_width=0.06, mean=0.6, icc=0.3)
     attempts = [row.attempts for row in found.rows]
     assert attempts == sorted(set(attempts))
     assert attempts[0] >= metric(word).k
@@ -126,18 +126,18 @@ def test_rows_trade_attempts_for_tasks(word: str) -> None:
 
 
 def test_a_comparison_pays_for_both_agents() -> None:
-    found = plan(detect=0.1, mean=0.5, icc=0.5, attempts=3)
+    found = plan_tasks(detect=0.1, mean=0.5, icc=0.5, attempts=3)
     row = next(row for row in found.rows if row.attempts == 3)
     assert row.total_attempts == 2 * row.tasks * 3
     assert "by each agent" in found.sentence
-    alike = plan(detect=0.1, mean=0.5, icc=0.5, correlation=1.0)
-    strangers = plan(detect=0.1, mean=0.5, icc=0.5, correlation=0.0)
+    alike = plan_tasks(detect=0.1, mean=0.5, icc=0.5, correlation=1.0)
+    strangers = plan_tasks(detect=0.1, mean=0.5, icc=0.5, correlation=0.0)
     assert alike.cheapest.tasks < found.cheapest.tasks < strangers.cheapest.tasks
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
 def test_a_difference_has_the_noise_of_both_and_what_they_do_not_share(correlation: float) -> None:
-    found = plan(metric="pass^2", detect=0.1, mean=0.6, icc=0.4, correlation=correlation)
+    found = plan_tasks(metric="pass^2", detect=0.1, mean=0.6, icc=0.4, correlation=correlation)
     alone = Difficulty.from_mean(0.6, 0.4).components(_count("pass^2"), found.rows[0].attempts)
     assert found.within == pytest.approx(2 * alone.within)
     assert found.between == pytest.approx(2 * (1 - correlation) * alone.between)
@@ -148,31 +148,31 @@ def test_two_pilots_measure_how_far_the_lift_differs() -> None:
     rng = np.random.default_rng(7)
     rates = rng.beta(1, 1, 400)
     a, b = (Outcomes.from_counts(16, rng.binomial(16, rates)) for _ in range(2))
-    alike = plan(a, detect=0.1, against=b)
+    alike = plan_tasks(a, detect=0.1, against=b)
     shuffled = Outcomes.from_counts(16, rng.permutation(b.c))
-    strangers = plan(a, detect=0.1, against=shuffled)
+    strangers = plan_tasks(a, detect=0.1, against=shuffled)
     assert alike.between < 0.02
     assert strangers.between == pytest.approx(2 / 12, abs=0.03)  # twice the variance of Beta(1, 1)
 
 
 def test_levels_and_powers_read_as_they_were_asked_for() -> None:
-    found = plan(detect=0.1, mean=0.5, icc=0.5, power=0.995, level=0.999)
+    found = plan_tasks(detect=0.1, mean=0.5, icc=0.5, power=0.995, level=0.999)
     assert "with power 99.5% at level 99.9%" in found.sentence
     assert "100%" not in found.sentence
-    width = plan(half_width=0.1, mean=0.5, icc=0.5, level=0.995)
+    width = plan_tasks(half_width=0.1, mean=0.5, icc=0.5, level=0.995)
     assert width.goal_text == "To know pass^1 to within 0.1 at level 99.5%"
 
 
 @pytest.mark.parametrize("passes", [[2] * 5, [0] * 5, [1, 1, 1, 1, 1]])
 def test_a_pilot_in_which_nothing_varies_still_asks_for_tasks(passes: list[int]) -> None:
-    found = plan(Outcomes.from_counts(2, passes), half_width=0.05)
+    found = plan_tasks(Outcomes.from_counts(2, passes), half_width=0.05)
     assert found.cheapest.tasks > 20
     assert found.tasks_range is None  # every redraw would be the same
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_one_or_two_tasks_are_a_pilot_without_redraws(tasks: int) -> None:
-    found = plan(Outcomes.from_counts(4, [2, 4][:tasks]), half_width=0.1)
+    found = plan_tasks(Outcomes.from_counts(4, [2, 4][:tasks]), half_width=0.1)
     assert found.cheapest.tasks >= 2
     assert (found.tasks_range, found.power_range) == (None, None)
     assert not any("redraws" in line for line in found.lines())
@@ -188,22 +188,22 @@ def test_missing_attempts_do_not_count_as_difficulty() -> None:
 def test_about_these_tasks_only_attempts_are_planned() -> None:
     rng = np.random.default_rng(3)
     pilot = Outcomes.from_counts(4, rng.binomial(4, rng.beta(1, 1, 30)))
-    wide = plan(pilot, half_width=0.08, about="these tasks")
-    narrow = plan(pilot, half_width=0.04, about="these tasks")
+    wide = plan_attempts(pilot, half_width=0.08)
+    narrow = plan_attempts(pilot, half_width=0.04)
     assert wide.cheapest.tasks == narrow.cheapest.tasks == 30
     assert 3 < narrow.cheapest.attempts / wide.cheapest.attempts < 5  # half the width, four times
     assert "on these tasks" in narrow.sentence
     assert "more tasks would answer another question" in narrow.attempts_text
     with pytest.raises(InvalidValue, match="no number of attempts up to 1,024"):
-        plan(pilot, half_width=0.0005, about="these tasks")
+        plan_attempts(pilot, half_width=0.0005)
 
 
 def test_a_gate_plans_for_a_drop_and_says_so() -> None:
     rng = np.random.default_rng(3)
     pilot = Run("p", "a", Outcomes.from_counts(4, rng.binomial(4, rng.beta(1, 1, 30))))
-    found = plan(pilot, detect=0.1, gate=True)
+    found = plan_attempts(pilot, detect=0.1, gate=True)
     assert found.gate
     assert "For the gate to be red with power 80%" in found.sentence
     assert "drops by 0.1 on these tasks" in found.sentence
-    smaller = plan(pilot, detect=0.05, gate=True)
+    smaller = plan_attempts(pilot, detect=0.05, gate=True)
     assert smaller.cheapest.total_attempts > found.cheapest.total_attempts

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from passhat import Outcomes, plan
+from passhat import Outcomes, plan_tasks
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.plan import Difficulty
-from passhat.stats.plan.planner import Detect, HalfWidth
+from passhat.stats.plan.plan_result import Detect, HalfWidth
 
 Z = float(norm.ppf(0.975))
 WIDTH = 0.004  # so small that rounding to whole tasks does not matter
@@ -32,7 +32,7 @@ def _factors(squares: np.ndarray, draws: int = 20_000) -> np.ndarray:
 )
 def test_a_plan_is_made_for_four_of_five_redraws(passes: list[int]) -> None:
     pilot = Outcomes.from_counts(4, passes)
-    made = plan(pilot, metric="pass^1", half_width=WIDTH)
+    made = plan_tasks(pilot, metric="pass^1", half_width=WIDTH)
     values = np.array(passes) / 4
     factors = _factors((values - values.mean()) ** 2)
     difficulty = Difficulty.from_outcomes(pilot)
@@ -49,7 +49,7 @@ def test_a_plan_is_made_for_four_of_five_redraws(passes: list[int]) -> None:
 
 def test_a_small_pilot_asks_for_more_than_a_large_one_of_the_same_shape() -> None:
     few, many = (
-        plan(Outcomes.from_counts(4, [0, 1, 2, 3, 4, 4] * copies), half_width=0.05)
+        plan_tasks(Outcomes.from_counts(4, [0, 1, 2, 3, 4, 4] * copies), half_width=0.05)
         for copies in (1, 20)
     )
     assert few.tasks_range is not None
@@ -60,7 +60,7 @@ def test_a_small_pilot_asks_for_more_than_a_large_one_of_the_same_shape() -> Non
 
 
 def test_without_a_pilot_nothing_is_redrawn() -> None:
-    made = plan(metric="pass^1", half_width=WIDTH, mean=0.5, icc=0.5)
+    made = plan_tasks(metric="pass^1", half_width=WIDTH, mean=0.5, icc=0.5)
     for row in made.rows:
         # Beta(.5, .5): the variance of c / n is mean (1 - mean) (icc + (1 - icc) / n).
         variance = 0.25 * (0.5 + 0.5 / row.attempts)
@@ -72,8 +72,8 @@ def test_a_difference_of_two_pilots_is_redrawn_as_differences() -> None:
     a = Outcomes.from_counts(4, [0, 1, 2, 3] * 4)
     same = Outcomes.from_counts(4, [1, 2, 3, 4] * 4)
     crossed = Outcomes.from_counts(4, [3, 2, 1, 0] * 4)
-    together = plan(a, metric="pass^1", detect=0.2, against=same)
-    apart = plan(a, metric="pass^1", detect=0.2, against=crossed)
+    together = plan_tasks(a, metric="pass^1", detect=0.2, against=same)
+    apart = plan_tasks(a, metric="pass^1", detect=0.2, against=crossed)
     assert together.between < 0.02 < apart.between
     assert together.cheapest.total_attempts < apart.cheapest.total_attempts
     assert "measured on the two pilots" in " ".join(together.assumptions)
@@ -84,8 +84,8 @@ def test_a_difference_of_two_pilots_is_redrawn_as_differences() -> None:
 def test_the_fewest_tasks_with_the_power_are_the_fewest(variance: float, target: float) -> None:
     goal = Detect(target, 0.95, 0.8)
     tasks = goal.tasks(variance)
-    assert goal.power_with(variance, tasks) >= 0.8 > goal.power_with(variance, tasks - 1)
-    assert goal.reached(variance, tasks) <= target < goal.reached(variance, tasks - 1)
+    assert goal.power_at(variance, tasks) >= 0.8 > goal.power_at(variance, tasks - 1)
+    assert goal.reach(variance, tasks) <= target < goal.reach(variance, tasks - 1)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 1.0])
@@ -94,7 +94,9 @@ def test_a_difference_has_twice_the_noise_and_what_the_agents_do_not_share(
     correlation: float, n: int
 ) -> None:
     """Var(b - a) = 2 (1 - r) between + 2 within, and the noise of attempts is never shared."""
-    made = plan(metric="pass^1", detect=0.1, mean=0.5, icc=0.4, correlation=correlation, attempts=n)
+    made = plan_tasks(
+        metric="pass^1", detect=0.1, mean=0.5, icc=0.4, correlation=correlation, attempts=n
+    )
     between, within = 0.25 * 0.4, 0.25 * 0.6
     assert made.between == pytest.approx(2 * (1 - correlation) * between, rel=0.02, abs=1e-9)
     assert made.within == pytest.approx(2 * within / made.rows[0].attempts, rel=0.02)

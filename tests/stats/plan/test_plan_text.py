@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from passhat import Outcomes, Run, plan
+from passhat import Outcomes, Run, plan_tasks
 from passhat._serialize import as_json
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Attempts
 from passhat.stats.plan import Difficulty, Plan
-from passhat.stats.plan.plan_result import PlanRow
-from passhat.stats.plan.planner import HalfWidth, half_widths
+from passhat.stats.plan.plan_result import HalfWidth, PlanRow
+from passhat.stats.plan.planner import half_widths
 
 PILOT = Outcomes.from_counts(4, [0, 1, 2, 3, 4, 4, 4, 2, 1, 4] * 3)
 
@@ -111,8 +111,8 @@ def test_a_half_width_is_normal_theory_with_guenthers_term() -> None:
     goal = HalfWidth(0.05, 0.95)
     assert goal.tasks(0.2) == int(np.ceil(z**2 * 0.2 / 0.05**2 + z**2 / 2))
     assert goal.tasks(0.0) == 2
-    assert goal.reached(0.2, 310) == pytest.approx(z * np.sqrt(0.2 / (310 - z**2 / 2)))
-    assert goal.reached(0.2, 1) == pytest.approx(z * np.sqrt(0.2))
+    assert goal.reach(0.2, 310) == pytest.approx(z * np.sqrt(0.2 / (310 - z**2 / 2)))
+    assert goal.reach(0.2, 1) == pytest.approx(z * np.sqrt(0.2))
 
 
 def _run(cost: list[float] | None) -> Run:
@@ -130,19 +130,19 @@ def _run(cost: list[float] | None) -> Run:
 
 
 def test_costs_are_the_pilots_average_times_all_attempts() -> None:
-    priced = plan(_run([0.1, 0.3, np.nan]), metric="pass^2", half_width=0.08)
+    priced = plan_tasks(_run([0.1, 0.3, np.nan]), metric="pass^2", half_width=0.08)
     for row in priced.rows:
         assert row.total_attempts == row.tasks * row.attempts
         assert row.cost == pytest.approx(0.2 * row.total_attempts)
         assert row.seconds is None
-    both = plan(_run([0.1, 0.3, np.nan]), metric="pass^2", detect=0.08)
+    both = plan_tasks(_run([0.1, 0.3, np.nan]), metric="pass^2", detect=0.08)
     assert all(row.total_attempts == 2 * row.tasks * row.attempts for row in both.rows)
     assert any("the second agent is taken to cost the same" in text for text in both.assumptions)
-    assert plan(_run(None), metric="pass^2", half_width=0.08).rows[0].cost is None
+    assert plan_tasks(_run(None), metric="pass^2", half_width=0.08).rows[0].cost is None
 
 
 def test_a_plan_and_the_half_widths_of_a_report_are_one_computation() -> None:
-    made = plan(PILOT, metric="pass^2", half_width=0.08)
+    made = plan_tasks(PILOT, metric="pass^2", half_width=0.08)
     (same, more_tasks, more_attempts) = half_widths(
         PILOT, PassHat(2), [(30, 4), (120, 4), (30, 16)], 0.95
     )
@@ -154,7 +154,7 @@ def test_a_plan_and_the_half_widths_of_a_report_are_one_computation() -> None:
 
 
 def test_fewest_tasks_is_the_floor_that_attempts_without_end_reach() -> None:
-    made = plan(PILOT, metric="pass^1", half_width=0.05, attempts=4096)
+    made = plan_tasks(PILOT, metric="pass^1", half_width=0.05, attempts=4096)
     difficulty = Difficulty.from_outcomes(PILOT)
     between = difficulty.components(PassHat(1), 4096).between
     z = norm.ppf(0.975)
@@ -173,8 +173,8 @@ def test_clusters_of_copies_multiply_the_tasks_by_their_size() -> None:
     copies = Outcomes.from_counts(
         4, np.repeat(PILOT.c, 3), labels={"repo": [f"r{i // 3}" for i in range(90)]}
     )
-    alone = plan(copies, metric="pass^2", half_width=0.05)
-    clustered = plan(copies, metric="pass^2", half_width=0.05, cluster="repo")
+    alone = plan_tasks(copies, metric="pass^2", half_width=0.05)
+    clustered = plan_tasks(copies, metric="pass^2", half_width=0.05, cluster="repo")
     # Every cluster is one task three times: three times the variance of a mean over tasks.
     z = norm.ppf(0.975) ** 2 / 2
     ratio = (clustered.fewest_tasks - z) / (alone.fewest_tasks - z)
@@ -183,13 +183,13 @@ def test_clusters_of_copies_multiply_the_tasks_by_their_size() -> None:
 
 
 def test_the_range_of_tasks_holds_the_plan_and_power_falls_with_the_variance() -> None:
-    made = plan(PILOT, metric="pass^2", detect=0.1)
+    made = plan_tasks(PILOT, metric="pass^2", detect=0.1)
     assert made.tasks_range is not None
     assert made.power_range is not None
     low, high = made.tasks_range
     assert low <= made.cheapest.tasks <= high
     assert made.power_range[0] < 0.8 <= made.power_range[1] + 1e-9
-    alone = plan(metric="pass^2", detect=0.1, mean=0.6, icc=0.4)
+    alone = plan_tasks(metric="pass^2", detect=0.1, mean=0.6, icc=0.4)
     assert alone.tasks_range is None
     assert alone.power_range is None
     assert alone.assumptions[0] == (
@@ -198,7 +198,7 @@ def test_the_range_of_tasks_holds_the_plan_and_power_falls_with_the_variance() -
 
 
 def test_plans_are_written_whole() -> None:
-    made = plan(PILOT, metric="pass^2", detect=0.1)
+    made = plan_tasks(PILOT, metric="pass^2", detect=0.1)
     data = json.loads(as_json(made))
     assert data["schema"] == "passhat.plan/1"
     assert data["sentence"] == made.sentence

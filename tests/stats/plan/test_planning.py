@@ -18,7 +18,7 @@ from passhat.stats.compare.lift import LiftSample
 from passhat.stats.estimate import metric
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Attempts, Outcomes, Run
-from passhat.stats.plan import Plan, plan
+from passhat.stats.plan import Plan, plan_tasks
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def test_the_planned_power_is_reached(word: str, n: int) -> None:
     a, b = two_agents(rng, (40_000,))
     lift = float(np.mean(chosen.known(b)) - np.mean(chosen.known(a)))
     pilots = [Outcomes.from_counts(8, rng.binomial(8, rates)) for rates in (a, b)]
-    made = plan(pilots[0], against=pilots[1], metric=word, detect=lift, power=0.8, attempts=n)
+    made = plan_tasks(pilots[0], against=pilots[1], metric=word, detect=lift, power=0.8, attempts=n)
     tasks = next(row.tasks for row in made.rows if row.attempts == n)
     repetitions = 150
     a, b = two_agents(rng, (repetitions, tasks))
@@ -51,7 +51,7 @@ def test_the_planned_power_is_reached(word: str, n: int) -> None:
 def test_the_planned_half_width_is_reached() -> None:
     rng = np.random.default_rng(9)
     pilot = Outcomes.from_counts(8, rng.binomial(8, rng.beta(2, 2, 2000)))
-    made = plan(pilot, metric="pass^4", half_width=0.05)
+    made = plan_tasks(pilot, metric="pass^4", half_width=0.05)
     row = next(row for row in made.rows if row.attempts == 8)
     table = np.array([0, 0, 0, 0, 1, 5, 15, 35, 70]) / 70
     means = table[rng.binomial(8, rng.beta(2, 2, (4000, row.tasks)))].mean(axis=1)
@@ -59,19 +59,21 @@ def test_the_planned_half_width_is_reached() -> None:
 
 
 def test_more_attempts_need_fewer_tasks_down_to_a_floor() -> None:
-    made = plan(metric="pass^4", detect=0.05, mean=0.6, icc=0.4)
+    made = plan_tasks(metric="pass^4", detect=0.05, mean=0.6, icc=0.4)
     tasks = [row.tasks for row in made.rows]
     assert tasks == sorted(tasks, reverse=True)
     assert tasks[-1] >= made.fewest_tasks
     assert made.enough_attempts is not None
-    enough = plan(metric="pass^4", detect=0.05, mean=0.6, icc=0.4, attempts=made.enough_attempts)
+    enough = plan_tasks(
+        metric="pass^4", detect=0.05, mean=0.6, icc=0.4, attempts=made.enough_attempts
+    )
     row = next(row for row in enough.rows if row.attempts == made.enough_attempts)
     assert row.tasks <= 1.12 * made.fewest_tasks
     assert made.cheapest.total_attempts == min(row.total_attempts for row in made.rows)
 
 
 def test_tasks_that_are_alike_are_helped_by_attempts_without_end() -> None:
-    made = plan(metric="rate", half_width=0.05, mean=0.5, icc=0.0)
+    made = plan_tasks(metric="rate", half_width=0.05, mean=0.5, icc=0.0)
     assert made.enough_attempts is None
     assert "keep helping" in str(made)
 
@@ -82,7 +84,7 @@ def test_a_smaller_lift_and_more_power_need_more_tasks(
     mean: float, icc: float, lift: float
 ) -> None:
     def tasks(**how: float) -> int:
-        return plan(mean=mean, icc=icc, **how).rows[0].tasks  # type: ignore[arg-type]
+        return plan_tasks(mean=mean, icc=icc, **how).rows[0].tasks  # type: ignore[arg-type]
 
     assert tasks(detect=lift) >= tasks(detect=lift * 1.5)
     assert tasks(detect=lift, power=0.9) >= tasks(detect=lift, power=0.8)
@@ -100,29 +102,30 @@ def test_cost_and_time_when_recorded() -> None:
         measures=MappingProxyType(measures),
     )
     run = Run("pilot", "pilot", Outcomes.from_counts(4, [3] * 20), attempts=attempts)
-    made = plan(run, detect=0.1)
+    made = plan_tasks(run, detect=0.1)
     row = made.rows[0]
     assert row.total_attempts == 2 * row.tasks * row.attempts
     assert row.cost == pytest.approx(0.5 * row.total_attempts)
     assert row.seconds == pytest.approx(36 * row.total_attempts)
     assert "hours in a row" in str(made)
-    assert plan(run.outcomes, detect=0.1).rows[0].cost is None
+    assert plan_tasks(run.outcomes, detect=0.1).rows[0].cost is None
 
 
 def test_what_the_pilots_size_gives() -> None:
     pilot = Outcomes.from_counts(8, [2, 4, 6, 8] * 10)
-    made = plan(pilot, metric="pass^4", half_width=0.05)
+    made = plan_tasks(pilot, metric="pass^4", half_width=0.05)
     assert made.pilot_reaches is not None
-    again = plan(pilot, metric="pass^4", half_width=made.pilot_reaches, attempts=8)
+    again = plan_tasks(pilot, metric="pass^4", half_width=made.pilot_reaches, attempts=8)
     row = next(row for row in again.rows if row.attempts == 8)
     assert row.tasks == pytest.approx(40, abs=2)
     assert (
-        plan(Outcomes.from_counts(2, [1, 2, 0]), metric="pass^4", detect=0.1).pilot_reaches is None
+        plan_tasks(Outcomes.from_counts(2, [1, 2, 0]), metric="pass^4", detect=0.1).pilot_reaches
+        is None
     )
 
 
 def test_forms() -> None:
-    made = passhat.plan(metric="pass^4", detect=0.03, mean=0.7, icc=0.4)
+    made = passhat.plan_tasks(metric="pass^4", detect=0.03, mean=0.7, icc=0.4)
     assert isinstance(made, Plan)
     data = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     assert data["schema"] == "passhat.plan/1"
@@ -149,14 +152,14 @@ def test_forms() -> None:
 )
 def test_mistakes_are_named(how: dict[str, object], says: str) -> None:
     with pytest.raises(InvalidValue, match=says):
-        plan(**how)  # type: ignore[arg-type]
+        plan_tasks(**how)  # type: ignore[arg-type]
 
 
 def test_pilots_must_fit() -> None:
     pilot = Outcomes.from_counts(4, [1, 2, 3, 4], ["a", "b", "c", "d"])
     with pytest.raises(InvalidValue, match="here there is one"):
-        plan(pilot, detect=0.1, mean=0.5)
+        plan_tasks(pilot, detect=0.1, mean=0.5)
     with pytest.raises(InvalidValue, match="share 1 task"):
-        plan(pilot, against=Outcomes.from_counts(4, [1, 2], ["a", "x"]), detect=0.1)
+        plan_tasks(pilot, against=Outcomes.from_counts(4, [1, 2], ["a", "x"]), detect=0.1)
     with pytest.raises(InvalidValue, match="needs a pilot"):
-        plan(against=pilot, detect=0.1, mean=0.5, icc=0.2)
+        plan_tasks(against=pilot, detect=0.1, mean=0.5, icc=0.2)

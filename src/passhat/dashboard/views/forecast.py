@@ -17,7 +17,7 @@ from passhat.reporting.forecast_terminal import default_words, forecast_data
 from passhat.stats.estimate import metric
 from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps, reaches
 from passhat.stats.outcomes import Run
-from passhat.stats.plan import Plan, plan
+from passhat.stats.plan import Plan, plan_tasks
 
 __all__ = ["forecast", "planned"]
 
@@ -73,14 +73,14 @@ def _plan(state: AppState, request: PageRequest) -> Plan:
     goal = request.choice("goal", ("half-width", "detect"))
     target = request.number("target", 0.05)
     attempts = request.number("attempts")
-    return plan(
-        run_of("run"),  # type: ignore[arg-type]
+    return plan_tasks(
+        run_of("run"),
         metric=request.text("metric") or "pass^1",
         detect=target if goal == "detect" else None,
         half_width=target if goal == "half-width" else None,
         power=request.number("power", 0.8) or 0.8,
         level=request.number("level", 0.95) or 0.95,
-        against=run_of("against"),  # type: ignore[arg-type]
+        against=run_of("against"),
         mean=request.number("mean"),
         icc=request.number("icc"),
         correlation=request.number("correlation", 0.75) or 0.75,

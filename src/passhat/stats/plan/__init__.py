@@ -3,7 +3,7 @@
 from passhat.stats.plan.allocation import Allocation, Allocator, EarlierRun
 from passhat.stats.plan.difficulty import Components, Difficulty
 from passhat.stats.plan.plan_result import Plan, PlanRow
-from passhat.stats.plan.planner import plan
+from passhat.stats.plan.planner import allocate, plan_attempts, plan_tasks
 
 __all__ = [
     "Allocation",
@@ -13,5 +13,7 @@ __all__ = [
     "EarlierRun",
     "Plan",
     "PlanRow",
-    "plan",
+    "allocate",
+    "plan_attempts",
+    "plan_tasks",
 ]

@@ -32,14 +32,19 @@ import numpy as np
 
 from passhat._display import counted, percent
 from passhat._serialize import Plain
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.these_tasks import lift_on_these_tasks
 from passhat.stats.estimate.intervals.these_tasks import TheseTasks
 from passhat.stats.estimate.metrics import CountMetric
 from passhat.stats.outcomes import Completion, Histogram, Outcomes, Run
 from passhat.stats.outcomes.histogram import cells_of
-from passhat.stats.plan.difficulty import Difficulty, binomial_chances, cell_likelihood
+from passhat.stats.plan.difficulty import (
+    Difficulty,
+    binomial_chances,
+    cell_likelihood,
+    median_attempts,
+)
 from passhat.stats.terms import Terms
 
 __all__ = ["Allocation", "Allocator", "EarlierRun", "Level", "Offer", "settled_share"]
@@ -91,11 +96,12 @@ class EarlierRun:
     def of(cls, source: Run | Outcomes) -> EarlierRun:
         """The recorded facts of a run."""
         outcomes = source.outcomes if isinstance(source, Run) else source
-        known = cls(digest=counts_digest(outcomes), attempts=int(np.median(outcomes.n)))
+        digest, attempts = counts_digest(outcomes), median_attempts(outcomes)
         if not isinstance(source, Run):
-            return known
-        return replace(
-            known,
+            return cls(digest=digest, attempts=attempts)
+        return cls(
+            digest=digest,
+            attempts=attempts,
             name=source.name,
             id=source.id,
             started=source.started,
@@ -252,7 +258,7 @@ class Allocation(Plain):
                 )
         if not isinstance(earlier, dict):
             raise InvalidValue("the plan does not say which run it was made from ('earlier').")
-        known = {
+        recorded = {
             name: earlier[name] for name in EarlierRun.__slots__ if earlier.get(name) is not None
         }
         return cls(
@@ -260,7 +266,7 @@ class Allocation(Plain):
             tasks=tuple(attempts),
             attempts=tuple(attempts.values()),
             others=others if isinstance(others, int) else 1,
-            earlier=EarlierRun(**known),
+            earlier=EarlierRun(**recorded),
             level=_number(data.get("level"), 0.95),
             half_width=_number(data.get("half_width"), math.nan),
             uniform_half_width=_number(data.get("uniform_half_width"), math.nan),
@@ -276,8 +282,8 @@ def _table(levels: Sequence[Level]) -> Iterator[str]:
     rows = [("attempts each", "tasks", "attempts in all", "passed before")]
     for level in levels:
         low, high = (percent(share, 0) for share in level.passed_before)
-        passed = low if low == high else f"{low} to {high}"
-        rows.append((f"{level.attempts:,}", f"{level.tasks:,}", f"{level.total:,}", passed))
+        shares = low if low == high else f"{low} to {high}"
+        rows.append((f"{level.attempts:,}", f"{level.tasks:,}", f"{level.total:,}", shares))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
@@ -285,8 +291,8 @@ def _table(levels: Sequence[Level]) -> Iterator[str]:
 
 def settled_share(outcomes: Outcomes) -> float:
     """The share of scored attempts at tasks that passed always or never (two or more attempts)."""
-    settled = ((outcomes.c == 0) | (outcomes.c == outcomes.n)) & (outcomes.n > 1)
-    return float(outcomes.n[settled].sum() / max(int(outcomes.n.sum()), 1))
+    is_settled = ((outcomes.c == 0) | (outcomes.c == outcomes.n)) & (outcomes.n > 1)
+    return float(outcomes.n[is_settled].sum() / max(int(outcomes.n.sum()), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +316,11 @@ class Offer:
         outcomes = baseline.outcomes if isinstance(baseline, Run) else baseline
         if int(outcomes.n.min()) < max(metric.k, _FEW_EARLIER):
             return None
-        settled = settled_share(outcomes)
-        if settled < _WORTH_OFFERING:
+        share = settled_share(outcomes)
+        if share < _WORTH_OFFERING:
             return None
         saving = Allocator(outcomes, metric).best_saving(int(outcomes.n.sum()))
-        return None if saving < _WORTH_OFFERING else cls(settled, 1 - saving)
+        return None if saving < _WORTH_OFFERING else cls(share, 1 - saving)
 
     def __str__(self) -> str:
         return (
@@ -354,8 +360,8 @@ class Allocator:
         self.least = max(metric.k, 2)
         if most is not None and most < self.least:
             raise InvalidValue(
-                f"{metric} needs at least {self.least} attempts per task, and --most is {most}.",
-                hint=f"Give --most {self.least} or more, or leave it out.",
+                f"{metric} needs at least {self.least} attempts per task, and most is {most}.",
+                hint=Hint("Give {most} or more, or leave it out.", most=self.least),
             )
         self._most = most
         difficulty = difficulty or Difficulty.from_outcomes(self.outcomes)
@@ -375,13 +381,12 @@ class Allocator:
 
     def variance(self, n: int) -> FloatArray:
         """Expected variance of the estimate from n attempts, for every cell of the earlier run."""
-        known = self._variances.get(n)
-        if known is None:
+        if n not in self._variances:
             u = self.metric.values(np.full(n + 1, n), np.arange(n + 1))
             chance = binomial_chances(n, self._rates)
             spread = np.maximum(chance @ u**2 - (chance @ u) ** 2, 0.0)
-            known = self._variances[n] = self._posterior @ spread
-        return known
+            self._variances[n] = self._posterior @ spread
+        return self._variances[n]
 
     def noise(self, attempts: IntArray) -> float:
         """The expected standard error of a design."""
@@ -391,8 +396,8 @@ class Allocator:
 
     def uniform(self, total: int) -> IntArray:
         """The same attempts at every task; a remainder goes to the first tasks."""
-        each, more = divmod(total, self.count)
-        return np.where(np.arange(self.count) < more, each + 1, each).astype(np.int64)
+        share, remainder = divmod(total, self.count)
+        return np.where(np.arange(self.count) < remainder, share + 1, share).astype(np.int64)
 
     def uniform_total(self, noise: float) -> int:
         """Attempts at which equal n has this standard error, between whole n in proportion."""
@@ -415,7 +420,7 @@ class Allocator:
 
     # -- designs ---------------------------------------------------------------------------------
 
-    def allocated(self, total: int, floor: int) -> IntArray:
+    def allocate(self, total: int, floor: int) -> IntArray:
         """At most ``total`` attempts by the largest decrease of variance per attempt."""
         levels = [n for n in self._ladder(self._limit(total)) if n >= floor] or [floor]
         attempts = np.full(self.count, levels[0], np.int64)
@@ -427,22 +432,22 @@ class Allocator:
         # Convex up to rounding: a step never gains more per attempt than the one before it.
         gains = np.minimum.accumulate(-np.diff(values, axis=1) / steps, axis=1)
         members = [np.flatnonzero(self._member == cell) for cell in range(len(values))]
-        stopped = np.zeros(len(values), bool)
+        is_full = np.zeros(len(values), bool)
         for place in np.argsort(-gains, axis=None, kind="stable").tolist():
             cell, step = divmod(place, len(steps))
             if gains[cell, step] <= 0 or left <= 0:
                 break
-            if stopped[cell]:
+            if is_full[cell]:
                 continue
-            reached = members[cell][: left // int(steps[step])]
-            attempts[reached] = levels[step + 1]
-            left -= len(reached) * int(steps[step])
-            stopped[cell] = len(reached) < len(members[cell])
+            tasks = members[cell][: left // int(steps[step])]
+            attempts[tasks] = levels[step + 1]
+            left -= len(tasks) * int(steps[step])
+            is_full[cell] = len(tasks) < len(members[cell])
         return attempts
 
     def _ladder(self, most: int) -> list[int]:
-        listed = {math.ceil(self.least * step) for step in _LADDER}
-        return sorted({n for n in listed if n < most} | {most})
+        rungs = {math.ceil(self.least * step) for step in _LADDER}
+        return sorted({n for n in rungs if n < most} | {most})
 
     def _limit(self, total: int) -> int:
         """The most attempts at one task."""
@@ -455,8 +460,8 @@ class Allocator:
         terms = Terms(level=self.level)
         widths = []
         for _ in range(_DRAWS):
-            drawn = self._drawn(attempts, rng)
-            low, high = TheseTasks(drawn, terms).interval(self.metric) or (0.0, 1.0)
+            counts = self._draw_counts(attempts, rng)
+            low, high = TheseTasks(counts, terms).interval(self.metric) or (0.0, 1.0)
             widths.append((high - low) / 2)
         return float(np.mean(widths))
 
@@ -465,18 +470,18 @@ class Allocator:
         rng = np.random.default_rng(_SEED)
         widths = []
         for _ in range(_DRAWS):
-            a, b = (self._drawn(attempts, rng) for _ in range(2))
+            a, b = (self._draw_counts(attempts, rng) for _ in range(2))
             ends = lift_on_these_tasks(a, b, self.metric, tail)
             widths.append((ends.high - ends.low) / 2)
         return float(np.mean(widths))
 
-    def _drawn(self, attempts: IntArray, rng: np.random.Generator) -> Histogram:
+    def _draw_counts(self, attempts: IntArray, rng: np.random.Generator) -> Histogram:
         """The counts of one run with this design, rates and attempts drawn."""
         passes = np.zeros(self.count, np.int64)
         for cell, posterior in enumerate(self._posterior):
-            own = np.flatnonzero(self._member == cell)
-            rates = rng.choice(self._rates, len(own), p=posterior / posterior.sum())
-            passes[own] = rng.binomial(attempts[own], rates)
+            tasks = np.flatnonzero(self._member == cell)
+            rates = rng.choice(self._rates, len(tasks), p=posterior / posterior.sum())
+            passes[tasks] = rng.binomial(attempts[tasks], rates)
         return cells_of(attempts, passes)
 
     def floors(self, total: int) -> list[int]:
@@ -489,27 +494,27 @@ class Allocator:
                 hint=f"Give a budget of {fewest} or more, or ask for a smaller k.",
             )
         worth = (1 - _WORTH) * self.noise(self.uniform(total)) ** 2
-        listed = [math.ceil(self.least * step) for step in _FLOORS]
+        floors = [math.ceil(self.least * step) for step in _FLOORS]
         return [
             n
-            for n in listed
-            if n * self.count < total and self.noise(self.allocated(total, n)) ** 2 < worth
+            for n in floors
+            if n * self.count < total and self.noise(self.allocate(total, n)) ** 2 < worth
         ]
 
     def best_saving(self, total: int) -> float:
         """The share of attempts saved at the same standard error; 0 where nothing is gained."""
-        noises = [self.noise(self.allocated(total, floor)) for floor in self.floors(total)]
+        noises = [self.noise(self.allocate(total, floor)) for floor in self.floors(total)]
         return max(0.0, 1 - total / self.uniform_total(min(noises))) if noises else 0.0
 
     def allocation(self, total: int) -> Allocation:
         """The best design for a number of attempts; equal n where unequal n would gain nothing."""
-        designs = [self.allocated(total, floor) for floor in self.floors(total)]
+        designs = [self.allocate(total, floor) for floor in self.floors(total)]
         best = min(designs, key=self.half_width, default=self.uniform(total))
-        return self.described(best, total)
+        return self.summarize(best, total)
 
-    def described(self, attempts: IntArray, total: int) -> Allocation:
+    def summarize(self, attempts: IntArray, total: int) -> Allocation:
         """A design with its expected precision, next to ``total`` attempts spread evenly."""
-        made = Allocation(
+        allocation = Allocation(
             metric=self.metric.name,
             tasks=tuple(self.outcomes.tasks),
             attempts=tuple(attempts.tolist()),
@@ -522,20 +527,23 @@ class Allocator:
             uniform_total=max(self.uniform_total(self.noise(attempts)), int(attempts.sum())),
             table=self._levels(attempts),
         )
-        return replace(made, notes=tuple(self._notes(made)))
+        return replace(allocation, notes=tuple(self._notes(allocation)))
 
     def _levels(self, attempts: IntArray) -> tuple[Level, ...]:
         share = self.outcomes.c / np.maximum(self.outcomes.n, 1)
         levels = []
         for n in np.unique(attempts).tolist():
-            own = share[attempts == n]
-            levels.append(Level(n, len(own), (float(own.min()), float(own.max()))))
+            shares = share[attempts == n]
+            levels.append(Level(n, len(shares), (float(shares.min()), float(shares.max()))))
         return tuple(levels)
 
-    def _notes(self, made: Allocation) -> Iterator[str]:
-        if made.is_uniform:
+    def _notes(self, allocation: Allocation) -> Iterator[str]:
+        if allocation.is_uniform:
             yield "equal attempts: unequal ones would save less than 3% of the variance"
-        elif made.half_width > made.uniform_half_width and made.total > 0.95 * made.compared_total:
+        elif (
+            allocation.half_width > allocation.uniform_half_width
+            and allocation.total > 0.95 * allocation.compared_total
+        ):
             yield (
                 "the estimate varies less, but with so few tasks its interval is not narrower: "
                 "few attempts cannot prove that a task is settled"

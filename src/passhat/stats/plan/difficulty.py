@@ -14,18 +14,31 @@ the distribution of p is known, which is the purpose of a pilot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from passhat._display import counted
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
-from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.clusters import task_clusters
+from passhat.stats.compare.pairing import common_tasks, restricted
+from passhat.stats.estimate.metrics import CountMetric, PassHat
+from passhat.stats.estimate.task_values import values_by_task
 from passhat.stats.outcomes import Completion, Outcomes
 
-__all__ = ["Components", "Difficulty", "binomial_chances", "cell_likelihood"]
+__all__ = [
+    "Components",
+    "Difficulty",
+    "PilotVariance",
+    "VarianceByAttempts",
+    "binomial_chances",
+    "cell_likelihood",
+    "median_attempts",
+    "pilot_values",
+]
 
 _POINTS = 200
 _ROUNDS = 400
@@ -36,6 +49,11 @@ _ALIKE = 1e-6
 _IMAGINARY_TASKS = 1.0
 """One task of unknown difficulty is added to a pilot: a pilot in which all attempts passed does not
 prove that every attempt always will, and must not give a plan of zero tasks."""
+
+_REDRAWS = 400
+_FEWEST_REDRAWN = 3
+"""Tasks of a pilot that are redrawn; one or two say nothing about their spread."""
+_SEED = 20240712
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +84,17 @@ class Difficulty:
         Attempts without a verdict say nothing about difficulty and are left out.
         """
         cells = outcomes.histogram(Completion.DROPPED)
-        kept = cells.n > 0
-        n, c, tasks = cells.n[kept], cells.c[kept], cells.tasks[kept]
+        is_scored = cells.n > 0
+        n, c, tasks = cells.n[is_scored], cells.c[is_scored], cells.tasks[is_scored]
         if len(n) == 0 or int(n.max()) < 2:
             raise InvalidValue(
                 "the pilot has at most one scored attempt per task, so what differs between tasks "
                 "and what differs between attempts cannot be told apart.",
-                hint="Make two or more attempts per task, or state both with --mean and --icc.",
+                hint=Hint(
+                    "Make two or more attempts per task, or state both with {mean} and {icc}.",
+                    mean=None,
+                    icc=None,
+                ),
             )
         rates = _grid()
         likelihood = cell_likelihood(n, c, rates)
@@ -116,15 +138,126 @@ class Difficulty:
         if n < metric.k:
             needed = counted(metric.k, "attempt")
             raise InvalidValue(f"{metric} needs at least {needed} per task, not {n}.")
-        known = metric.known(self.rates)
-        mean = float(self.weights @ known)
-        between = float(self.weights @ (known - mean) ** 2)
+        values = metric.known(self.rates)
+        mean = float(self.weights @ values)
+        between = float(self.weights @ (values - mean) ** 2)
         # Many more attempts divide the variance within tasks, and need no table of all counts.
-        tried = min(n, max(_MOST_ATTEMPTS, 8 * metric.k))
-        value = metric.values(np.full(tried + 1, tried), np.arange(tried + 1))
-        chance = binomial_chances(tried, self.rates)
+        size = min(n, max(_MOST_ATTEMPTS, 8 * metric.k))
+        value = metric.values(np.full(size + 1, size), np.arange(size + 1))
+        chance = binomial_chances(size, self.rates)
         within = float(self.weights @ np.maximum(chance @ value**2 - (chance @ value) ** 2, 0))
-        return Components(between, within * tried / n)
+        return Components(between, within * size / n)
+
+    def lift_variance(
+        self, pilot: Outcomes, other: Difficulty, against: Outcomes, metric: CountMetric
+    ) -> float:
+        """How far the lift truly differs from task to task.
+
+        The attempts of the two agents are independent, so their noise does not enter the
+        covariance of their values: Var(a) + Var(b) - 2 Cov(a, b) of the true values.
+        """
+        places = {task: i for i, task in enumerate(against.tasks)}
+        pairs = [(i, places[task]) for i, task in enumerate(pilot.tasks) if task in places]
+        if len(pairs) < _FEWEST_REDRAWN:
+            raise InvalidValue(
+                f"the two pilots share {counted(len(pairs), 'task')}; at least 3 are needed."
+            )
+        rows, other_rows = (np.array(side) for side in zip(*pairs, strict=True))
+        x = values_by_task(pilot.take(rows), metric, Completion.AS_FAILED)
+        y = values_by_task(against.take(other_rows), metric, Completion.AS_FAILED)
+        covariance = float(np.cov(x, y)[0, 1])
+        k = metric.k
+        spread = self.components(metric, k).between + other.components(metric, k).between
+        return max(spread - 2 * covariance, 0.0)
+
+
+VarianceByAttempts = Callable[[int], Components]
+"""The variance of one task's value (or difference) as a function of attempts per task."""
+
+
+@dataclass(frozen=True, slots=True)
+class PilotVariance:
+    """The basis of a plan: the variance between tasks, and its uncertainty.
+
+    ``factors`` are those on the variance, one for each redraw of the pilot's tasks; ``design`` is
+    the factor that clusters of tasks add to the variance of an average over tasks.
+    """
+
+    variance: VarianceByAttempts
+    factors: FloatArray = field(default_factory=lambda: np.ones(1))
+    design: float = 1.0
+
+    @classmethod
+    def redraw(
+        cls,
+        variance: VarianceByAttempts,
+        pilot: Outcomes,
+        against: Outcomes | None,
+        metric: CountMetric,
+        cluster: str | None,
+    ) -> PilotVariance:
+        """Draw the pilot's tasks, or clusters of them, again with Dirichlet weights."""
+        values, labels = pilot_values(pilot, against, metric, cluster)
+        deviations = values - values.mean()
+        member: IntArray = np.arange(len(values))
+        if labels is not None:
+            _, member = np.unique(np.asarray(labels), return_inverse=True)
+            if int(member.max()) == 0:
+                raise InvalidValue(
+                    f"all tasks share one {cluster}, so nothing is known about others.",
+                    hint=Hint(
+                        "Leave {cluster} out to plan for tasks of this one cluster.", cluster=None
+                    ),
+                )
+        sums = np.bincount(member, weights=deviations)
+        if np.ptp(values) == 0:
+            # Nothing is known of how alike the tasks of a cluster are: take them for copies.
+            sizes = np.bincount(member)
+            return cls(variance, design=float(sizes @ sizes) / len(values))
+        design = max(1.0, float(sums @ sums) / float(deviations @ deviations))
+        mean_square = float((sums**2).mean())
+        if len(values) < _FEWEST_REDRAWN or mean_square == 0:  # 0: clusters that are all alike
+            return cls(variance, design=design)
+        weights = np.random.default_rng(_SEED).dirichlet(np.ones(len(sums) + 1), _REDRAWS)
+        # One unseen task (or cluster) as far from the mean as any that was seen, and T / (T - 1).
+        squares = np.append(sums**2, float((sums**2).max()))
+        variances = weights @ squares * len(sums) / max(len(sums) - 1, 1)
+        return cls(variance, np.asarray(variances / mean_square, np.float64), design)
+
+    @property
+    def has_redraws(self) -> bool:
+        """Whether the pilot's tasks say how uncertain the variance is."""
+        return len(self.factors) > 1
+
+    def total(self, n: int, quantile: float | None = None) -> float:
+        """The variance of one task's value from n attempts, at a quantile of the redraws."""
+        factor = 1.0 if quantile is None else max(float(np.quantile(self.factors, quantile)), 0.0)
+        return factor * self.design * self.variance(n).total
+
+
+def median_attempts(outcomes: Outcomes) -> int:
+    """Scored attempts per task: the median."""
+    return int(np.median(outcomes.n))
+
+
+def pilot_values(
+    pilot: Outcomes, against: Outcomes | None, metric: CountMetric, cluster: str | None
+) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Values task by task, or differences of two pilots, and the clusters of these tasks.
+
+    Of the tasks with k attempts; where they are too few, the pass rate represents the metric.
+    """
+    sides = [pilot]
+    if against is not None:
+        shared = common_tasks((pilot, against), ("the pilot", "the other pilot"))
+        sides = [restricted(side, shared) for side in (pilot, against)]
+    attempts = np.min([side.counts(Completion.AS_FAILED)[0] for side in sides], axis=0)
+    if int((attempts >= metric.k).sum()) < _FEWEST_REDRAWN:
+        metric = PassHat(1)
+    sides = [side.take(attempts >= metric.k) for side in sides]
+    clusters = task_clusters(sides[0], cluster)
+    first, *second = (values_by_task(side, metric, Completion.AS_FAILED) for side in sides)
+    return second[0] - first if second else first, None if clusters is None else clusters.labels
 
 
 @lru_cache(maxsize=1)

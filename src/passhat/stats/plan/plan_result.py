@@ -1,17 +1,121 @@
-"""A plan: tasks and attempts that are enough, and its assumptions."""
+"""A plan: its goal, the tasks and attempts that are enough, and its assumptions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from passhat._display import counted, percent
 from passhat._serialize import Plain
+from passhat.stats.compare.lift import expected_bound
 from passhat.stats.plan.allocation import Allocation
 
-__all__ = ["SCHEMA", "Plan", "PlanRow"]
+__all__ = ["SCHEMA", "Detect", "Goal", "HalfWidth", "Plan", "PlanRow"]
 
 SCHEMA = "passhat.plan/1"
+_MOST_TASKS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class HalfWidth:
+    """The goal to estimate an agent's value to within ``target``, by normal theory."""
+
+    target: float
+    level: float
+    power: None = None
+
+    kind: ClassVar[str] = "half-width"
+    agents: ClassVar[int] = 1
+    approximation: ClassVar[str] = (
+        "normal approximation: near 0 and 1, and below about 20 tasks, the intervals passhat "
+        "reports are wider"
+    )
+
+    def tasks(self, variance: float) -> int:
+        """With Guenther's correction for a variance that is estimated."""
+        outer = _quantile((1 - self.level) / 2)
+        return max(2, math.ceil(outer**2 * variance / self.target**2 + outer**2 / 2))
+
+    def reach(self, variance: float, tasks: int) -> float:
+        """The half-width that this many tasks give."""
+        outer = _quantile((1 - self.level) / 2)
+        return outer * math.sqrt(variance / max(tasks - outer**2 / 2, 1.0))
+
+    def reach_with_noise(self, noise: float, tail: float, cost: float) -> float:
+        """The half-width of an interval whose point has this standard error."""
+        return cost * _quantile(tail) * noise
+
+
+@dataclass(frozen=True, slots=True)
+class Detect:
+    """The goal to detect a lift of ``target`` between two agents on the same tasks.
+
+    Seen means what ``passhat compare`` calls an improvement: the interval of the lift on new tasks
+    lies above zero. The mean of the differences is taken to be normal, their spread
+    to be that of the pilot.
+    """
+
+    target: float
+    level: float
+    power: float
+
+    kind: ClassVar[str] = "detect"
+    agents: ClassVar[int] = 2
+    approximation: ClassVar[str] = (
+        "seen means that the interval of passhat compare lies above zero; the mean of the "
+        "differences is taken to be normal"
+    )
+
+    def tasks(self, variance: float) -> int:
+        """The fewest tasks with the wanted power."""
+        return _smallest(lambda tasks: self._power(self.target, variance, tasks) >= self.power)
+
+    def reach(self, variance: float, tasks: int) -> float:
+        """The smallest lift that this many tasks would show with the wanted power."""
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            is_seen = self._power(middle, variance, tasks) >= self.power
+            low, high = (low, middle) if is_seen else (middle, high)
+        return high
+
+    def reach_with_noise(self, noise: float, tail: float, cost: float) -> float:
+        """The smallest lift that is seen with the wanted power, given its standard error."""
+        return (cost * _quantile(tail) + _quantile(1 - self.power)) * noise
+
+    def power_at(self, variance: float, tasks: int) -> float:
+        """The chance to see the target with this many tasks."""
+        return self._power(self.target, variance, tasks)
+
+    def _power(self, lift: float, variance: float, tasks: int) -> float:
+        from scipy.special import ndtr
+
+        margin = expected_bound(tasks, lift, variance, (1 - self.level) / 2)
+        noise = math.sqrt(variance * tasks) / (tasks + 1)
+        return float(margin > 0) if noise == 0 else float(ndtr(margin / noise))
+
+
+Goal = HalfWidth | Detect
+
+
+def _quantile(tail: float) -> float:
+    """The normal quantile that leaves ``tail`` above it."""
+    from scipy.special import ndtri
+
+    return -float(ndtri(tail))
+
+
+def _smallest(suffices: Callable[[int], bool]) -> int:
+    """The smallest number from 2 on that is enough, by doubling and halving."""
+    low, high = 1, 2
+    while not suffices(high) and high < _MOST_TASKS:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, slots=True)
