@@ -11,9 +11,18 @@ NAMES = [
     *("Agent", "Attempt", "Comparison", "Comparisons", "Diagnosis", "Episode", "Estimate"),
     *("Forecast", "GateResult", "Judgement", "Metric", "Outcomes", "PasshatError", "Plan"),
     *("Protocol", "Question", "Reader", "Report", "Run", "Session", "Suite", "Task", "Turn"),
-    *("Usage", "Verdict", "__version__", "arun", "compare", "compare_all", "diagnose"),
+    *("Usage", "Verdict", "__version__", "allocate", "arun", "compare", "compare_all", "diagnose"),
     *("estimate", "estimate_all", "exact", "forecast", "g_pass_at_k", "gate", "metric"),
-    *("open_store", "pass_at_k", "pass_hat_k", "plan", "read", "report", "run"),
+    *(
+        "open_store",
+        "pass_at_k",
+        "pass_hat_k",
+        "plan_attempts",
+        "plan_tasks",
+        "read",
+        "report",
+        "run",
+    ),
 ]
 
 

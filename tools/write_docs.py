@@ -68,7 +68,10 @@ API_GROUPS = {
         *("pass_at_k", "pass_hat_k", "g_pass_at_k", "Estimate", "Diagnosis", "Metric"),
     ),
     "Compare": ("compare", "compare_all", "Comparison", "Comparisons"),
-    "Gate, plan, forecast": ("gate", "GateResult", "plan", "Plan", "forecast", "Forecast"),
+    "Gate, plan, forecast": (
+        *("gate", "GateResult", "plan_tasks", "plan_attempts", "allocate", "Plan"),
+        *("forecast", "Forecast"),
+    ),
     "Runs and outcomes": ("Run", "Outcomes", "Attempt", "Verdict", "Protocol", "Question"),
     "Write a plug-in": (
         *("Agent", "Session", "Usage", "Suite", "Episode", "Task", "Turn", "Judgement", "Reader"),

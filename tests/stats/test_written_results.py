@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import passhat.stats
-from passhat import Outcomes, Protocol, Run, compare, forecast, gate, plan
+from passhat import Outcomes, Protocol, Run, allocate, compare, forecast, gate, plan_tasks
 from passhat._serialize import Plain, as_json, to_data
 from passhat.stats.compare import compare_all
 from passhat.stats.estimate import estimate_all

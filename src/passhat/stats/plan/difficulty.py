@@ -191,12 +191,14 @@ class PilotVariance:
     def redraw(
         cls,
         variance: VarianceByAttempts,
-        pilot: Outcomes,
+        pilot: Outcomes | None,
         against: Outcomes | None,
         metric: CountMetric,
         cluster: str | None,
     ) -> PilotVariance:
         """Draw the pilot's tasks, or clusters of them, again with Dirichlet weights."""
+        if pilot is None:
+            return cls(variance)
         values, labels = pilot_values(pilot, against, metric, cluster)
         deviations = values - values.mean()
         member: IntArray = np.arange(len(values))

@@ -199,9 +199,9 @@ class Plan(Plain):
     within: float
     rows: tuple[PlanRow, ...]
     fewest_tasks: int
-    enough_attempts: int | None
-    pilot_reaches: float | None
     assumptions: tuple[str, ...]
+    enough_attempts: int | None = None
+    pilot_reaches: float | None = None
     power_range: tuple[float, float] | None = None
     tasks_range: tuple[int, int] | None = None
     about: str = "new tasks"
@@ -217,25 +217,25 @@ class Plan(Plain):
     def sentence(self) -> str:
         """The answer in one sentence."""
         if self.allocation is not None:
-            return self._allocated_sentence(self.allocation)
+            return self._sentence_by_task(self.allocation)
         row = self.cheapest
-        each = " by each agent" if self.goal == "detect" else ""
+        whose = " by each agent" if self.goal == "detect" else ""
         return (
             f"{self.goal_text}: {counted(row.tasks, 'task')} x "
-            f"{counted(row.attempts, 'attempt')}{each}, {row.total_attempts:,} attempts in all."
+            f"{counted(row.attempts, 'attempt')}{whose}, {row.total_attempts:,} attempts in all."
         )
 
-    def _allocated_sentence(self, made: Allocation) -> str:
+    def _sentence_by_task(self, allocation: Allocation) -> str:
         if self.goal == "budget":
-            return made.sentence
+            return allocation.sentence
         row = self.cheapest
-        each = " by each agent" if self.goal == "detect" else ""
+        whose = " by each agent" if self.goal == "detect" else ""
         even = f"{row.attempts:,} attempts at each of {counted(row.tasks, 'task')}"
-        if made.is_uniform:
-            return f"{self.goal_text}: {even}{each}."
+        if allocation.is_uniform:
+            return f"{self.goal_text}: {even}{whose}."
         return (
-            f"{self.goal_text}: {made.total:,} attempts{each}, {made.range_text} per task, instead "
-            f"of {even} ({row.attempts * row.tasks:,})."
+            f"{self.goal_text}: {allocation.total:,} attempts{whose}, {allocation.range_text} per "
+            f"task, instead of {even} ({row.attempts * row.tasks:,})."
         )
 
     @property

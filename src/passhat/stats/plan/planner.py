@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from passhat._display import counted, percent
 from passhat.errors import Hint, InvalidValue
@@ -109,7 +110,8 @@ def plan_tasks(
         raise InvalidValue("clusters are a label of a pilot's tasks; there is no pilot.")
     difficulty, basis = _difficulty(outcomes, mean, icc)
     variance = _variance(difficulty, count_metric, goal, outcomes, other, correlation)
-    spread = _pilot_variance(variance, count_metric, goal, outcomes, other, cluster)
+    paired = other if goal.agents == 2 else None
+    spread = PilotVariance.redraw(variance, outcomes, paired, count_metric, cluster)
     price = _price_per_attempt(source)
     sizes = {math.ceil(count_metric.k * step) for step in _STEPS}
     sizes |= set() if outcomes is None else {median_attempts(outcomes)}
@@ -121,18 +123,14 @@ def plan_tasks(
     )
     first = variance(attempt_counts[0])
     plan = Plan(
+        **_goal_fields(goal),
         metric=count_metric.name,
-        goal=goal.kind,
-        target=goal.target,
-        level=level,
-        power=goal.power,
         value=difficulty.mean(count_metric),
         between=first.between,
         within=first.within,
         rows=rows,
         fewest_tasks=goal.tasks(spread.design * first.between),
         enough_attempts=_enough_attempts(variance, attempt_counts[0]),
-        pilot_reaches=None,
         assumptions=(
             basis,
             *_pairing_notes(goal, other, correlation),
@@ -258,22 +256,15 @@ def allocate(
     total = budget if budget is not None else int(outcomes.attempts)
     price = _price_per_attempt(source)
     row = _row(len(outcomes), max(round(total / len(outcomes)), count_metric.k), 1, price)
-    parts = difficulty.components(count_metric, row.attempts)
     return Plan(
-        metric=count_metric.name,
+        **_these_tasks_fields(difficulty, count_metric, row.attempts),
         goal="budget",
         target=float(total),
         level=level,
         power=None,
-        value=difficulty.mean(count_metric),
-        between=parts.between,
-        within=parts.within,
         rows=(row,),
         fewest_tasks=len(outcomes),
-        enough_attempts=None,
-        pilot_reaches=None,
         assumptions=(basis, *_price_notes(price, None)),
-        about=str(Population.THESE_TASKS),
         allocation=allocator.allocation(total),
     )
 
@@ -289,7 +280,7 @@ def half_widths(
     outcomes = as_outcomes(pilot)
     difficulty, _ = _difficulty(outcomes, None, None)
     variance = _variance(difficulty, metric, goal, outcomes, None, 0.0)
-    spread = _pilot_variance(variance, metric, goal, outcomes, None, None)
+    spread = PilotVariance.redraw(variance, outcomes, None, metric, None)
     return [goal.reach(spread.total(n, _CAUTION), tasks) for tasks, n in sizes]
 
 
@@ -392,20 +383,6 @@ def _variance(
     return measure_difference
 
 
-def _pilot_variance(
-    variance: VarianceByAttempts,
-    metric: CountMetric,
-    goal: Goal,
-    pilot: Outcomes | None,
-    against: Outcomes | None,
-    cluster: str | None,
-) -> PilotVariance:
-    if pilot is None:
-        return PilotVariance(variance)
-    paired = against if goal.agents == 2 else None
-    return PilotVariance.redraw(variance, pilot, paired, metric, cluster)
-
-
 def _price_per_attempt(pilot: Run | Outcomes | None) -> dict[str, float]:
     """Average cost and seconds of an attempt; without measures that were not recorded."""
     if not isinstance(pilot, Run):
@@ -420,6 +397,21 @@ def _row(tasks: int, n: int, agents: int, price: dict[str, float]) -> PlanRow:
         None if name not in price else price[name] * total for name in ("cost", "seconds")
     )
     return PlanRow(n, tasks, total, cost, seconds)
+
+
+def _goal_fields(goal: Goal) -> dict[str, Any]:
+    return {"goal": goal.kind, "target": goal.target, "level": goal.level, "power": goal.power}
+
+
+def _these_tasks_fields(difficulty: Difficulty, metric: CountMetric, n: int) -> dict[str, Any]:
+    parts = difficulty.components(metric, n)
+    return {
+        "metric": metric.name,
+        "about": str(Population.THESE_TASKS),
+        "value": difficulty.mean(metric),
+        "between": parts.between,
+        "within": parts.within,
+    }
 
 
 def _enough_attempts(variance: VarianceByAttempts, fewest: int) -> int | None:
@@ -511,23 +503,15 @@ def _equal_attempts(
             hint="Ask for a larger target, or add tasks.",
         )
     sizes = sorted({enough, *([attempts] if attempts else [])})
-    parts = difficulty.components(metric, enough)
     pilot_attempts = median_attempts(outcomes)
     return Plan(
-        metric=metric.name,
-        goal=goal.kind,
-        target=goal.target,
-        level=goal.level,
-        power=goal.power,
-        value=difficulty.mean(metric),
-        between=parts.between,
-        within=parts.within,
+        **_goal_fields(goal),
+        **_these_tasks_fields(difficulty, metric, enough),
         rows=tuple(_row(tasks, n, goal.agents, price) for n in sizes),
         fewest_tasks=tasks,
         enough_attempts=enough,
         pilot_reaches=reach(pilot_attempts) if pilot_attempts >= metric.k else None,
         assumptions=(basis, *_price_notes(price, goal)),
-        about=str(Population.THESE_TASKS),
         gate=gate,
     )
 
