@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -44,7 +47,7 @@ def passhat(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Of the path files of this environment none is read, so the checkout is not importable.
     (installed / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     script = place / "bin" / "passhat"
-    # `pip install passhat` brings no extra; this environment has them all.
+    # `pip install .` brings no extra; this environment has them all.
     script.write_text(
         f"#!{python}\nimport sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
         "from passhat.cli import main\nsys.exit(main())\n"
@@ -97,3 +100,24 @@ def test_a_plain_installation_needs_no_extra() -> None:
         [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=True
     )
     assert "pip install 'passhat[platforms]'" in done.stderr
+
+
+def test_the_install_line_of_the_readme_in_a_clean_environment(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    checkout = tmp_path / "checkout"
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in files.stdout.splitlines():
+        if name.startswith(("src/", "pyproject", "README", "LICENSE")):
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, checkout / name)
+    venv.create(tmp_path / "venv", with_pip=True, symlinks=True)
+    path = f"{tmp_path / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    for command in (block, "passhat --version", "passhat report example:helpdesk"):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=checkout, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "pass^8" in done.stdout

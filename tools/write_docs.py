@@ -30,6 +30,32 @@ PICTURE = DOCS / "images" / "report.svg"
 WIDTH = 100
 
 
+EXIT_CODES = """\
+## Exit codes
+
+A script wants to know how a command ended without reading what it printed. Every command uses the
+same codes:
+
+| code | meaning |
+| --- | --- |
+| 0 | done; for a gate: every rule is shown |
+| 1 | a gate's rule is refuted by the data; a review or the doctor found something |
+| 2 | the command or its input cannot be used as it is; the message says what to do |
+| 3 | the data neither show nor refute a rule |
+| 4 | something is absent: planned attempts, part of a file, a judgement; the last line says what |
+| 130 | stopped by Ctrl-C, SIGTERM or SIGHUP |
+
+```console
+$ passhat report nothing.csv; echo "exit code $?"
+passhat: nothing.csv: there is no such file.
+  Check the path or the glob.
+exit code 2
+```
+
+In Python the codes are `passhat.cli.shared.exits.ExitCode`.
+"""
+
+
 def command_reference() -> str:
     """Every command with its help, as click prints it."""
     parts = [
@@ -45,7 +71,7 @@ def command_reference() -> str:
         if command is None:
             raise LookupError(name)
         parts += _help_of(command, name, context, "##")
-    return "\n".join(parts)
+    return "\n".join([*parts, EXIT_CODES])
 
 
 def _help_of(command: click.Command, name: str, parent: click.Context, level: str) -> list[str]:

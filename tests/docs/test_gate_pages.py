@@ -13,7 +13,7 @@ from passhat.cli import gate, plan
 from passhat.stats.gate import parse_rule
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("gates.md", "half-the-bill.md", "planning.md", "stopping-early.md")
+PAGES = ("gates.md", "planning.md")
 COMMANDS = {"gate": gate.command, "plan": plan.command}
 
 

@@ -2,7 +2,7 @@
 
 A curve over temperature is lopsided, so only the points next to the best one say where it peaks: a
 parabola through all temperatures within a factor of two was off by .1 to .15 on a real language
-model (docs/temperature-real-model.md). Between the points nothing was measured, and several curves
+model (docs/temperature.md). Between the points nothing was measured, and several curves
 fit equally well. The peak is therefore a range, from the lowest to the highest of
 
 - the best temperature tried itself (the peak of every monotone interpolation),
