@@ -39,15 +39,6 @@ def test_commands_on_the_pages_are_accepted(page: str) -> None:
         check(name, arguments)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_between_the_pages_lead_somewhere(page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    for part in text.split("](")[1:]:
-        target = part.split(")")[0]
-        if not target.startswith("http"):
-            assert (DOCS / target).exists(), target
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_the_gate_and_the_plan_has_a_help_text(name: str) -> None:
     for parameter in COMMANDS[name].params:
