@@ -112,7 +112,7 @@ def test_a_full_disk_is_waited_for_and_nothing_made_is_lost() -> None:
             return os.urandom(20_000).hex()
 
         progress = _run(_plan(long_answer, tell=make_room), store)
-        made = len(store.made(store.runs()[0].id))
+        made = len(store.load_attempts(store.runs()[0].id))
         assert store.is_sound()
     assert progress.failed == made == 20
     assert "full" in told[0]

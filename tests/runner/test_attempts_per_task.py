@@ -14,7 +14,7 @@ import passhat as api
 from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import InvalidValue
 from passhat.readers.store import run_from_store
-from passhat.runner.run_spec import RunSpec, planned_attempts
+from passhat.runner.run_spec import RunSpec, distribute_attempts
 from passhat.stats.plan import Allocation, EarlierRun, allocate, plan_tasks
 from passhat.store import PlannedAttempts, open_store
 from passhat.store.opening import open_reading
@@ -108,7 +108,7 @@ def test_the_dashboard_counts_what_is_planned(passhat: Passhat, folder: Path) ->
     assert passhat(*RUN, "--attempts", plan, "--shard", "1/2").code == 0
     with open_reading(str(folder / ".passhat/passhat.db")) as reading:
         (summary,) = Summaries(reading).all()
-        planned = reading.planned(summary.head.key)
+        planned = reading.plan_of(summary.head.key)
     assert summary.total == sum(planned.by_task.values()) > summary.counts.attempts
     assert summary.status == "stopped"
 
@@ -131,7 +131,7 @@ def test_tasks_that_are_new_get_the_uniform_number(passhat: Passhat, folder: Pat
     allocation = Allocation(
         *("pass^2", tuple(known), tuple(known.values()), 5, EARLIER, 0.95, 0.1, 0.1, 99)
     )
-    planned = planned_attempts(allocation, suite, suite.tasks, messages.append)
+    planned = distribute_attempts(allocation, suite, suite.tasks, messages.append)
     assert [planned.of(task) for task in _tasks()[:3]] == [5, 5, 2]
     assert "2 tasks not in run 0123456789" in messages[0]
     ended = passhat(*RUN, "--attempts", _plan_file(folder, known))

@@ -20,7 +20,7 @@ from passhat.agents.base import Agent, AttemptInfo, ProviderFault, Session
 from passhat.agents.function import FunctionAgent
 from passhat.errors import RunStopped
 from passhat.runner import time_limits
-from passhat.runner.boundary import stuck
+from passhat.runner.boundary import list_stuck_attempts
 from passhat.runner.redaction import LONGEST_TEXT, Redactor
 from passhat.runner.run_spec import RunSpec, arun, run
 from passhat.stats.outcomes import MissingReason, Verdict
@@ -333,7 +333,7 @@ def test_a_thread_that_outlives_its_answer_is_no_agent_that_did_not_stop(
         session = await FunctionAgent(answer, "yes").session(AttemptInfo("t", 1, 0))
         assert await session.answer(Turn("?")) == "yes"
         monkeypatch.undo()
-        return stuck()
+        return list_stuck_attempts()
 
     try:
         assert asyncio.run(ask()) == []
@@ -356,7 +356,7 @@ def test_a_large_answer_does_not_stall_others() -> None:
 
         watching = asyncio.create_task(watch())
         redact = Redactor({"API_KEY": "correct-horse-battery"})
-        await asyncio.to_thread(redact.shortened, "sk-a " * 4_000_000)
+        await asyncio.to_thread(redact.shorten, "sk-a " * 4_000_000)
         watching.cancel()
 
     asyncio.run(whole())
@@ -367,11 +367,11 @@ def test_a_secret_across_a_cut_is_removed_whole() -> None:
     secret = "sk-" + "a1" * 50
     for place in range(-120, 20, 7):
         text = "x " * 500 + " " * (60 + place) + secret + " " + "y " * 2_000
-        kept = Redactor().shortened(text, longest=2_200)
+        kept = Redactor().shorten(text, longest=2_200)
         assert "a1a1" not in kept
     for cut in range(0, 130, 10):
         detail = "z" * cut + " " + secret
-        assert "a1a1" not in Redactor().shortened(detail, longest=500)
+        assert "a1a1" not in Redactor().shorten(detail, longest=500)
 
 
 @pytest.mark.parametrize("keep", [slice(None, 80), slice(-80, None)])
@@ -379,9 +379,9 @@ def test_a_message_that_quotes_a_part_of_a_secret_does_not_show_it(keep: slice) 
     secret = "".join(map(chr, range(48, 123))).replace("/", "")
     redact = Redactor({"SOME_KEY": secret, "KEY_FILE": "/home/someone/key"})
     quoted = ("x" * 40 + secret + "y" * 40)[keep]
-    assert redact.quoted(f"answered {quoted!r}").count("[redacted]") == 1
-    assert not any(part in redact.quoted(quoted) for part in (secret[:8], secret[-8:]))
-    assert redact.quoted("no such file: /home/someone/else") == "no such file: /home/someone/else"
+    assert redact.quote(f"answered {quoted!r}").count("[redacted]") == 1
+    assert not any(part in redact.quote(quoted) for part in (secret[:8], secret[-8:]))
+    assert redact.quote("no such file: /home/someone/else") == "no such file: /home/someone/else"
 
 
 def test_the_first_characters_of_a_key_in_a_wrong_answer_are_not_stored(

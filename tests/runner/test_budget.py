@@ -119,6 +119,6 @@ def test_an_attempt_in_flight_waits_for_others_before_it_is_cut_off() -> None:
 
 
 def test_what_the_rest_would_take_is_the_average_of_what_was_made() -> None:
-    before = Used(Sum(300, 0.6), largest=Sum(1, 0.3), made=3)
+    before = Used(Sum(300, 0.6), largest=Sum(1, 0.3), attempt_count=3)
     budget = Budget(cost=1.0, first=Sum(1, 9.0), before=before)
     assert budget.expected(10).cost == pytest.approx(2.0)

@@ -48,7 +48,7 @@ class Office:
                         if other is not line:
                             other.receive([one])
                 else:
-                    line.receive([await self.gate.answered(one)])
+                    line.receive([await self.gate.answer(one)])
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -122,7 +122,7 @@ def test_a_cap_holds_for_calls_that_are_made_elsewhere() -> None:
                 elsewhere.settle(Usage(100, 1.0))
             with pytest.raises(ProviderFault, match="could pass the cap"):
                 await elsewhere.reserve(CALL)
-            settle(account, elsewhere.unreported())
+            settle(account, elsewhere.take_unreported())
         assert elsewhere.usage == Usage(400, 4.0)
         assert (budget.spent.cost, budget.exhausted, budget.cut_off) == (4.0, True, 1)
 

@@ -241,7 +241,9 @@ def _wait_for_attempts(process: subprocess.Popen[str], *, finished: bool = True)
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(ReadError), _store() as store:
-            if any(run.attempts if finished else store.made(run.id) for run in store.runs()):
+            if any(
+                run.attempts if finished else store.load_attempts(run.id) for run in store.runs()
+            ):
                 return
         time.sleep(0.02)
     if process.poll() is None:
@@ -294,7 +296,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_the_command_goes_on(folder: 
         (run,) = store.runs()
         assert 0 < run.attempts < 1000
         assert run.status == "stopped"
-        assert len(store.made(run.id)) == run.attempts
+        assert len(store.load_attempts(run.id)) == run.attempts
 
 
 def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
@@ -314,7 +316,7 @@ def test_ctrl_c_twice_stops_at_once(folder: Path) -> None:
         assert run.attempts == 0
         # A store that is slow is given a second to take the claims back; then they expire.
         asyncio.run(expire_leases(store, run.id, Stop(), silent))
-        assert len(store.made(run.id)) == 0
+        assert len(store.load_attempts(run.id)) == 0
 
 
 def test_a_store_that_cannot_be_written_stops_the_run_with_a_reason(

@@ -12,7 +12,7 @@ import pytest
 
 from passhat.agents import Agent, AttemptInfo, ProviderFault, Session
 from passhat.errors import RunStopped
-from passhat.runner.run_spec import RunSpec, run, stored_result
+from passhat.runner.run_spec import RunSpec, load_result, run
 from passhat.stats.outcomes import MissingReason
 from passhat.store import AttemptSet, PlannedAttempts, open_store
 from passhat.suites.base import Turn
@@ -105,7 +105,7 @@ def test_claims_given_back_while_they_are_counted_are_not_lost_from_the_count(
     plan = dataclasses.replace(result.plan, attempts=PlannedAttempts(3))
     with open_store() as store, open_store() as other:
         assert len(other.claim(result.id, [("t0", 3), ("t1", 3)])) == 2
-        count = store.made
+        count = store.load_attempts
 
         def count_then_release(run: str, *, finished: bool = False) -> AttemptSet:
             counted = count(run, finished=finished)
@@ -113,6 +113,6 @@ def test_claims_given_back_while_they_are_counted_are_not_lost_from_the_count(
             return counted
 
         monkeypatch.setattr(store, "made", count_then_release)
-        left = stored_result(plan, store)
+        left = load_result(plan, store)
         assert (left.left, left.held) == (5, 2)  # as it was when the count began
-        assert stored_result(plan, store).left == 5
+        assert load_result(plan, store).left == 5

@@ -135,7 +135,7 @@ def test_verdicts_come_in_the_order_of_the_suite(written: Written) -> None:
 
 def test_measures(written: Written) -> None:
     store, run, truth = written
-    sums, columns = store.measure_sums(run), store.taken(run)
+    sums, columns = store.measure_sums(run), store.load_measures(run)
     places = sorted(truth.records, key=lambda at: (NAMES.index(at[0]), at[1]))
     assert columns.verdicts.tolist() == [int(truth.newest[at][0]) for at in places]
     sizes = [len(truth.of(task)) for task in NAMES if truth.of(task)]
@@ -158,11 +158,11 @@ def test_usage_counts_unknown_apart(written: Written, priced: bool) -> None:
         for record in truth.records.values()
         if record.tokens is not None and not (priced and record.cost is None)
     ]
-    usage = store.used(run, priced=priced)
+    usage = store.load_usage(run, priced=priced)
     assert usage.unknown == len(truth.records) - len(known)
     assert usage.tokens == sum(record.tokens or 0 for record in known)
     assert usage.cost == pytest.approx(sum(record.cost or 0 for record in known))
-    assert usage.made == sum(bool(record.tokens or record.cost) for record in known)
+    assert usage.attempt_count == sum(bool(record.tokens or record.cost) for record in known)
     assert usage.most_cost == max((record.cost or 0 for record in known), default=0)
 
 
@@ -176,7 +176,7 @@ def test_answers_that_are_all_alike(written: Written) -> None:
         if len(answers) >= 2 and all(answers):
             several += 1
             same += len(set(answers)) == 1
-    assert store.alike(run) == (several, same)
+    assert store.count_same_answers(run) == (several, same)
 
 
 @pytest.mark.parametrize("finished", [False, True])
@@ -187,7 +187,7 @@ def test_attempts_that_are_there(
     """Both ways of looking up tasks whose numbers have gaps."""
     monkeypatch.setattr("passhat.store.counting._FEW", few)
     store, run, truth = written
-    made = store.made(run, finished=finished)
+    made = store.load_attempts(run, finished=finished)
     there = {at for at, (verdict, _) in truth.newest.items() if not finished or verdict >= 0}
     assert {(task, n) for task in NAMES for n in range(10) if (task, n) in made} == there
     assert len(made) == len(there)
@@ -195,14 +195,14 @@ def test_attempts_that_are_there(
 
 def test_small_blocks_count_the_same(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     store, run, _ = written
-    whole, taken, digests = store.counts(run), store.taken(run), digest_of(store, run)
+    whole, taken, digests = store.counts(run), store.load_measures(run), digest_of(store, run)
     monkeypatch.setattr("passhat.store.counting._BLOCK", 2)
     monkeypatch.setattr("passhat.store.blocks._ATTEMPTS", 3)
     parts = store.counts(run)
     assert list(parts.tasks) == list(whole.tasks)
     assert np.array_equal([parts.n, parts.c, parts.m], [whole.n, whole.c, whole.m])
     assert parts.reasons == whole.reasons
-    assert np.array_equal(store.taken(run).starts, taken.starts)
+    assert np.array_equal(store.load_measures(run).starts, taken.starts)
     assert digest_of(store, run) == digests
 
 
@@ -225,10 +225,10 @@ def test_a_run_without_attempts(tmp_path: Path) -> None:
         counts = store.counts(run.id)
         assert (list(counts.tasks), counts.n.tolist(), counts.reasons) == ([], [], {})
         assert store.measure_sums(run.id) == {}
-        assert store.taken(run.id).verdicts.tolist() == []
-        assert store.alike(run.id) == (0, 0)
-        assert len(store.made(run.id)) == 0
-        assert store.used(run.id, priced=True).made == 0
+        assert store.load_measures(run.id).verdicts.tolist() == []
+        assert store.count_same_answers(run.id) == (0, 0)
+        assert len(store.load_attempts(run.id)) == 0
+        assert store.load_usage(run.id, priced=True).attempt_count == 0
         assert digest_of(store, run.id)["attempts"].rows == 0
         assert [listed.status for listed in store.runs()] == ["stopped"]
 

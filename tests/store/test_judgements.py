@@ -86,14 +86,14 @@ def test_both_ways_to_the_newest_word_show_the_same(store: Store) -> None:
 def test_what_was_settled_later_is_not_made_again(store: Store) -> None:
     store.add_judgement(RUN.id, "b", 1, human(Verdict.FAILED))
     assert store.release(RUN.id, missing=True) == 0
-    assert ("a", 1) in store.made(RUN.id)
-    assert ("b", 1) in store.made(RUN.id)
+    assert ("a", 1) in store.load_attempts(RUN.id)
+    assert ("b", 1) in store.load_attempts(RUN.id)
 
 
 def test_a_missing_attempt_nobody_settled_is_made_again(store: Store) -> None:
     assert store.release(RUN.id, missing=True) == 1
-    assert ("a", 1) in store.made(RUN.id)
-    assert ("b", 1) not in store.made(RUN.id)
+    assert ("a", 1) in store.load_attempts(RUN.id)
+    assert ("b", 1) not in store.load_attempts(RUN.id)
 
 
 def test_there_must_be_an_attempt_and_a_verdict(store: Store) -> None:

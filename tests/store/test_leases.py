@@ -44,7 +44,7 @@ def test_a_runner_that_lost_its_lease_writes_nothing(store: Store, store_place: 
     store.claim(RUN.id, [])  # renews once more, and the clock goes on without A
     expire(store)
     with open_store(store_place) as other:
-        assert [held.claims for held in other.held(RUN.id)] == [2]
+        assert [held.claims for held in other.list_claims(RUN.id)] == [2]
         assert wait_released(other) == 2
         assert other.claim(RUN.id, BOTH) == BOTH
         assert other.finish(RUN.id, [record("a", Verdict.FAILED, "b's words")]) == []
@@ -56,7 +56,7 @@ def test_a_runner_that_lost_its_lease_writes_nothing(store: Store, store_place: 
         assert ended.verdict is Verdict.FAILED
         assert ended.transcript == [{"role": "agent", "text": "b's words"}]
         assert other.attempt(RUN.id, "b", 1) is None
-        assert other.used(RUN.id, priced=True).cost == 1.0
+        assert other.load_usage(RUN.id, priced=True).cost == 1.0
         assert other.finish(RUN.id, [record("b", Verdict.FAILED, "b's words")]) == []
     assert list(store.verdicts(RUN.id)) == [
         ("a", 1, Verdict.FAILED),
@@ -99,7 +99,7 @@ def test_without_a_claim_nothing_is_written(store: Store) -> None:
 def test_a_live_lease_is_never_taken(store: Store, store_place: str) -> None:
     store.claim(RUN.id, BOTH)
     with open_store(store_place) as other:
-        (held,) = other.held(RUN.id)
+        (held,) = other.list_claims(RUN.id)
         assert not held.expired
         assert 0 < held.left <= 30
         assert other.release(RUN.id) == 0
@@ -112,7 +112,7 @@ def test_a_lease_that_was_renewed_since_it_was_looked_at_is_kept(
     store.claim(RUN.id, BOTH)
     expire(store)
     with open_store(store_place) as other:
-        looked = other.held
+        looked = other.list_claims
 
         def look_then_renew(run: str) -> list[object]:
             found = looked(run)
@@ -145,14 +145,14 @@ def test_another_machines_clock_is_not_believed(
     now = [1000.0]
     monkeypatch.setattr("passhat.store.sqlite.time.monotonic", lambda: now[0])
     with open_store(store_place) as other:
-        assert not other.held(RUN.id)[0].expired
+        assert not other.list_claims(RUN.id)[0].expired
         now[0] += 29
-        assert not other.held(RUN.id)[0].expired
+        assert not other.list_claims(RUN.id)[0].expired
         store._db.execute("UPDATE leases SET beats = beats + 1")  # it lives
         now[0] += 29
-        assert not other.held(RUN.id)[0].expired
+        assert not other.list_claims(RUN.id)[0].expired
         now[0] += 31
-        assert other.held(RUN.id)[0].expired
+        assert other.list_claims(RUN.id)[0].expired
 
 
 @pytest.mark.parametrize("store_place", ["sqlite"], indirect=True)

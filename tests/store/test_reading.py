@@ -73,10 +73,10 @@ def test_lines_from_a_place_on(reading: Reading) -> None:
     whole = reading.lines(key, AttemptFilter(), 100, None)
     assert " ".join(f"{one.task}{one.number}" for one in whole) == "b1 b2 b3 a1 a2 a3 c1 c2"
     assert reading.lines(key, AttemptFilter(), 2, whole[2].place) == whole[3:5]
-    assert reading.beside(key, AttemptFilter(), whole[3].place, before=True) == whole[2]
-    assert reading.beside(key, AttemptFilter(), whole[3].place, before=False) == whole[4]
-    assert reading.beside(key, AttemptFilter(), whole[-1].place, before=False) is None
-    failed = reading.beside(key, AttemptFilter(Verdict.FAILED), whole[0].place, before=False)
+    assert reading.neighbor(key, AttemptFilter(), whole[3].place, before=True) == whole[2]
+    assert reading.neighbor(key, AttemptFilter(), whole[3].place, before=False) == whole[4]
+    assert reading.neighbor(key, AttemptFilter(), whole[-1].place, before=False) is None
+    failed = reading.neighbor(key, AttemptFilter(Verdict.FAILED), whole[0].place, before=False)
     assert failed == whole[2]
     newest = reading.newest(key, AttemptFilter(), 100)
     stamps = [one.finished for one in newest]
@@ -92,13 +92,13 @@ def test_lines_from_a_place_on(reading: Reading) -> None:
 def test_later_judgements_count(reading: Reading, place: str) -> None:
     (head,) = reading.heads()
     key = head.key
-    assert reading.judged_after(0) == {}
+    assert reading.newest_judgements(0) == {}
     assert reading.counts()[key].passed == 3
     with open_store(place) as store:
         later = StoredJudgement(Verdict.PASSED, "", "after all", JudgementSource.HUMAN)
         store.add_judgement(head.id, "b", 3, later)
-    assert reading.judged_after(0) == {key: 1}
-    assert reading.judged_after(1) == {}
+    assert reading.newest_judgements(0) == {key: 1}
+    assert reading.newest_judgements(1) == {}
     assert reading.counts()[key].passed == reading.counts(key)[key].passed == 4
     third = (reading.task_keys(key, ["b"])["b"], 3)
     line = reading.line(key, third)

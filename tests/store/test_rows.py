@@ -21,10 +21,10 @@ from passhat.store.rows import (
     RunCounts,
     RunHead,
     damage_reported,
-    packed,
+    pack_transcript,
     protocol_from,
-    stored_run,
-    unpacked,
+    summarize_run,
+    unpack_transcript,
 )
 from passhat.suites.base import Task
 
@@ -66,8 +66,8 @@ def test_planned_attempts_survive_the_store() -> None:
 
 def test_the_protocol_says_one_number_or_that_it_differs() -> None:
     protocol = Protocol(suite="s", attempts=7, allocation="old")
-    assert PlannedAttempts(4).noted_in(protocol) == Protocol(suite="s", attempts=4)
-    differs = PlannedAttempts(4, {"a": 2, "b": 4}).noted_in(protocol)
+    assert PlannedAttempts(4).add_to_protocol(protocol) == Protocol(suite="s", attempts=4)
+    differs = PlannedAttempts(4, {"a": 2, "b": 4}).add_to_protocol(protocol)
     assert (differs.attempts, differs.allocation) == (
         None,
         "2 to 4 by task, from run an earlier run",
@@ -90,21 +90,21 @@ TALKS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=20), max_
 @given(talk=TALKS, times=st.sampled_from([1, 40]))
 def test_a_conversation_survives_the_store(talk: list[dict[str, str]], times: int) -> None:
     """Short ones are stored as they are, long ones compressed."""
-    assert unpacked(packed(talk * times)) == talk * times
+    assert unpack_transcript(pack_transcript(talk * times)) == talk * times
 
 
 @pytest.mark.parametrize("body", [b"", b"[{", b"x\x9c\x00", b'[{"a": 1}]', b'["a"]', b"[\xff]"])
 def test_a_damaged_conversation_says_so(body: bytes) -> None:
     with pytest.raises(ReadError, match="a transcript is damaged") as caught:
-        unpacked(body)
+        unpack_transcript(body)
     assert "passhat store check" in str(caught.value.hint)
 
 
 def test_a_compressed_conversation_that_was_cut_says_so() -> None:
-    body = packed([{"role": "user", "text": random.Random(1).randbytes(900).hex()}])
+    body = pack_transcript([{"role": "user", "text": random.Random(1).randbytes(900).hex()}])
     for length in (1, len(body) // 2, len(body) - 1):
         with pytest.raises(ReadError, match="damaged"):
-            unpacked(body[:length])
+            unpack_transcript(body[:length])
 
 
 @pytest.mark.parametrize("error", [ValueError("v"), KeyError("k"), OverflowError("o")])
@@ -141,7 +141,7 @@ def _head(planned: int, total: int | None = None, *, is_open: bool = False) -> R
     ],
 )
 def test_the_status_of_a_run(head: RunHead, counts: RunCounts, status: str) -> None:
-    run = stored_run(head, counts)
+    run = summarize_run(head, counts)
     assert run.status == status
     assert run.total == (head.planned * counts.tasks if head.total is None else head.total)
     assert run.title == "agent id"

@@ -105,7 +105,7 @@ def test_the_first_result_of_an_attempt_stays(store: Store) -> None:
 
 def test_made_knows_gaps(store: Store) -> None:
     store.claim(RUN.id, [("t0", 1), ("t0", 2), ("t1", 1), ("t1", 3), ("t2", 2)])
-    found = store.made(RUN.id)
+    found = store.load_attempts(RUN.id)
     assert [(task, number) for task, number in ALL if (task, number) in found] == [
         one for one in ALL if one in [("t0", 1), ("t0", 2), ("t1", 1), ("t1", 3), ("t2", 2)]
     ]
@@ -141,10 +141,10 @@ def test_claims_are_released_and_attempts_without_a_verdict_when_asked(store: St
     store.claim(RUN.id, ALL[:2])
     store.finish(RUN.id, [made(*ALL[0], Verdict.MISSING)])
     assert store.release(RUN.id) == 1
-    assert ("t0", 1) in store.made(RUN.id)
-    assert len(store.made(RUN.id)) == 1
+    assert ("t0", 1) in store.load_attempts(RUN.id)
+    assert len(store.load_attempts(RUN.id)) == 1
     assert store.release(RUN.id, missing=True) == 1
-    assert len(store.made(RUN.id)) == 0
+    assert len(store.load_attempts(RUN.id)) == 0
     assert store.release("unknown") == 0
 
 
@@ -237,7 +237,7 @@ def test_a_lock_is_waited_for_however_precisely_it_is_named(store: Store, name: 
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{name}")
     assert isinstance(store, SqliteStore)
-    told = store._db.translated(error)
+    told = store._db.translate_error(error)
     assert isinstance(told, StoreUnavailable) == (name != "CORRUPT")
 
 

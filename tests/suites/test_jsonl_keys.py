@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.errors import ReadError
-from passhat.runner.attempt import settled
+from passhat.runner.attempt import maybe_await
 from passhat.suites import Judgement, Suite, load_suite
 
 Passhat = Callable[..., Any]
@@ -30,7 +30,7 @@ def _judged(suite: Suite, *answers: str) -> list[Judgement]:
             episode: Any = suite.episode(suite.tasks[0], 0)
             episode.open()
             episode.reply(answer)
-            judgements.append(await settled(episode.judge()))
+            judgements.append(await maybe_await(episode.judge()))
         return judgements
 
     return asyncio.run(play())

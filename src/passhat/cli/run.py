@@ -442,7 +442,7 @@ def _until_stopped(
     import asyncio
 
     from passhat.errors import RunStopped
-    from passhat.runner.run_spec import stored_result
+    from passhat.runner.run_spec import load_result
     from passhat.store import open_store
 
     try:
@@ -451,9 +451,9 @@ def _until_stopped(
         if not planned:
             raise
         with open_store(store_path) as store:
-            if not len(store.made(planned[0].record.id)):
+            if not len(store.load_attempts(planned[0].record.id)):
                 raise
-            result = stored_result(planned[0], store)
+            result = load_result(planned[0], store)
         click.echo(f"passhat: {error.message}", err=True)
         if hint := hint_text(error):
             click.echo(f"  {hint}", err=True)
@@ -483,7 +483,7 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
     plan, stored = result.plan, result.stored
     if stored.attempts and (full or verbose):
         chosen = {task.id for task in plan.tasks}
-        rows = (row for row in store.ended(stored.id) if row[0] in chosen)
+        rows = (row for row in store.iterate_results(stored.id) if row[0] in chosen)
         summary = summarise(rows, plan.attempts.fewest)
         click.echo(render_summary(summary, Console(), full=verbose), nl=False)
         report = build_report([run_from_store(store, stored)], ReportOptions())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from passhat.dashboard.guard import NotFound
 from passhat.store.queries import Reading, RunCounts, RunHead
-from passhat.store.rows import StoredRun, stored_run
+from passhat.store.rows import StoredRun, summarize_run
 
 __all__ = ["Summaries", "Summary"]
 
@@ -64,7 +64,7 @@ class Summary:
     @property
     def stored(self) -> StoredRun:
         """As ``passhat runs`` lists it."""
-        return stored_run(self.head, self.counts)
+        return summarize_run(self.head, self.counts)
 
 
 class Summaries:
@@ -116,7 +116,7 @@ class Summaries:
     def _count_again(self) -> bool:
         """Recount changed runs; false when some of them are left for later."""
         newest = max(self._judged.values(), default=0)
-        self._judged |= self._reading.judged_after(newest)
+        self._judged |= self._reading.newest_judgements(newest)
         heads = [
             replace(head, judged=self._judged.get(head.key, 0)) for head in self._reading.heads()
         ]

@@ -30,7 +30,7 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.queries import Reading
-from passhat.store.rows import unpacked
+from passhat.store.rows import unpack_transcript
 from passhat.suites.base import RUBRIC_BY, Judgement, Task
 
 __all__ = ["StoreReader", "attempt_record", "import_run", "run_from_counts", "run_from_store"]
@@ -112,7 +112,7 @@ def _details(
 
 
 def _last_answer(body: bytes) -> str | None:
-    said = [entry["text"] for entry in unpacked(bytes(body)) if entry["role"] == "agent"]
+    said = [entry["text"] for entry in unpack_transcript(bytes(body)) if entry["role"] == "agent"]
     return said[-1] if said else None
 
 
@@ -130,7 +130,7 @@ def _as_run(
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=stored.plan.noted_in(store.protocol(stored.id)),
+        protocol=stored.plan.add_to_protocol(store.protocol(stored.id)),
         planned=_planned(stored.plan, outcomes),
         planned_for=str(stored.plan.source.get("metric", "")),
         source=store.path,
@@ -222,9 +222,9 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         name=stored.title,
         agent=stored.agent,
         outcomes=outcomes,
-        protocol=reading.planned(key).noted_in(reading.protocol(key)),
-        planned=_planned(reading.planned(key), outcomes),
-        planned_for=str(reading.planned(key).source.get("metric", "")),
+        protocol=reading.plan_of(key).add_to_protocol(reading.protocol(key)),
+        planned=_planned(reading.plan_of(key), outcomes),
+        planned_for=str(reading.plan_of(key).source.get("metric", "")),
         source=reading.path,
         id=stored.id,
         started=stored.started,
@@ -281,8 +281,8 @@ def outcomes_from(
     return outcomes, Aggregates(
         counts.reasons,
         store.measure_sums(run) if needs.measures else {},
-        store.alike(run) if needs.answers and few_enough else None,
-        store.taken(run) if needs.spread and few_enough else None,
+        store.count_same_answers(run) if needs.answers and few_enough else None,
+        store.load_measures(run) if needs.spread and few_enough else None,
     )
 
 

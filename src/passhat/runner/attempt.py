@@ -6,11 +6,11 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast, overload
 
 import msgspec
 
@@ -25,7 +25,7 @@ from passhat.agents.base import (
     Usage,
 )
 from passhat.errors import InvalidValue, RunStopped
-from passhat.runner.boundary import ProcessGuard, call_agent, described, refuse_unusable
+from passhat.runner.boundary import ProcessGuard, call_agent, describe_error, refuse_unusable
 from passhat.runner.redaction import Redactor
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import Telemetry
@@ -39,11 +39,10 @@ __all__ = [
     "AttemptLimits",
     "Attempter",
     "Canary",
-    "awaited",
     "call_records",
-    "explained",
+    "explain_failure",
+    "maybe_await",
     "seed_of",
-    "settled",
 ]
 
 
@@ -118,7 +117,7 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
     cut = [call for call in answers if call.stop == StopReason.LENGTH]
     # The limit that was sent; a server may cut earlier, so the actual length counts where known.
     limits = [int(call.output_tokens or call.limit or 0) for call in cut]
-    plain = [msgspec.to_builtins(_capped(call, redact)) for call in calls]
+    plain = [msgspec.to_builtins(_cap_call(call, redact)) for call in calls]
     return CallRecords(
         answers=len(answers),
         cut=len(cut),
@@ -130,7 +129,7 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
     )
 
 
-def explained(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
+def explain_failure(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
     """The judgement with the reason that the last model call gives for a failure.
 
     An answer that was cut, refused or filtered is not simply wrong.
@@ -149,9 +148,9 @@ def explained(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
     elif category is not None:
         notes.append(f"{category} by the model or its provider ({last.stop_raw or last.stop})")
     if last.empty:
-        thought = f" ({last.reasoning_tokens:g} tokens)" if last.reasoning_tokens else ""
+        thinking = f" ({last.reasoning_tokens:g} tokens)" if last.reasoning_tokens else ""
         notes.append(
-            f"the answer is thinking only{thought}"
+            f"the answer is thinking only{thinking}"
             if last.empty == "thinking only"
             else "the answer is empty"
         )
@@ -161,7 +160,7 @@ def explained(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgement:
     return replace(judgement, why=str(category or judgement.why), detail=detail)
 
 
-def _capped(call: ModelCall, redact: Redactor) -> ModelCall:
+def _cap_call(call: ModelCall, redact: Redactor) -> ModelCall:
     return msgspec.structs.replace(
         call,
         request=_short(call.request, redact),
@@ -178,7 +177,7 @@ def _short(data: Any, redact: Redactor) -> Any:
     if len(text) <= _LARGEST:
         return msgspec.json.decode(text)
     # Secrets go before the cut, so that no part of one stays.
-    return {"cut": redact.shortened(text)[:_LARGEST], "characters": len(text)}
+    return {"cut": redact.shorten(text)[:_LARGEST], "characters": len(text)}
 
 
 T = TypeVar("T")
@@ -252,68 +251,68 @@ class Attempter:
     async def attempt(self, task: Task, info: AttemptInfo, clock: Clock) -> AttemptRecord:
         """Make an attempt. Returns within the attempt's limits, whatever the agent does."""
         if self.telemetry is None:
-            return self._record(task, *await self._made(task, info, clock))
+            return self._record(task, *await self._run_attempt(task, info, clock))
         trace = await self.telemetry.begin()
         info = replace(info, traceparent=trace.traceparent, otlp_endpoint=trace.endpoint)
         try:
-            made, judgement = await self._made(task, info, clock, trace)
-            await self._take_spans(made, await self.telemetry.received(trace))
+            state, judgement = await self._run_attempt(task, info, clock, trace)
+            await self._take_spans(state, await self.telemetry.collect_calls(trace))
         finally:
             self.telemetry.end(trace)
-        record = self._record(task, made, judgement)
-        calls = [*info.meter.calls, *made.carried_out]
-        calls.sort(key=lambda call: made.began if call.started is None else call.started)
-        self.telemetry.send(trace, made.began, record, calls)
+        record = self._record(task, state, judgement)
+        calls = [*info.meter.calls, *state.carried_out]
+        calls.sort(key=lambda call: state.began if call.started is None else call.started)
+        self.telemetry.send(trace, state.began, record, calls)
         return record
 
-    async def _made(
+    async def _run_attempt(
         self, task: Task, info: AttemptInfo, clock: Clock, trace: Inbox | None = None
     ) -> tuple[_AttemptState, Judgement]:
-        made = _AttemptState(info, clock, trace)
+        state = _AttemptState(info, clock, trace)
         clock.start()
         info.meter.timed_by(clock)
         try:
-            judgement = await self._play(task, made)
+            judgement = await self._play(task, state)
             clock.verdict()  # an agent that answered all the same when its time was over
         except asyncio.CancelledError:
             reason = clock.verdict()
             if reason is None and self.stopping():
                 raise
-            judgement = self._canceled(clock, reason)
+            judgement = self._judge_cancellation(clock, reason)
         except AgentFault as fault:
             judgement = Judgement.failed(fault.category, fault.detail)
         except WorldFault as fault:
             judgement = Judgement.missing(fault.reason, fault.detail)
         finally:
             clock.stop()
-        return made, judgement
+        return state, judgement
 
-    async def _take_spans(self, made: _AttemptState, calls: Sequence[ModelCall]) -> None:
+    async def _take_spans(self, state: _AttemptState, calls: Sequence[ModelCall]) -> None:
         """Add the calls in the agent's own spans, unless they were counted already."""
-        meter = made.info.meter
-        counted = meter.by_agent
-        tools_known = made.tools_reported or any(call.role == "tool" for call in meter.calls)
+        meter = state.info.meter
+        has_usage = meter.by_agent
+        tools_known = state.tools_reported or any(call.role == "tool" for call in meter.calls)
         steps = []
         for call in calls:
             if call.role == "tool" and not tools_known:
                 meter.record(call)
                 steps.append(call)
-            elif call.role != "tool" and not counted:
+            elif call.role != "tool" and not has_usage:
                 inputs, outputs = call.input_tokens, call.output_tokens
                 tokens = None if inputs is None or outputs is None else inputs + outputs
                 meter.settle(Usage(tokens, call.cost))
                 meter.record(call)
-        made.steps += len(steps)
+        state.steps += len(steps)
         for call in reversed(steps):
             began = call.started or 0.0
-            place = next((index for at, index in made.answered if began <= at), None)
+            place = next((index for at, index in state.answered if began <= at), None)
             entries = await self._tool_step(call)
             if place is None:
-                made.transcript.extend(entries)
+                state.transcript.extend(entries)
             else:
-                made.transcript[place:place] = entries
+                state.transcript[place:place] = entries
 
-    def _canceled(self, clock: Clock, reason: str | None) -> Judgement:
+    def _judge_cancellation(self, clock: Clock, reason: str | None) -> Judgement:
         if reason is None:  # neither a limit nor the end of the run: the agent canceled its task
             clock.forget_cancellations()
             return Judgement.failed(FailureCategory.EXCEPTION, "CancelledError")
@@ -323,192 +322,192 @@ class Attempter:
             return Judgement.missing(MissingReason.TIMEOUT, reason)
         return Judgement.failed(FailureCategory.TIMEOUT, reason)
 
-    def _record(self, task: Task, made: _AttemptState, judgement: Judgement) -> AttemptRecord:
-        meter = made.info.meter
+    def _record(self, task: Task, state: _AttemptState, judgement: Judgement) -> AttemptRecord:
+        meter = state.info.meter
         if meter.calls:
-            judgement = explained(judgement, meter.calls)
+            judgement = explain_failure(judgement, meter.calls)
         if judgement.detail:
-            detail = _encodable(self.redact.quoted(judgement.detail, _LONGEST_DETAIL))
+            detail = _encodable(self.redact.quote(judgement.detail, _LONGEST_DETAIL))
             judgement = replace(judgement, detail=detail[:_DETAIL])
-        used = meter.usage
+        usage = meter.usage
         return AttemptRecord(
             task=task.id,
-            number=made.info.number,
+            number=state.info.number,
             judgement=judgement,
-            seed=made.info.seed,
-            seconds=time.monotonic() - made.started - made.clock.paused,
-            steps=made.steps,
-            tokens=used.tokens,
-            cost=used.cost,
-            retries=made.retries + meter.retries,
-            retry_reason=self._retry_reason(made.info) if meter.retries else "",
-            answer_hash=made.answer_hash or (_digest(made.transcript) if made.steps else ""),
-            leak=made.leak,
-            transcript=made.transcript,
+            seed=state.info.seed,
+            seconds=time.monotonic() - state.started - state.clock.paused,
+            steps=state.steps,
+            tokens=usage.tokens,
+            cost=usage.cost,
+            retries=state.retries + meter.retries,
+            retry_reason=self._retry_reason(state.info) if meter.retries else "",
+            answer_hash=state.answer_hash or (_digest(state.transcript) if state.steps else ""),
+            leak=state.leak,
+            transcript=state.transcript,
             calls=call_records(meter.calls, self.redact) if meter.calls else None,
         )
 
     def _retry_reason(self, info: AttemptInfo) -> str:
         """Why the last call that was made again had failed."""
         causes = [cause for call in info.meter.calls for cause in call.retries]
-        return _encodable(self.redact.quoted(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
+        return _encodable(self.redact.quote(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
 
-    async def _play(self, task: Task, made: _AttemptState) -> Judgement:
+    async def _play(self, task: Task, state: _AttemptState) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""
-        episode = await self._call_suite(made, self.suite.episode, task, made.info.seed)
+        episode = await self._call_suite(state, self.suite.episode, task, state.info.seed)
         if not isinstance(episode, Episode):
             _refuse(episode, Episode, f"the episode of {self.suite.name}")
-        episode.report_calls(partial(self._count_tool_call, made))
-        episode.join(made.info)
+        episode.report_calls(partial(self._count_tool_call, state))
+        episode.join(state.info)
         try:
-            made.clock.next_step()  # starting the agent counts towards its first step
-            session = await _started(self.agent, made)
+            state.clock.next_step()  # starting the agent counts towards its first step
+            session = await _start_session(self.agent, state)
             try:
-                await self._conversation(episode, session, made)
+                await self._conversation(episode, session, state)
             except BaseException:
                 with suppress(AgentFault):  # the first fault counts
-                    await self._close_session(session, made)
+                    await self._close_session(session, state)
                 raise
-            await self._close_session(session, made)
-            made.clock.judging()
-            return await _judged(episode, made)
+            await self._close_session(session, state)
+            state.clock.judging()
+            return await _judge(episode, state)
         finally:
             # A suite may have a better test than equal text for equal answers.
-            made.answer_hash = episode.answer_hash
+            state.answer_hash = episode.answer_hash
             for role, text in episode.remarks:
-                made.transcript.append({"role": role, "text": self.redact(text)})
+                state.transcript.append({"role": role, "text": self.redact(text)})
             if getattr(episode.close, "__func__", None) is not Episode.close:
-                await self._call_suite(made, episode.close)
+                await self._call_suite(state, episode.close)
 
-    async def _close_session(self, session: Session, made: _AttemptState) -> None:
+    async def _close_session(self, session: Session, state: _AttemptState) -> None:
         """Take the session's own count of its usage, and end it."""
         try:
             if session.usage is not None:
-                made.info.meter.settle(session.usage)
+                state.info.meter.settle(session.usage)
             if getattr(session.close, "__func__", None) not in _NOTHING_TO_CLOSE:
-                await call_agent(made.info, made.clock.is_over, session.close)
+                await call_agent(state.info, state.clock.is_over, session.close)
         except (AgentFault, RunStopped):
             raise
         except Exception as error:
-            raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
+            raise AgentFault(FailureCategory.AGENT_ERROR, describe_error(error)) from None
 
-    async def _conversation(self, episode: Episode, session: Session, made: _AttemptState) -> None:
-        turn: Turn | None = await self._call_suite(made, episode.open)
+    async def _conversation(self, episode: Episode, session: Session, state: _AttemptState) -> None:
+        turn: Turn | None = await self._call_suite(state, episode.open)
         if self.canary is not None and turn is not None:
-            turn = turn.with_reference(self.canary.token(made.info.task, made.info.number))
+            turn = turn.with_reference(self.canary.token(state.info.task, state.info.number))
         while turn is not None:
-            if made.steps >= self.limits.max_steps:
+            if state.steps >= self.limits.max_steps:
                 raise AgentFault(
                     FailureCategory.TIMEOUT,
                     f"max_steps: not done after {self.limits.max_steps} turns",
                 )
-            if made.steps or made.clock.whose is not None:
-                made.clock.next_step()
-            made.transcript.append(
+            if state.steps or state.clock.whose is not None:
+                state.clock.next_step()
+            state.transcript.append(
                 {
                     "role": "user",
-                    "text": self._short(turn.text) or await self._stored_text(turn.text),
+                    "text": self._short(turn.text) or await self._clean_text(turn.text),
                 }
             )
-            made.steps += 1
-            answer = await self._answer(session, turn, made)
+            state.steps += 1
+            answer = await self._answer(session, turn, state)
             began = time.time()
-            turn = await self._call_suite(made, episode.reply, answer)
-            if made.trace is not None:
-                _note_tool(made, answer, began)
+            turn = await self._call_suite(state, episode.reply, answer)
+            if state.trace is not None:
+                _note_tool(state, answer, began)
 
-    async def _answer(self, session: Session, turn: Turn, made: _AttemptState) -> str:
+    async def _answer(self, session: Session, turn: Turn, state: _AttemptState) -> str:
         current: AbstractContextManager[None] = _NO_CONTEXT
-        if self.telemetry is not None and made.trace is not None:
-            current = self.telemetry.current(made.trace)
+        if self.telemetry is not None and state.trace is not None:
+            current = self.telemetry.current(state.trace)
         try:
             with current:
                 answer = await call_agent(
-                    made.info, made.clock.is_over, session.answer, turn.copied()
+                    state.info, state.clock.is_over, session.answer, turn.copied()
                 )
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
-            raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
+            raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
         finally:
-            changed = "" if self.guard is None else self.guard.changed()
+            changes = "" if self.guard is None else self.guard.restore_changes()
         if not isinstance(answer, str):
             raise AgentFault(
                 FailureCategory.FORMAT_ERROR, f"answered a {type(answer).__name__}, not text"
             )
-        if made.info.meter.calls:
-            await self._add_tool_steps(made)
-        made.answered.append((time.time(), len(made.transcript)))
-        made.transcript.append(
-            {"role": "agent", "text": self._short(answer) or await self._stored_text(answer)}
+        if state.info.meter.calls:
+            await self._add_tool_steps(state)
+        state.answered.append((time.time(), len(state.transcript)))
+        state.transcript.append(
+            {"role": "agent", "text": self._short(answer) or await self._clean_text(answer)}
         )
         refuse_unusable(answer)
-        if changed:
+        if changes:
             raise AgentFault(
-                FailureCategory.EXCEPTION, f"changed {changed} of the process it runs in"
+                FailureCategory.EXCEPTION, f"changed {changes} of the process it runs in"
             )
-        if self.canary is not None and not made.leak:
-            made.leak = self.canary.stray(answer, made.info.task, made.info.number)
+        if self.canary is not None and not state.leak:
+            state.leak = self.canary.stray(answer, state.info.task, state.info.number)
         return answer
 
-    async def _add_tool_steps(self, made: _AttemptState) -> None:
+    async def _add_tool_steps(self, state: _AttemptState) -> None:
         """Put the tools that a framework called by itself into the transcript, as steps."""
-        calls = made.info.meter.calls
-        for call in calls[made.calls_seen :]:
+        calls = state.info.meter.calls
+        for call in calls[state.calls_seen :]:
             if call.role == "tool":
-                made.steps += 1
-                made.transcript.extend(await self._tool_step(call))
-        made.calls_seen = len(calls)
+                state.steps += 1
+                state.transcript.extend(await self._tool_step(call))
+        state.calls_seen = len(calls)
 
     async def _tool_step(self, call: ModelCall) -> list[dict[str, str]]:
         """A tool that the agent called by itself, and its result, as entries of the transcript."""
         text = write_call(call.name, call.request if isinstance(call.request, dict) else {})
         result = call.reply if call.reply is not None or not call.error else call.error
         return [
-            {"role": "agent", "text": await self._stored_text(text)},
-            {"role": "tool", "text": await self._stored_text(str(result))},
+            {"role": "agent", "text": await self._clean_text(text)},
+            {"role": "tool", "text": await self._clean_text(str(result))},
         ]
 
     def _short(self, text: str) -> str:
         """The text as it is stored; empty where it is so long that :meth:`_kept` is needed."""
         return _encodable(self.redact(text)) if len(text) < _APART else ""
 
-    async def _stored_text(self, text: str) -> str:
+    async def _clean_text(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""
         if len(text) < _APART:
             return self._short(text)
-        return _encodable(await asyncio.to_thread(self.redact.shortened, text))
+        return _encodable(await asyncio.to_thread(self.redact.shorten, text))
 
     async def _call_suite(
-        self, made: _AttemptState, work: Callable[..., T | Awaitable[T]], *given: object
+        self, state: _AttemptState, work: Callable[..., T | Awaitable[T]], *arguments: object
     ) -> T:
         """Run code of the suite: an error or a delay there is not the agent's fault."""
         try:
-            value = work(*given)
+            value = work(*arguments)
             # A check of the abstract class would be slower, and this runs several times an attempt.
             if not hasattr(value, "__await__"):
                 return value
-            made.clock.next_reply(self.suite.slow_reason)
+            state.clock.next_reply(self.suite.slow_reason)
             return await cast("Awaitable[T]", value)
         except (WorldFault, RunStopped):
             raise
         except _ANY as error:
-            raise WorldFault(MissingReason.INFRASTRUCTURE, described(error)) from None
+            raise WorldFault(MissingReason.INFRASTRUCTURE, describe_error(error)) from None
 
-    def _count_tool_call(self, made: _AttemptState, call: str, result: str) -> bool:
+    def _count_tool_call(self, state: _AttemptState, call: str, result: str) -> bool:
         """Count a tool that the agent called itself like a call in its answer."""
-        made.steps += 1
-        made.tools_reported = True
-        if made.trace is not None:
-            _note_tool(made, call, time.time())
+        state.steps += 1
+        state.tools_reported = True
+        if state.trace is not None:
+            _note_tool(state, call, time.time())
         for role, text in (("agent", call), ("tool", result)):
-            kept = _encodable(self.redact.shortened(text))
-            made.transcript.append({"role": role, "text": kept})
-        made.clock.next_step()
-        return made.steps < self.limits.max_steps
+            clean = _encodable(self.redact.shorten(text))
+            state.transcript.append({"role": role, "text": clean})
+        state.clock.next_step()
+        return state.steps < self.limits.max_steps
 
 
-def _note_tool(made: _AttemptState, answer: str, began: float) -> None:
+def _note_tool(state: _AttemptState, answer: str, began: float) -> None:
     """Note a tool call that the suite carried out, if the answer is one."""
     if not answer.startswith("<json>"):
         return
@@ -516,24 +515,24 @@ def _note_tool(made: _AttemptState, answer: str, began: float) -> None:
         name = read_call(answer).name
         if name != RESPOND:
             call = ModelCall(name, role="tool", started=began, seconds=time.time() - began)
-            made.carried_out.append(call)
+            state.carried_out.append(call)
 
 
-async def _started(agent: Agent, made: _AttemptState) -> Session:
+async def _start_session(agent: Agent, state: _AttemptState) -> Session:
     """A session; an agent that cannot be reached is tried again before it fails."""
     for left in reversed(range(_START_TRIES)):
         try:
-            session = await call_agent(made.info, made.clock.is_over, agent.session, made.info)
+            session = await call_agent(state.info, state.clock.is_over, agent.session, state.info)
         except OSError as error:
             if left == 0:
-                detail = described(error)
+                detail = describe_error(error)
                 raise AgentFault(FailureCategory.COMMUNICATION_ERROR, detail) from None
-            made.retries += 1
+            state.retries += 1
             await asyncio.sleep(_START_PAUSE)
         except (AgentFault, WorldFault, RunStopped):
             raise
         except Exception as error:
-            raise AgentFault(FailureCategory.AGENT_ERROR, described(error)) from None
+            raise AgentFault(FailureCategory.AGENT_ERROR, describe_error(error)) from None
         else:
             if not isinstance(session, Session):
                 _refuse(session, Session, f"the session of {agent.name}")
@@ -541,38 +540,41 @@ async def _started(agent: Agent, made: _AttemptState) -> Session:
     raise AssertionError("unreachable")
 
 
-def _refuse(made: object, contract: type[Contract], where: str) -> NoReturn:
+def _refuse(plugin: object, contract: type[Contract], where: str) -> NoReturn:
     """Stop the run: a plug-in returned something that the runner cannot use."""
     try:
-        check_instance(made, contract, where)
+        check_instance(plugin, contract, where)
     except InvalidValue as error:
         raise RunStopped(error.message, hint=error.hint) from None
     raise AssertionError("unreachable")
 
 
-async def _judged(episode: Episode, made: _AttemptState) -> Judgement:
+async def _judge(episode: Episode, state: _AttemptState) -> Judgement:
     """The judge's verdict; a judge that keeps failing leaves a missing attempt."""
     for left in reversed(range(_JUDGE_TRIES)):
         try:
             judgement = episode.judge()
-            return judgement if isinstance(judgement, Judgement) else await settled(judgement)
+            return judgement if isinstance(judgement, Judgement) else await maybe_await(judgement)
         except (RunStopped, WorldFault):
             raise
         except _ANY as error:
             if left == 0:
-                raise WorldFault(MissingReason.JUDGE_ERROR, described(error)) from None
-            made.retries += 1
+                raise WorldFault(MissingReason.JUDGE_ERROR, describe_error(error)) from None
+            state.retries += 1
     raise AssertionError("unreachable")
 
 
-async def settled(value: T | Awaitable[T]) -> T:
-    """The value itself: a suite that has to wait for something answers with an awaitable."""
+@overload
+def maybe_await(value: Awaitable[T]) -> Coroutine[Any, Any, T]: ...
+
+
+@overload
+def maybe_await(value: T | Awaitable[T]) -> Coroutine[Any, Any, T]: ...
+
+
+async def maybe_await(value: T | Awaitable[T]) -> T:
+    """Return the value, awaited if it has to be: a hook may be a plain method or an async one."""
     return await cast("Awaitable[T]", value) if hasattr(value, "__await__") else value
-
-
-async def awaited(value: Awaitable[T]) -> T:
-    """The result of a hook that is declared async; a plain method is accepted as well."""
-    return await value if hasattr(value, "__await__") else cast("T", value)
 
 
 def _digest(transcript: Sequence[Mapping[str, str]]) -> str:

@@ -19,7 +19,7 @@ from passhat.agents.function import THREAD_PREFIX
 from passhat.runner.redaction import LONGEST_TEXT
 from passhat.stats.outcomes import FailureCategory
 
-__all__ = ["ProcessGuard", "call_agent", "described", "refuse_unusable", "stuck"]
+__all__ = ["ProcessGuard", "call_agent", "describe_error", "list_stuck_attempts", "refuse_unusable"]
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ async def call_agent(
     info: AttemptInfo,
     is_over: Callable[[], bool],
     work: Callable[..., Awaitable[T]],
-    *given: object,
+    *arguments: object,
 ) -> T:
     """Call ``work(*given)``, an agent's code; its exceptions fail its attempt.
 
@@ -43,7 +43,7 @@ async def call_agent(
     """
     call = None
     try:
-        value: Any = work(*given)
+        value: Any = work(*arguments)
         if type(value) is types.CoroutineType:
             steps: Any = value  # what nearly all agents have; a wrapper would only cost time
         elif hasattr(value, "__await__"):
@@ -57,14 +57,14 @@ async def call_agent(
         call = _Call(info, steps, is_over)
         return cast("T", await call.rest(waiting))
     except (StopIteration, StopAsyncIteration) as error:
-        raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
+        raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
     except Exception:
         raise
     except BaseException as error:
-        ended = isinstance(error, asyncio.CancelledError | GeneratorExit)
-        if ended and call is not None and call.is_canceled:
+        is_cancellation = isinstance(error, asyncio.CancelledError | GeneratorExit)
+        if is_cancellation and call is not None and call.is_canceled:
             raise
-        raise AgentFault(FailureCategory.EXCEPTION, described(error)) from None
+        raise AgentFault(FailureCategory.EXCEPTION, describe_error(error)) from None
 
 
 class _Call:
@@ -91,7 +91,7 @@ class _Call:
         try:
             while True:
                 try:
-                    sent = yield waiting
+                    value = yield waiting
                 except GeneratorExit:  # our own coroutine is closed
                     self.is_canceled = True
                     steps.close()
@@ -107,12 +107,12 @@ class _Call:
                 except BaseException as error:
                     waiting = steps.throw(error)
                 else:
-                    waiting = steps.send(sent)
+                    waiting = steps.send(value)
         except StopIteration as stop:  # the return value of the coroutine
             return stop.value
 
 
-def stuck(earlier: Container[threading.Thread] = ()) -> list[str]:
+def list_stuck_attempts(earlier: Container[threading.Thread] = ()) -> list[str]:
     """Attempts whose agent still runs, in a thread or a task, although their time was over.
 
     ``earlier`` are threads that were there before the run.
@@ -123,7 +123,7 @@ def stuck(earlier: Container[threading.Thread] = ()) -> list[str]:
     return sorted([*ids, *(attempt for attempt, loop, _ in _LEFT_BEHIND if loop is here)])
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The error as text; one whose ``__str__`` raises or returns no text is named only."""
     name = type(error).__name__
     try:
@@ -175,7 +175,7 @@ class ProcessGuard:
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         self._handlers = {number: _getsignal(number) for number in numbers}
 
-    def changed(self) -> str:
+    def restore_changes(self) -> str:
         """Names of changed state, now restored; empty if nothing was changed."""
         changes = []
         now = time.monotonic()

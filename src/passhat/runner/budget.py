@@ -69,12 +69,12 @@ class Sum:
 class Used:
     """Usage of finished attempts, and the number of attempts with unknown usage.
 
-    ``made`` counts those that used anything, ``largest`` is the largest of them.
+    ``attempt_count`` counts those that used anything, ``largest`` is the largest of them.
     """
 
     total: Sum = field(default_factory=Sum)
     largest: Sum = field(default_factory=Sum)
-    made: int = 0
+    attempt_count: int = 0
     unknown: int = 0
 
     def without(self, other: Used) -> Used:
@@ -82,7 +82,7 @@ class Used:
         return Used(
             self.total.beyond(other.total),
             self.largest,
-            max(0, self.made - other.made),
+            max(0, self.attempt_count - other.attempt_count),
             max(0, self.unknown - other.unknown),
         )
 
@@ -129,21 +129,21 @@ class Budget:
         return self._spent_here + self._spent_elsewhere
 
     @property
-    def made(self) -> int:
+    def attempt_count(self) -> int:
         """How many attempts used that."""
         return self._made_here + self._made_elsewhere
 
     def learn(self, elsewhere: Used) -> None:
         """All that was used by attempts which were not made here, before or by other runners."""
         self._largest = self._largest.larger(elsewhere.largest)
-        self._made_elsewhere = elsewhere.made
-        each = self._largest.times(_HEADROOM) if self.made else self._first
-        self._spent_elsewhere = elsewhere.total + each.times(elsewhere.unknown)
+        self._made_elsewhere = elsewhere.attempt_count
+        per_attempt = self._largest.times(_HEADROOM) if self.attempt_count else self._first
+        self._spent_elsewhere = elsewhere.total + per_attempt.times(elsewhere.unknown)
 
     @property
     def need(self) -> Sum:
         """The amount that must be free for another attempt to start."""
-        return self._largest.times(_HEADROOM) + self._call if self.made else self._first
+        return self._largest.times(_HEADROOM) + self._call if self.attempt_count else self._first
 
     def call_of(self, most: Sum) -> None:
         """A call that can use so much is about to be made."""
@@ -154,12 +154,12 @@ class Budget:
         while not self.exhausted:
             need = self.need
             if self._fits(need) and not self._waiting:  # attempts in flight come first
-                return self._opened(need)
+                return self._open_account(need)
             if self._in_flight == 0:
                 left = self.cap - self.spent
-                if not self.made and left.tokens > 0 and left.cost > 0:
+                if not self.attempt_count and left.tokens > 0 and left.cost > 0:
                     # The first attempt, alone with the rest of the cap.
-                    return self._opened(left.smaller(self._first))
+                    return self._open_account(left.smaller(self._first))
                 self.exhausted = True
                 break
             await self._change()
@@ -187,7 +187,7 @@ class Budget:
         """Something was spent that had not been reserved."""
         self._spent_here += amount
 
-    def ended(self, unused: Sum, used: Sum) -> None:
+    def end_attempt(self, unused: Sum, used: Sum) -> None:
         """An attempt is over: free the rest of its reservation."""
         self._reserved -= unused
         self._in_flight -= 1
@@ -198,13 +198,15 @@ class Budget:
 
     def expected(self, attempts: int) -> Sum:
         """Expected usage of more attempts, by the average of those made."""
-        each = self.spent.times(1 / self.made) if self.made else self._first
-        return each.times(attempts)
+        per_attempt = (
+            self.spent.times(1 / self.attempt_count) if self.attempt_count else self._first
+        )
+        return per_attempt.times(attempts)
 
     def _fits(self, amount: Sum) -> bool:
         return (self.spent + self._reserved + amount).within(self.cap)
 
-    def _opened(self, amount: Sum) -> _Capped:
+    def _open_account(self, amount: Sum) -> _Capped:
         self._reserved += amount
         self._in_flight += 1
         return _Capped(self, amount)
@@ -216,9 +218,9 @@ class Budget:
         await asyncio.shield(self._changed)
 
     def _tell(self) -> None:
-        changed, self._changed = self._changed, None
-        if changed is not None:
-            changed.set_result(None)
+        waiter, self._changed = self._changed, None
+        if waiter is not None:
+            waiter.set_result(None)
 
 
 class Account(Meter):
@@ -265,37 +267,37 @@ class _Capped(Account):
         return self._spent != Sum()
 
     async def reserve(self, worst: Usage) -> None:
-        most = Sum(worst.tokens or 0.0, worst.cost or 0.0)
-        self._pending = most.times(self._budget.overrun)
+        bound = Sum(worst.tokens or 0.0, worst.cost or 0.0)
+        self._pending = bound.times(self._budget.overrun)
         self._budget.call_of(self._pending)
-        more = self._pending.beyond(self._reserved)
-        if more == Sum():
+        shortfall = self._pending.beyond(self._reserved)
+        if shortfall == Sum():
             return
         with self.off_the_clock():
-            granted = await self._budget.grow(more)
-        if not granted:
+            is_granted = await self._budget.grow(shortfall)
+        if not is_granted:
             self._pending = Sum()
             self._refused = True
             self._budget.exhausted = True
             self._budget.cut_off += self._spent != Sum()
             raise ProviderFault(MissingReason.BUDGET, "the next call could pass the cap")
-        self._reserved += more
+        self._reserved += shortfall
 
-    def settle(self, used: Usage) -> None:
-        super().settle(used)
+    def settle(self, usage: Usage) -> None:
+        super().settle(usage)
         amount = Sum(
-            self._pending.tokens if used.tokens is None else used.tokens,
-            self._pending.cost if used.cost is None else used.cost,
+            self._pending.tokens if usage.tokens is None else usage.tokens,
+            self._pending.cost if usage.cost is None else usage.cost,
         )
         if self._pending.tokens:
             # A server that reports more than the bound is believed, and expected to do so again.
             factor = self._budget.overrun * amount.tokens / self._pending.tokens
             self._budget.overrun = max(self._budget.overrun, factor)
         self._pending = Sum()
-        drawn = amount.smaller(self._reserved)
-        self._budget.spend(drawn)
-        self._budget.overspend(amount - drawn)
-        self._reserved -= drawn
+        from_reserve = amount.smaller(self._reserved)
+        self._budget.spend(from_reserve)
+        self._budget.overspend(amount - from_reserve)
+        self._reserved -= from_reserve
         self._spent += amount
 
     def forgo(self) -> None:
@@ -303,4 +305,4 @@ class _Capped(Account):
         self._pending = Sum()
 
     def __exit__(self, *_: object) -> None:
-        self._budget.ended(self._reserved, self._spent)
+        self._budget.end_attempt(self._reserved, self._spent)

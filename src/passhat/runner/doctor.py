@@ -95,14 +95,14 @@ def _advice(error: PasshatError) -> str:
 
 
 def _server(connection: PostgresConnection) -> Iterator[Finding]:
-    shown, number = connection.execute(
+    version_text, number = connection.execute(
         "SELECT current_setting('server_version'), current_setting('server_version_num')::integer"
     ).fetchone() or ("", 0)
     new = number >= _OLDEST_NUMBER
     yield Finding(
         _WHAT,
         Level.OK if new else Level.PROBLEM,
-        f"{connection.name} answers, PostgreSQL {shown}",
+        f"{connection.name} answers, PostgreSQL {version_text}",
         "" if new else f"passhat needs PostgreSQL {_OLDEST} or newer.",
     )
 
@@ -211,9 +211,9 @@ def examine(
     yield from _store(store)
     if sandbox:
         yield _sandbox()
-    yield from _loaded("suite", suites, _suite)
+    yield from _try_loading("suite", suites, _suite)
     for word in agents:
-        yield from _loaded("agent", [word], _agent)
+        yield from _try_loading("agent", [word], _agent)
         yield from _check_reachable(word)
 
 
@@ -245,12 +245,12 @@ def _version(name: str) -> str | None:
 
 def _extras() -> Iterator[Finding]:
     versions = {extra: _version(package) for extra, package in _EXTRAS.items()}
-    installed = ", ".join(f"{extra} {number}" for extra, number in versions.items() if number)
+    present = ", ".join(f"{extra} {number}" for extra, number in versions.items() if number)
     absent = [extra for extra, number in versions.items() if number is None]
     yield Finding(
         "extras",
         Level.OK,
-        f"installed: {installed or 'none'}; not installed: {', '.join(absent) or 'none'}",
+        f"installed: {present or 'none'}; not installed: {', '.join(absent) or 'none'}",
         f"Only if you need one: pip install 'passhat[{absent[0]}]'" if absent else "",
     )
 
@@ -258,12 +258,12 @@ def _extras() -> Iterator[Finding]:
 def _keys(environment: Mapping[str, str], agents: Sequence[str]) -> Iterator[Finding]:
     """Whether keys are there; a key itself is never shown."""
     for name, prefix in _KEYS.items():
-        needed = any(word.startswith(prefix) and "@" not in word for word in agents)
+        is_needed = any(word.startswith(prefix) and "@" not in word for word in agents)
         if environment.get(name, "").strip():
             yield Finding("key", Level.OK, f"{name} is set")
         else:
-            advice = f"Set it before you run {prefix}MODEL: export {name}=..." if needed else ""
-            level = Level.PROBLEM if needed else Level.OK
+            advice = f"Set it before you run {prefix}MODEL: export {name}=..." if is_needed else ""
+            level = Level.PROBLEM if is_needed else Level.OK
             yield Finding("key", level, f"{name} is not set", advice)
 
 
@@ -350,7 +350,7 @@ def _agent(word: str) -> str:
     return f"{load_agent(word).name} loads"
 
 
-def _loaded(what: str, words: Sequence[str], load: Callable[[str], str]) -> Iterator[Finding]:
+def _try_loading(what: str, words: Sequence[str], load: Callable[[str], str]) -> Iterator[Finding]:
     for word in words:
         try:
             yield Finding(what, Level.OK, load(word))

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.errors import InvalidValue, MissingExtra, RunStopped
-from passhat.runner.attempt import settled
+from passhat.runner.attempt import maybe_await
 from passhat.runner.serving import Listening
 from passhat.suites.base import (
     CallReport,
@@ -43,7 +43,7 @@ class Called:
     is_error: bool = False
 
     @classmethod
-    def refused(cls, why: str) -> Called:
+    def refusal(cls, why: str) -> Called:
         return cls(f"{_ERROR}{why}", why, is_error=True)
 
     @classmethod
@@ -84,7 +84,7 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
         secret, _, rest = path.strip("/").partition("/")
         return worlds.get(secret) if rest == "mcp" else None
 
-    def meant(context: Any) -> World:
+    def find_world(context: Any) -> World:
         world = world_of(context.request.scope["path"])
         if world is None:
             raise ValueError("this attempt is over")
@@ -94,17 +94,17 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
         return ListToolsResult(
             tools=[
                 McpTool(name=tool.name, description=tool.description, input_schema=_schema(tool))
-                for tool in meant(context).tools.values()
+                for tool in find_world(context).tools.values()
             ]
         )
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        world = meant(context)
+        world = find_world(context)
         await context.session.report_progress(0, 1, f"{params.name} was called")
-        done = await world.call(params.name, params.arguments or {})
+        result = await world.call(params.name, params.arguments or {})
         await context.session.report_progress(1, 1, f"{params.name} is done")
         return CallToolResult(
-            content=[TextContent(type="text", text=done.text)], is_error=done.is_error
+            content=[TextContent(type="text", text=result.text)], is_error=result.is_error
         )
 
     server: Server[Any] = Server("passhat", on_list_tools=list_tools, on_call_tool=call_tool)
@@ -120,8 +120,8 @@ def endpoints(worlds: Mapping[str, World]) -> Any:
 
     async def by_path(scope: Scope, receive: Receive, send: Send) -> None:
         if world_of(scope["path"]) is None:
-            gone = JSONResponse({"error": "there is no such attempt, or it is over"}, 404)
-            await gone(scope, receive, send)
+            not_found = JSONResponse({"error": "there is no such attempt, or it is over"}, 404)
+            await not_found(scope, receive, send)
         else:
             await manager.handle_request(scope, receive, send)
 
@@ -178,7 +178,7 @@ class McpSuite(Suite):
         async with self._starting:
             if self._listening is None:
                 self._listening = await Listening(endpoints(self._worlds)).__aenter__()
-        world = await settled(self._suite.episode(task, seed))
+        world = await maybe_await(self._suite.episode(task, seed))
         secret = secrets.token_urlsafe(24)
         episode = McpEpisode(
             world,
@@ -196,7 +196,7 @@ class McpSuite(Suite):
         self._starting = asyncio.Lock()
         if listening is not None:
             await listening.close()
-        await settled(self._suite.close())
+        await maybe_await(self._suite.close())
 
 
 class McpEpisode(Episode):
@@ -232,7 +232,7 @@ class McpEpisode(Episode):
         self._world.join(attempt)
 
     async def open(self) -> Turn | None:
-        turn: Turn | None = await settled(self._world.open())
+        turn: Turn | None = await maybe_await(self._world.open())
         if turn is None:
             return None
         if not turn.tools:
@@ -270,44 +270,44 @@ class McpEpisode(Episode):
             # A task without tools takes the text unchanged.
             if self.tools and not any(mark in answer for mark in _TAKEN_FOR_A_CALL):
                 answer = write_call(RESPOND, {"content": answer})
-            return await settled(self._world.reply(answer))
+            return await maybe_await(self._world.reply(answer))
 
     async def judge(self) -> Judgement:
-        return await settled(self._world.judge())
+        return await maybe_await(self._world.judge())
 
     async def close(self) -> None:
         self._forget()
         for call in self._under_way:
             call.cancel()
-        await settled(self._world.close())
+        await maybe_await(self._world.close())
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> Called:
         """Call a tool on the agent's behalf, while it has steps left."""
         # A client that hangs up must not leave a call half made.
-        made = asyncio.ensure_future(self._called(name, arguments))
-        self._under_way.add(made)
-        made.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(made)
+        task = asyncio.ensure_future(self._call_tool(name, arguments))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
 
-    async def _called(self, name: str, arguments: Mapping[str, object]) -> Called:
+    async def _call_tool(self, name: str, arguments: Mapping[str, object]) -> Called:
         async with self._one_at_a_time:
             if self._over:
-                return Called.refused("the conversation is over; nothing more can be done.")
+                return Called.refusal("the conversation is over; nothing more can be done.")
             if not self._steps_left:
-                return Called.refused("no steps are left in this attempt.")
+                return Called.refusal("no steps are left in this attempt.")
             call = write_call(name, arguments)
-            refused = _refusal(name, arguments, self.tools)
-            done = Called.refused(refused) if refused else await self._done(call)
-            self._steps_left = self._report(call, done.recorded)
-            return done
+            refusal = _refusal(name, arguments, self.tools)
+            result = Called.refusal(refusal) if refusal else await self._call_world(call)
+            self._steps_left = self._report(call, result.recorded)
+            return result
 
-    async def _done(self, call: str) -> Called:
+    async def _call_world(self, call: str) -> Called:
         try:
-            turn: Turn | None = await settled(self._world.reply(call))
+            turn: Turn | None = await maybe_await(self._world.reply(call))
         except Exception as error:
             # Reported to the runner with the agent's next answer.
             self._broke, self._over = error, True
-            return Called.refused("the world broke; this is not your fault.")
+            return Called.refusal("the world broke; this is not your fault.")
         self._over = turn is None
         return Called.of_turn(turn)
 

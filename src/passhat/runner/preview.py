@@ -52,8 +52,8 @@ class Spread:
     def deviation(self) -> float:
         """Standard deviation over attempts, with a floor while few were seen."""
         squares = max(0.0, self.squares - self.total * self.mean)
-        assumed = _AS_IF_SEEN * self.mean**2
-        return math.sqrt((squares + assumed) / max(1, self.count - 1 + _AS_IF_SEEN))
+        prior_squares = _AS_IF_SEEN * self.mean**2
+        return math.sqrt((squares + prior_squares) / max(1, self.count - 1 + _AS_IF_SEEN))
 
 
 def sum_of(more: int, seen: Spread) -> Range | None:
@@ -136,5 +136,7 @@ def preview_run(
     by_price = money is None and price_per_call is not None
     if by_price and price_per_call is not None:
         money = Range(calls.low * price_per_call.low, calls.high * price_per_call.high)
-    known = max(seconds.count, steps.count, cost.count)
-    return RunPreview(attempts, known, time_left(attempts, jobs, seconds), calls, money, by_price)
+    pilot_count = max(seconds.count, steps.count, cost.count)
+    return RunPreview(
+        attempts, pilot_count, time_left(attempts, jobs, seconds), calls, money, by_price
+    )

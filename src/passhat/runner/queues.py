@@ -60,9 +60,9 @@ class StopRule:
         """Add a verdict. Rules are evaluated only in :meth:`ask`."""
         if self._watcher is None or number > self._attempts:
             return
-        made = self._verdicts.setdefault(task, {})
-        made[number] = verdict
-        if len(made) == self._attempts:
+        verdicts = self._verdicts.setdefault(task, {})
+        verdicts[number] = verdict
+        if len(verdicts) == self._attempts:
             self._whole.append(task)
 
     def ask(self) -> bool:
@@ -72,7 +72,7 @@ class StopRule:
         return self.settled
 
     def _outcomes(self) -> Outcomes:
-        rows = [[int(made[i]) for i in sorted(made)] for made in self._complete()]
+        rows = [[int(verdicts[i]) for i in sorted(verdicts)] for verdicts in self._complete()]
         return Outcomes.from_matrix(rows, self._whole)
 
     def _complete(self) -> Iterable[dict[int, Verdict]]:
@@ -192,38 +192,38 @@ class StoreRetry:
     async def __call__(self, work: Callable[[], T]) -> T:
         time = asyncio.get_running_loop().time
         began = time()
-        announced = False
+        is_announced = False
 
         def announce(reason: str) -> None:
-            nonlocal announced
-            if not announced:
+            nonlocal is_announced
+            if not is_announced:
                 self._tell(f"{reason} Trying again for {self._seconds:g} s.")
-            announced = True
+            is_announced = True
 
         while True:
             try:
-                return await self._called(work, announce)
+                return await self._call(work, announce)
             except StoreUnavailable as error:
                 announce(error.message)
                 if time() - began >= self._seconds or self.hurried:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _called(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
-        submitted = self._thread.submit(work)
-        call = asyncio.wrap_future(submitted)
+    async def _call(self, work: Callable[[], T], announce: Callable[[str], None]) -> T:
+        future = self._thread.submit(work)
+        call = asyncio.wrap_future(future)
         done, _ = await asyncio.wait({call}, timeout=_ANNOUNCE_SECONDS)
         if not done:
             announce(f"The store has not answered for {_ANNOUNCE_SECONDS:g} s.")
-            hurried = asyncio.ensure_future(self._hurried.wait())
-            either: set[asyncio.Future[Any]] = {call, hurried}
+            hurry = asyncio.ensure_future(self._hurried.wait())
+            waits: set[asyncio.Future[Any]] = {call, hurry}
             await asyncio.wait(
-                either,
+                waits,
                 timeout=_CALL_SECONDS - _ANNOUNCE_SECONDS,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            hurried.cancel()
-        if not call.done() and submitted.cancel():
+            hurry.cancel()
+        if not call.done() and future.cancel():
             # It waits for another call, which is cut off by itself; an interrupt would meet that.
             raise StoreUnavailable(
                 f"cannot be used just now (it has not answered for {_CALL_SECONDS:g} s).",
@@ -296,24 +296,24 @@ class Claims:
                 while not self._claimed and self.more_wanted():
                     block = self._block()
                     if block:
-                        claimed = await self._retry(partial(self._claim, block))
-                        self.refused += len(block) - len(claimed)
-                        self._claimed = claimed[::-1]
+                        own_claims = await self._retry(partial(self._claim, block))
+                        self.refused += len(block) - len(own_claims)
+                        self._claimed = own_claims[::-1]
                         continue
-                    more = await self._more()
-                    if more is None:
+                    attempts = await self._find_more()
+                    if attempts is None:
                         return None
-                    self._todo = more
+                    self._todo = attempts
         return self._claimed.pop() if self._claimed and self.more_wanted() else None
 
-    async def _more(self) -> Iterator[AttemptKey] | None:
+    async def _find_more(self) -> Iterator[AttemptKey] | None:
         """Attempts that other runners left; queried once for all workers that run out together."""
         now = self._time()
         if self._refill is None or now - self._last_query < _QUERY_SECONDS:
             return None
-        more = await self._refill()
+        attempts = await self._refill()
         self._last_query = self._time()
-        return more
+        return attempts
 
     async def check(self) -> None:
         """Drop claims that another runner took over; called when a result was refused."""

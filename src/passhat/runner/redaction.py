@@ -46,31 +46,31 @@ class Redactor:
     def __call__(self, text: str) -> str:
         for value in self._known:
             text = text.replace(value, _SHOWN)
-        lowered = text.lower()
-        if len(lowered) != len(text):  # a few letters become two in small: places would not match
-            lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
-        if not ("-" in lowered or "_" in lowered or "akia" in lowered or "bearer " in lowered):
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters become two in small: places would not match
+            lower = "".join(sign.lower() if sign.isascii() else sign for sign in text)
+        if not ("-" in lower or "_" in lower or "akia" in lower or "bearer " in lower):
             return text  # every shape has one of these
         spans = [
             span
             for literal, pattern in _PATTERNS
-            if literal in lowered
-            for span in _spans(text, lowered, literal, pattern)
+            if literal in lower
+            for span in _spans(text, lower, literal, pattern)
         ]
         return _without(text, spans) if spans else text
 
-    def quoted(self, text: str, longest: int = LONGEST_TEXT) -> str:
+    def quote(self, text: str, longest: int = LONGEST_TEXT) -> str:
         """A message without secrets, nor parts of one: it may quote text that was cut elsewhere.
 
         A grader quotes the first 80 characters of an answer, and a key may begin among them.
         """
-        text = self.shortened(text, longest)
+        text = self.shorten(text, longest)
         for value in self._known:
             if "/" not in value:  # a path shares its beginning with many others
                 text = _without_part(text, value)
         return text
 
-    def shortened(self, text: str, longest: int = LONGEST_TEXT) -> str:
+    def shorten(self, text: str, longest: int = LONGEST_TEXT) -> str:
         """The text without secrets; head and tail of a text that is too long.
 
         Secrets are removed before anything is cut, so that no part of one stays.
@@ -85,33 +85,31 @@ class Redactor:
         return f"{head}\n[... {left_out:,} characters left out ...]\n{tail}"
 
 
-def _spans(
-    text: str, lowered: str, literal: str, pattern: re.Pattern[str]
-) -> list[tuple[int, int]]:
+def _spans(text: str, lower: str, literal: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
     """Where secrets that begin with a literal are."""
     spans = []
-    place = lowered.find(literal)
+    place = lower.find(literal)
     while place >= 0:
         match = pattern.match(text, place)
         if match is None:
-            place = lowered.find(literal, place + 1)
+            place = lower.find(literal, place + 1)
         else:
             begin = match.start("kept") if "kept" in pattern.groupindex else match.start()
             spans.append((begin, match.end()))
-            place = lowered.find(literal, match.end())
+            place = lower.find(literal, match.end())
     return spans
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
     parts = []
-    done = 0
+    place = 0
     for begin, end in sorted(spans):
-        if end <= done:
+        if end <= place:
             continue
-        if begin >= done:
-            parts += [text[done:begin], _SHOWN]
-        done = end
-    return "".join([*parts, text[done:]])
+        if begin >= place:
+            parts += [text[place:begin], _SHOWN]
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def _without_part(text: str, value: str) -> str:
@@ -127,10 +125,10 @@ def _without_part(text: str, value: str) -> str:
                 end += 1
             spans.append((place, end))
             place = text.find(value[:_SHORTEST], end)
-        shown = _SHOWN[::step]
-        parts, done = [], 0
+        mark = _SHOWN[::step]
+        parts, position = [], 0
         for begin, end in spans:
-            parts += [text[done:begin], shown]
-            done = end
-        text, value = "".join([*parts, text[done:]])[::step], value[::step]
+            parts += [text[position:begin], mark]
+            position = end
+        text, value = "".join([*parts, text[position:]])[::step], value[::step]
     return text

@@ -21,7 +21,7 @@ from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench
 from passhat.judging.samples import Sample, printable
 from passhat.judging.verdict import CodeVerdict
-from passhat.runner.attempt import settled
+from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, Ended, JudgementSource, RunRecord, Store, StoredJudgement
@@ -42,18 +42,18 @@ def judge_into_store(
     store.begin(record, max(counts.values()))
     store.release(record.id, missing=True)
     by_place = {_place(sample): sample for sample in samples}
-    resumed = _resumed(store, record.id, by_place, source)
-    made = store.made(record.id)
-    left = [place for place in by_place if place not in made]
-    claimed = store.claim(record.id, left)
+    reuse_count = _count_stored(store, record.id, by_place, source)
+    stored_attempts = store.load_attempts(record.id)
+    left = [place for place in by_place if place not in stored_attempts]
+    claims = store.claim(record.id, left)
     try:
         for position, verdict in bench.verdicts(
-            (by_place[place].task, by_place[place].program) for place in claimed
+            (by_place[place].task, by_place[place].program) for place in claims
         ):
-            store.finish(record.id, [_attempt(by_place[claimed[position]], verdict)])
+            store.finish(record.id, [_attempt(by_place[claims[position]], verdict)])
     finally:
         store.release(record.id)
-    return record.id, resumed
+    return record.id, reuse_count
 
 
 def _place(sample: Sample) -> tuple[str, int]:
@@ -68,7 +68,9 @@ def _tasks(samples: Sequence[Sample]) -> list[Task]:
     ]
 
 
-def _resumed(store: Store, run: str, samples: dict[tuple[str, int], Sample], source: str) -> int:
+def _count_stored(
+    store: Store, run: str, samples: dict[tuple[str, int], Sample], source: str
+) -> int:
     """How many were judged before; refuses a run that was made from other samples."""
     count = 0
     for block in store.rows(run):
@@ -160,35 +162,37 @@ async def regrade(
     A verdict or category that changed is written beside the earlier ones, unless ``keep`` is false.
     """
     tasks = {task.id: task for task in suite.tasks}
-    places = [(str(row[0]), int(str(row[1]))) for row in store.ended(run)]
+    places = [(str(row[0]), int(str(row[1]))) for row in store.iterate_results(run)]
     try:
         for start in range(0, len(places), jobs):
             block = [store.attempt(run, *place) for place in places[start : start + jobs]]
             work = (
-                _judge_again(ended, tasks, suite, redact) for ended in block if ended is not None
+                _judge_again(attempt, tasks, suite, redact)
+                for attempt in block
+                if attempt is not None
             )
-            for regraded in await asyncio.gather(*work):
-                if regraded.outcome is Outcome.CHANGED and keep and regraded.now is not None:
-                    store.add_judgement(run, regraded.task, regraded.number, regraded.now)
-                yield regraded
+            for result in await asyncio.gather(*work):
+                if result.outcome is Outcome.CHANGED and keep and result.now is not None:
+                    store.add_judgement(run, result.task, result.number, result.now)
+                yield result
     finally:
-        await settled(suite.close())
+        await maybe_await(suite.close())
 
 
 async def _judge_again(
-    ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
+    attempt: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
 ) -> Regraded:
-    before = ended.said[-1]
+    before = attempt.said[-1]
     try:
         if before.source is JudgementSource.HUMAN:
             raise _NotRegradable("a person decided", Outcome.HUMAN)
         async with asyncio.timeout(_SECONDS):
-            judgement = await _judged(ended, tasks, suite, redact)
+            judgement = await _judge_answers(attempt, tasks, suite, redact)
     except _NotRegradable as reason:
-        return Regraded(ended.task, ended.number, reason.outcome, before, why=reason.why)
+        return Regraded(attempt.task, attempt.number, reason.outcome, before, why=reason.why)
     except TimeoutError:
         why = f"the judge did not answer within {_SECONDS:g} s"
-        return Regraded(ended.task, ended.number, Outcome.NOT_REGRADABLE, before, why=why)
+        return Regraded(attempt.task, attempt.number, Outcome.NOT_REGRADABLE, before, why=why)
     now = StoredJudgement(
         judgement.verdict,
         judgement.why,
@@ -198,25 +202,25 @@ async def _judge_again(
     )
     same = (now.verdict, now.why) == (before.verdict, before.why)
     outcome = Outcome.SAME if same else Outcome.CHANGED
-    return Regraded(ended.task, ended.number, outcome, before, now)
+    return Regraded(attempt.task, attempt.number, outcome, before, now)
 
 
-async def _judged(
-    ended: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
+async def _judge_answers(
+    attempt: Ended, tasks: Mapping[str, Task], suite: Suite, redact: Redactor
 ) -> Judgement:
     """The judge's verdict on the stored answers."""
-    turns, answers = _conversation(ended)
-    if ended.task not in tasks:
+    turns, answers = _conversation(attempt)
+    if attempt.task not in tasks:
         raise _NotRegradable(f"{suite.name} has no such task any more")
-    if ended.seed is None:
+    if attempt.seed is None:
         raise _NotRegradable("the seed of its world is not recorded")
     try:
-        episode = await settled(suite.episode(tasks[ended.task], ended.seed))
+        episode = await maybe_await(suite.episode(tasks[attempt.task], attempt.seed))
         try:
-            await _replayed(episode, turns, answers, ended, redact)
-            judgement = await settled(episode.judge())
+            await _replay(episode, turns, answers, attempt, redact)
+            judgement = await maybe_await(episode.judge())
         finally:
-            await settled(episode.close())
+            await maybe_await(episode.close())
     except (_NotRegradable, TimeoutError):
         raise
     except Exception as error:  # the suite's own code broke: that is no verdict
@@ -226,9 +230,9 @@ async def _judged(
     return judgement
 
 
-def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
+def _conversation(attempt: Ended) -> tuple[list[str], list[str]]:
     """Messages to the agent, and its answers."""
-    entries = [entry for entry in ended.transcript if entry["role"] not in REMARKS]
+    entries = [entry for entry in attempt.transcript if entry["role"] not in REMARKS]
     if not entries:
         raise _NotRegradable("no conversation is stored")
     if any(entry["role"] not in ("user", "agent") for entry in entries):
@@ -237,21 +241,21 @@ def _conversation(ended: Ended) -> tuple[list[str], list[str]]:
     turns[:1] = [Turn(turns[0]).without_reference().text]  # the runner's word, not the world's
     answers = [entry["text"] for entry in entries if entry["role"] == "agent"]
     if len(answers) < len(turns):
-        raise _NotRegradable(f"the agent never answered: {ended.why}", Outcome.NOT_JUDGED)
+        raise _NotRegradable(f"the agent never answered: {attempt.why}", Outcome.NOT_JUDGED)
     if any(_REDACTED in answer for answer in answers):
         raise _NotRegradable("a secret was removed from an answer, so it is not what the judge saw")
     return turns, answers
 
 
-async def _replayed(
+async def _replay(
     episode: Episode,
     turns: Sequence[str],
     answers: Sequence[str],
-    ended: Ended,
+    attempt: Ended,
     redact: Redactor,
 ) -> None:
     """Play the answers; stop at the first turn that is not the stored one."""
-    turn: Turn | None = await settled(episode.open())
+    turn: Turn | None = await maybe_await(episode.open())
     for place, (message, answer) in enumerate(zip(turns, answers, strict=True), 1):
         if turn is None:
             raise _NotRegradable(f"the conversation now ends before answer {place}")
@@ -260,11 +264,11 @@ async def _replayed(
                 f"turn {place} now reads {shorten(_first_difference(redact(turn.text), message))}, "
                 f"then {shorten(_first_difference(message, redact(turn.text)))}"
             )
-        turn = await settled(episode.reply(answer))
+        turn = await maybe_await(episode.reply(answer))
     if turn is None:
         return
-    if ended.why in ("timeout", "infrastructure", "stopped", "budget"):
-        raise _NotRegradable(f"the conversation was cut short: {ended.why}", Outcome.NOT_JUDGED)
+    if attempt.why in ("timeout", "infrastructure", "stopped", "budget"):
+        raise _NotRegradable(f"the conversation was cut short: {attempt.why}", Outcome.NOT_JUDGED)
     raise _NotRegradable("the conversation now goes on after the last answer")
 
 

@@ -91,11 +91,11 @@ class RemoteLimits:
 
     async def ask(self, question: LimitRequest) -> str:
         """Ask and wait; the answer is why not, or empty."""
-        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._open[question.id] = answered
+        reply: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._open[question.id] = reply
         self.tell(question)
         try:
-            return await answered
+            return await reply
         finally:
             self._open.pop(question.id, None)
 
@@ -167,25 +167,28 @@ class AccountElsewhere(Account):
 
     async def reserve(self, worst: Usage) -> None:
         question = replace(
-            self._remote.question(), attempt=self._attempt, settled=self.unreported(), worst=worst
+            self._remote.question(),
+            attempt=self._attempt,
+            settled=self.take_unreported(),
+            worst=worst,
         )
         with self.off_the_clock():
-            refused = await self._remote.ask(question)
-        if refused:
-            raise ProviderFault(MissingReason.BUDGET, refused)
+            refusal = await self._remote.ask(question)
+        if refusal:
+            raise ProviderFault(MissingReason.BUDGET, refusal)
 
-    def settle(self, used: Usage) -> None:
-        super().settle(used)
-        self._settled.append(used)
+    def settle(self, usage: Usage) -> None:
+        super().settle(usage)
+        self._settled.append(usage)
 
     def forgo(self) -> None:
         super().forgo()
         self._settled.append(None)
 
-    def unreported(self) -> Settled:
+    def take_unreported(self) -> Settled:
         """Usage of calls since the last report to the gatekeeper."""
-        settled, self._settled = tuple(self._settled), []
-        return settled
+        usages, self._settled = tuple(self._settled), []
+        return usages
 
 
 class Gatekeeper:
@@ -220,7 +223,7 @@ class Gatekeeper:
             if (waiting := self._waiting.pop(attempt, None)) is not None:
                 waiting.cancel()  # its worker died: it must not get the reservation it waited for
 
-    async def answered(self, question: LimitRequest) -> Answer:
+    async def answer(self, question: LimitRequest) -> Answer:
         """Wait for a turn or for room under the cap, as an attempt in this process would."""
         if question.attempt is None:
             await self._paces[question.provider].turn()
@@ -253,13 +256,13 @@ class Gatekeeper:
         return [LimitUpdate(name, pace.left, pace.answered) for name, pace in self._paces.items()]
 
 
-def settle(account: Account, settled: Settled) -> None:
+def settle(account: Account, usages: Settled) -> None:
     """Put the usage that a worker reports for its calls on an account."""
-    for used in settled:
-        if used is None:
+    for usage in usages:
+        if usage is None:
             account.forgo()
         else:
-            account.settle(used)
+            account.settle(usage)
 
 
 def _providers(models: Sequence[Agent]) -> dict[str, Provider]:

@@ -22,8 +22,8 @@ from passhat.agents.chat import ChatAgent
 from passhat.agents.function import FunctionAgent
 from passhat.errors import InvalidValue, PasshatError, RunStopped, StoreUnavailable
 from passhat.protocol import Protocol
-from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
-from passhat.runner.boundary import ProcessGuard, stuck
+from passhat.runner.attempt import Attempter, Canary, maybe_await, seed_of
+from passhat.runner.boundary import ProcessGuard, list_stuck_attempts
 from passhat.runner.budget import Account, Budget
 from passhat.runner.queues import (
     Claims,
@@ -127,7 +127,7 @@ class RunPlan:
         """
         return f"{self.record.id}/{store.find(self.record.id).started}"
 
-    def wanted(self, order_seed: str = "") -> Iterator[tuple[str, int]]:
+    def order_attempts(self, order_seed: str = "") -> Iterator[tuple[str, int]]:
         """Every attempt, in the order in which they are to be made.
 
         All tasks once, then all of them again, so that a stop stays fair. A rule that is watched
@@ -135,24 +135,26 @@ class RunPlan:
         """
         return self.left(AttemptSet(), order_seed)
 
-    def left(self, made: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
+    def left(self, stored_attempts: AttemptSet, order_seed: str = "") -> Iterator[tuple[str, int]]:
         """The planned attempts that are not in a set, in the order in which to make them."""
         ids = [task.id for task in self.tasks]
-        planned = self.attempts
+        counts = self.attempts
         if self.stop_when:
             for task in consumption_order(ids, order_seed):
-                numbers = range(1, planned.of(task) + 1)
-                yield from ((task, number) for number in numbers if (task, number) not in made)
+                numbers = range(1, counts.of(task) + 1)
+                yield from (
+                    (task, number) for number in numbers if (task, number) not in stored_attempts
+                )
             return
         # Rounds that every task has behind it are not drawn: a run of a million attempts goes on
         # at once.
-        behind = made.common(ids)
-        for number in range(1, planned.each + 1):
+        behind = stored_attempts.common(ids)
+        for number in range(1, counts.each + 1):
             if behind >> number & 1:
                 continue
-            round_ = [task for task in ids if number <= planned.of(task)]
+            round_ = [task for task in ids if number <= counts.of(task)]
             random.Random(f"{self.seed}/{number}").shuffle(round_)
-            yield from ((task, number) for task in round_ if (task, number) not in made)
+            yield from ((task, number) for task in round_ if (task, number) not in stored_attempts)
 
     def attempter(
         self, guard: ProcessGuard | None = None, stopping: Callable[[], bool] | None = None
@@ -226,7 +228,7 @@ class Stop:
         if self._now is not None:
             self._now()
 
-    def enough(self) -> None:
+    def start_nothing_new(self) -> None:
         """Start nothing new: the question is settled. Not a sign of impatience."""
         self.asked = True
 
@@ -275,8 +277,8 @@ async def run_attempts(
     try:
         return await _run(plan, store, stop, seen, work or _work)
     finally:
-        await awaited(plan.agent.close())
-        await settled(plan.suite.close())
+        await maybe_await(plan.agent.close())
+        await maybe_await(plan.suite.close())
 
 
 async def _run(plan: RunPlan, store: Store, stop: Stop, seen: Seen, work: Work) -> Progress:
@@ -349,12 +351,14 @@ class _Execution:
         """Count the attempts in the store, check that the agent is reachable, store the run."""
         plan, store = self._plan, self._store
         # Before and after: a claim that comes or goes in between is seen in one of them.
-        held = await self._retry(partial(store.held, self._run))
-        made = await self._retry(partial(store.made, self._run))
-        self._others = bool(held or await self._retry(partial(store.held, self._run)))
-        self._progress.total = made.left(self._tasks, plan.attempts)
+        claims_before = await self._retry(partial(store.list_claims, self._run))
+        stored_attempts = await self._retry(partial(store.load_attempts, self._run))
+        self._others = bool(
+            claims_before or await self._retry(partial(store.list_claims, self._run))
+        )
+        self._progress.total = stored_attempts.left(self._tasks, plan.attempts)
         if self._progress.total:
-            await awaited(plan.agent.check())  # a wrong address is no reason to fail attempts
+            await maybe_await(plan.agent.check())  # a wrong address is no reason to fail attempts
         store.wait_at_most(_LOCKED_SECONDS)
         await self._retry(partial(store.begin, plan.record, plan.attempts))
         if plan.stop_when:
@@ -363,27 +367,27 @@ class _Execution:
             for verdict in await self._thread(lambda: list(store.verdicts(self._run))):
                 self._rule.take(*verdict)
             if self._rule.ask():
-                self._stop.enough()
+                self._stop.start_nothing_new()
         return Claims(
             partial(store.claim, self._run),
-            plan.left(made, self._order_seed),
+            plan.left(stored_attempts, self._order_seed),
             plan.jobs,
             lambda: not self._stop.asked,
             self._retry,
-            self._abandoned,
+            self._reclaim,
         )
 
-    async def _abandoned(self) -> Iterator[tuple[str, int]] | None:
+    async def _reclaim(self) -> Iterator[tuple[str, int]] | None:
         """Attempts that other runners claimed and did not finish; ``None`` when there are none."""
         plan = self._plan
         # Looking through a million attempts takes a while, so not where there is no other runner.
         if not (self._others or self._claims.refused or self._progress.dropped):
             return None
         await expire_leases(self._store, self._run, self._stop, plan.tell, self._retry)
-        made = await self._retry(partial(self._store.made, self._run))
-        left = made.left(self._tasks, plan.attempts)
+        stored_attempts = await self._retry(partial(self._store.load_attempts, self._run))
+        left = stored_attempts.left(self._tasks, plan.attempts)
         self._progress.total += left
-        return plan.left(made, self._order_seed) if left else None
+        return plan.left(stored_attempts, self._order_seed) if left else None
 
     async def _write(self) -> None:
         """Write finished attempts in groups; each is durable within hundredths of a second."""
@@ -393,9 +397,11 @@ class _Execution:
     async def _note(self, records: list[AttemptRecord]) -> None:
         progress = self._progress
         async with self._watched.writing:
-            refused = await self._retry(partial(self._store.finish, self._run, records))
-            dropped = {(record.task, record.number) for record in refused}
-            records = [record for record in records if (record.task, record.number) not in dropped]
+            lost_records = await self._retry(partial(self._store.finish, self._run, records))
+            lost_keys = {(record.task, record.number) for record in lost_records}
+            records = [
+                record for record in records if (record.task, record.number) not in lost_keys
+            ]
             self._watched.note_written(records)
         for record in records:
             progress.count(record)
@@ -403,20 +409,20 @@ class _Execution:
             self._count_silent(record)
             self._rule.take(record.task, record.number, record.judgement.verdict)
         if self._rule.ask():
-            self._stop.enough()
-        if dropped:
-            progress.dropped += len(dropped)
-            progress.total -= len(dropped)
+            self._stop.start_nothing_new()
+        if lost_keys:
+            progress.dropped += len(lost_keys)
+            progress.total -= len(lost_keys)
             self._plan.tell(
-                f"{counted(len(dropped), 'result')} dropped: this runner gave no sign of life for "
-                "longer than its lease, and another runner took the attempts over."
+                f"{counted(len(lost_keys), 'result')} dropped: this runner gave no sign of life "
+                "for longer than its lease, and another runner took the attempts over."
             )
             await self._claims.check()
 
     def _count_silent(self, record: AttemptRecord) -> None:
         """Stop when attempts in a row got no answer at all: the rest would only cost time."""
-        answered = any(entry["role"] == "agent" for entry in record.transcript)
-        silent = not answered and record.judgement.why in _UNREACHED
+        has_answer = any(entry["role"] == "agent" for entry in record.transcript)
+        silent = not has_answer and record.judgement.why in _UNREACHED
         self._silent = self._silent + 1 if silent else 0
         if self._silent == self._plan.give_up_after and self._fault is None:
             why = ": ".join(
@@ -460,32 +466,32 @@ async def expire_leases(
     A runner that was killed cannot give its claims back; they are free when its lease ends. One
     whose lease is renewed meanwhile lives, and keeps its claims.
     """
-    call = call or _called_here
+    call = call or _call_here
     beats: dict[str, int | None] = {}
-    announced = False
+    is_announced = False
     while not stop.asked:
-        held = await call(partial(store.held, run))
-        if any(claims.expired for claims in held):
+        claims_of_others = await call(partial(store.list_claims, run))
+        if any(claims.expired for claims in claims_of_others):
             await call(partial(store.release_expired, run))
         waiting = [
             claims
-            for claims in held
+            for claims in claims_of_others
             if not claims.expired and beats.setdefault(claims.token, claims.beats) == claims.beats
         ]
         if not waiting:
             return
         longest = max(claims.left for claims in waiting)
-        if not announced:
-            announced = True
-            claimed = counted(sum(claims.claims for claims in waiting), "attempt")
+        if not is_announced:
+            is_announced = True
+            how_many = counted(sum(claims.claims for claims in waiting), "attempt")
             tell(
-                f"{claimed} claimed by another runner; waiting up to {longest:.0f} s to see "
+                f"{how_many} claimed by another runner; waiting up to {longest:.0f} s to see "
                 "whether it still runs"
             )
         await asyncio.sleep(min(_LOOK_SECONDS, longest + 0.01))
 
 
-async def _called_here(work: Callable[[], Any]) -> Any:
+async def _call_here(work: Callable[[], Any]) -> Any:
     return work()
 
 
@@ -531,7 +537,7 @@ async def _work(plan: RunPlan, claims: Claims, outbox: Outbox) -> None:
     finally:
         watching.cancel()
         guard.close()
-        if names := stuck(earlier):
+        if names := list_stuck_attempts(earlier):
             plan.tell(
                 f"{counted(len(names), 'agent')} did not stop when the time was over: "
                 f"{some(names, 5)}. --isolate runs every Python agent in a process of its own, "
@@ -554,8 +560,8 @@ def _stop_on_unknown_use(plan: RunPlan, record: AttemptRecord) -> None:
         return
     if isinstance(plan.agent, ChatAgent) or record.judgement.why in _SILENT:
         return
-    priced = plan.budget.cap.cost < math.inf
-    if record.tokens is None or (priced and record.cost is None):
+    needs_cost = plan.budget.cap.cost < math.inf
+    if record.tokens is None or (needs_cost and record.cost is None):
         raise RunStopped(
             f"the cap cannot hold: {plan.agent.name} does not say what "
             f"{'it costs' if record.tokens is not None else 'it uses'}.",

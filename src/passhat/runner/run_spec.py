@@ -24,7 +24,7 @@ from passhat.agents.prices import PriceTable, read_prices
 from passhat.errors import InvalidValue
 from passhat.judging.bench import JudgingChoice
 from passhat.protocol import AGENT_CODE, Protocol, Scalar
-from passhat.runner.attempt import awaited
+from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
@@ -74,13 +74,13 @@ class Shard:
 
     def of(self, tasks: Sequence[Task]) -> tuple[Task, ...]:
         """Every ``count``-th task: neighbors, which are often alike, go to different shards."""
-        chosen = tuple(tasks[self.number - 1 :: self.count])
-        if not chosen:
+        shard_tasks = tuple(tasks[self.number - 1 :: self.count])
+        if not shard_tasks:
             raise InvalidValue(
                 f"shard {self} has nothing to do: the suite has {counted(len(tasks), 'task')}.",
                 hint=f"Use at most {counted(len(tasks), 'shard')}.",
             )
-        return chosen
+        return shard_tasks
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
@@ -275,7 +275,7 @@ class RunSpec:
         loaded = loaded or self.load()
         suite, agent = loaded.suite, loaded.agent
         _check_pair(suite, agent)
-        chosen = choose_tasks(suite, self.tasks, self.random_tasks, self.seed)
+        tasks = choose_tasks(suite, self.tasks, self.random_tasks, self.seed)
         limits = self._limits(suite)
         protocol = (
             suite.protocol if isinstance(suite, Harness) else self._protocol(suite, agent, limits)
@@ -283,9 +283,9 @@ class RunSpec:
         return RunPlan(
             suite=suite,
             agent=agent,
-            record=RunRecord(agent.name, protocol, chosen, self.name, _selection(suite, chosen)),
-            tasks=chosen if self.shard is None else self.shard.of(chosen),
-            attempts=planned_attempts(self.attempts, suite, chosen, tell),
+            record=RunRecord(agent.name, protocol, tasks, self.name, _selection(suite, tasks)),
+            tasks=tasks if self.shard is None else self.shard.of(tasks),
+            attempts=distribute_attempts(self.attempts, suite, tasks, tell),
             limits=limits,
             jobs=self.jobs,
             seed=self.seed,
@@ -331,20 +331,20 @@ class RunSpec:
 
     def _protocol(self, suite: Suite, agent: Agent, limits: AttemptLimits) -> Protocol:
         # Settings of the agent's own word, overridden by those of the run.
-        given: dict[str, Scalar | None] = {
+        options: dict[str, Scalar | None] = {
             "temperature": self.temperature,
             "top_p": self.top_p,
             "reference": self.canary,
             "timeouts_are": self.timeouts_are,
         }
-        chosen = {name: value for name, value in given.items() if value is not None}
+        decoding = {name: value for name, value in options.items() if value is not None}
         if agent.source_files:
-            chosen[AGENT_CODE] = _digest_of(agent.source_files)
+            decoding[AGENT_CODE] = _digest_of(agent.source_files)
         return Protocol(
             suite=suite.name,
             suite_fingerprint=suite.fingerprint,
             tests_fingerprint=suite.judge_fingerprint,
-            decoding={**agent.decoding, **chosen},
+            decoding={**agent.decoding, **decoding},
             max_steps=limits.max_steps,
             step_seconds=limits.step_seconds,
             attempt_seconds=limits.attempt_seconds,
@@ -374,37 +374,38 @@ def _digest_of(files: Sequence[Path]) -> str:
 
 
 def choose_tasks(
-    suite: Suite, wanted: Sequence[str], drawn: int | None, seed: int
+    suite: Suite, words: Sequence[str], sample_size: int | None, seed: int
 ) -> tuple[Task, ...]:
     """All tasks, or some: by id, by position (a whole number, from 0), or drawn."""
     by_id = {task.id: task for task in suite.tasks}
-    chosen = list(suite.tasks)
-    if wanted:
-        chosen = []
-        for word in wanted:
+    tasks = list(suite.tasks)
+    if words:
+        tasks = []
+        for word in words:
             place = int(word) if word.isdigit() else -1
             if word not in by_id and not 0 <= place < len(suite.tasks):
                 raise InvalidValue(
                     f"{suite.name} has no task {word!r}.", hint=f"Tasks: {some(list(by_id), 8)}."
                 )
-            chosen.append(by_id.get(word) or suite.tasks[place])
-    if drawn is not None:
-        if not 1 <= drawn <= len(chosen):
-            if not chosen:
+            tasks.append(by_id.get(word) or suite.tasks[place])
+    if sample_size is not None:
+        if not 1 <= sample_size <= len(tasks):
+            if not tasks:
                 raise InvalidValue("--random has no tasks to draw from: the suite is empty.")
             raise InvalidValue(
-                f"--random {drawn} is not possible: the suite has {counted(len(chosen), 'task')}.",
-                hint=f"Choose a number from 1 to {len(chosen)}.",
+                f"--random {sample_size} is not possible: the suite has "
+                f"{counted(len(tasks), 'task')}.",
+                hint=f"Choose a number from 1 to {len(tasks)}.",
             )
-        chosen = random.Random(seed).sample(chosen, drawn)
-    return tuple({task.id: task for task in chosen}.values())
+        tasks = random.Random(seed).sample(tasks, sample_size)
+    return tuple({task.id: task for task in tasks}.values())
 
 
 _SHARED_TASKS = 0.5
 """An allocation for less than this share of the tasks is one for another suite."""
 
 
-def planned_attempts(
+def distribute_attempts(
     attempts: int | Allocation, suite: Suite, tasks: Sequence[Task], tell: Callable[[str], None]
 ) -> PlannedAttempts:
     """Attempts at each task; those that the earlier run does not have get the uniform number.
@@ -416,7 +417,7 @@ def planned_attempts(
     """
     if isinstance(attempts, int):
         return PlannedAttempts(attempts)
-    earlier, known = attempts.earlier, attempts.by_task
+    earlier, by_task_before = attempts.earlier, attempts.by_task
     other_tasks = earlier.suite_fingerprint not in (None, suite.fingerprint)
     if other_tasks and earlier.suite not in (None, suite.name):
         raise InvalidValue(
@@ -424,7 +425,7 @@ def planned_attempts(
             f"not {suite.name}.",
             hint="Make a plan from a run of this suite: passhat plan RUN --allocate -o plan.json",
         )
-    new = [task.id for task in tasks if task.id not in known]
+    new = [task.id for task in tasks if task.id not in by_task_before]
     if len(new) > (1 - _SHARED_TASKS) * len(tasks):
         raise InvalidValue(
             f"the plan was made from {earlier}, which has {len(tasks) - len(new):,} of the "
@@ -436,7 +437,7 @@ def planned_attempts(
             f"{counted(len(new), 'task')} not in {earlier} ({some(new, 5)}): "
             f"{counted(attempts.others, 'attempt')} each"
         )
-    by_task = {task.id: known.get(task.id, attempts.others) for task in tasks}
+    by_task = {task.id: by_task_before.get(task.id, attempts.others) for task in tasks}
     source = {"metric": attempts.metric, "id": earlier.id, "name": earlier.name}
     source |= {"started": earlier.started, "digest": earlier.digest}
     return PlannedAttempts(max(by_task.values()), by_task, source)
@@ -448,22 +449,27 @@ def refuse_other_attempts(plan: RunPlan, store: Store) -> None:
     Attempts added where a run's own results call for them would bias it. And a run whose attempts
     differ by task says from which earlier run they were taken, which can only be one.
     """
-    planned = plan.attempts
+    attempts = plan.attempts
     # Not by find(): counting a million attempts takes a while, and nearly always nothing is wrong.
-    if store.begun_with(plan.record.id) in (None, planned.text):
+    if store.load_allocation(plan.record.id) in (None, attempts.text):
         return
-    stored = store.find(plan.record.id)
-    own = (planned.source.get("id"), planned.source.get("started")) == (stored.id, stored.started)
-    if own or (planned.by_task and planned.source.get("digest") == _digest(store, stored.id)):
+    run = store.find(plan.record.id)
+    is_own_source = (attempts.source.get("id"), attempts.source.get("started")) == (
+        run.id,
+        run.started,
+    )
+    if is_own_source or (
+        attempts.by_task and attempts.source.get("digest") == _digest(store, run.id)
+    ):
         raise InvalidValue(
-            f"the attempts per task come from run {stored.id}, which is the run that they would be "
+            f"the attempts per task come from run {run.id}, which is the run that they would be "
             "added to: numbers chosen by a run's own results bias it.",
             hint="Take them from an earlier run (latest~1, or its id), or begin a new run with "
             "--name NAME.",
         )
-    before = stored.plan.protocol_text or f"{stored.planned} at every task"
+    before = run.plan.protocol_text or f"{run.planned} at every task"
     raise InvalidValue(
-        f"run {stored.id} was begun with other numbers of attempts per task ({before}).",
+        f"run {run.id} was begun with other numbers of attempts per task ({before}).",
         hint="Give the same --attempts as before, or begin a new run with --name NAME.",
     )
 
@@ -568,9 +574,9 @@ async def arun(
         if isinstance(store, str):
             store = stack.enter_context(open_store(store, lease_seconds=spec.lease_seconds))
         refuse_other_attempts(plan, store)
-        freed = store.release(plan.record.id, missing=spec.only_missing, account=True)
+        free_count = store.release(plan.record.id, missing=spec.only_missing, account=True)
         if before is not None:
-            before(plan, store, freed)
+            before(plan, store, free_count)
         budget = budget_for(loaded.models, spec.spending, plan.limits, store, plan.record.id)
         # Elsewhere every worker has its own.
         telemetry = None if engine else spec.telemetry(loaded, plan.record.id, tell)
@@ -580,7 +586,7 @@ async def arun(
         # With nothing to make no model is called, and no Ray worker started.
         if (others or engine is not None) and left_to_make(plan, store):
             for model in others:
-                await awaited(model.check())
+                await maybe_await(model.check())
             if engine is not None:
                 workers = engine(plan, loaded)
         work = stack.enter_context(workers)
@@ -589,22 +595,26 @@ async def arun(
         finally:
             if telemetry is not None:
                 await telemetry.close()
-        return stored_result(plan, store, counts, stopped=stop.asked)
+        return load_result(plan, store, counts, stopped=stop.asked)
 
 
-def stored_result(
+def load_result(
     plan: RunPlan, store: Store, counts: Progress | None = None, *, stopped: bool = False
 ) -> RunResult:
     """The state of a plan in the store; ``counts`` are the attempts that this call added."""
     run, tasks = plan.record.id, [task.id for task in plan.tasks]
     # In one snapshot: claims that another runner gives back meanwhile would be in no count.
     with store.snapshot():
-        unmade = store.made(run).left(tasks, plan.attempts)
-        held = sum(claims.claims for claims in store.held(run))
+        unmade = store.load_attempts(run).left(tasks, plan.attempts)
+        claim_count = sum(claims.claims for claims in store.list_claims(run))
         stored = store.find(run)
-        unscored = 0
+        missing_count = 0
         if stored.missing:
-            unscored = store.made(run, finished=True).left(tasks, plan.attempts) - unmade - held
+            missing_count = (
+                store.load_attempts(run, finished=True).left(tasks, plan.attempts)
+                - unmade
+                - claim_count
+            )
     return RunResult(
         id=run,
         store=store.path,
@@ -612,9 +622,9 @@ def stored_result(
         plan=plan,
         progress=counts or Progress(total=0),
         stopped=stopped,
-        left=unmade + held,
-        unscored=max(unscored, 0),
-        held=held,
+        left=unmade + claim_count,
+        unscored=max(missing_count, 0),
+        held=claim_count,
     )
 
 
@@ -658,7 +668,7 @@ def _in_thread(work: Callable[[], RunResult]) -> RunResult:
 
 def left_to_make(plan: RunPlan, store: Store) -> int:
     """How many attempts of the plan the store does not have yet."""
-    return store.made(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
+    return store.load_attempts(plan.record.id).left([task.id for task in plan.tasks], plan.attempts)
 
 
 def _ignore(_record: object, _progress: Progress) -> None:

@@ -222,11 +222,11 @@ def _value_of_json(value: Any) -> Any:
 
 def _attributes(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Attributes that say something about a model or tool call; long texts are cut."""
-    kept: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for key, value in pairs:
-        if key.startswith(_KEPT) and len(kept) < _MOST_ATTRIBUTES:
-            kept[key] = value[:_LONGEST_VALUE] if isinstance(value, str) else value
-    return kept
+        if key.startswith(_KEPT) and len(attributes) < _MOST_ATTRIBUTES:
+            attributes[key] = value[:_LONGEST_VALUE] if isinstance(value, str) else value
+    return attributes
 
 
 def _status(code: Any, message: str) -> str:
@@ -245,21 +245,23 @@ def calls_in(spans: Sequence[Span], prices: PriceTable | None) -> list[ModelCall
     """
     by_id = {span.id: span for span in spans}
     kinds = {span.id: _kind(span) for span in by_id.values()}
-    outer = {span.id: _around(span, by_id, kinds) for span in by_id.values() if kinds[span.id]}
+    outer = {
+        span.id: _enclosing_calls(span, by_id, kinds) for span in by_id.values() if kinds[span.id]
+    }
     counts = {id_: _tokens(by_id[id_]) is not None for id_ in outer}
     with_counts_inside = {above for id_, chain in outer.items() if counts[id_] for above in chain}
     calls = []
     for span in sorted(by_id.values(), key=lambda span: span.started):
         if span.id not in outer:
             continue
-        around = outer[span.id]
+        enclosing = outer[span.id]
         if kinds[span.id] == _TOOL:
-            if not any(_tool_name(by_id[above]) == _tool_name(span) for above in around):
+            if not any(_tool_name(by_id[above]) == _tool_name(span) for above in enclosing):
                 calls.append(_tool_call(span))
         elif counts[span.id]:
-            if not any(counts[above] for above in around):
+            if not any(counts[above] for above in enclosing):
                 calls.append(_model_call(span, prices))
-        elif not around and span.id not in with_counts_inside:
+        elif not enclosing and span.id not in with_counts_inside:
             calls.append(_model_call(span, prices))
     return calls
 
@@ -276,11 +278,11 @@ def _kind(span: Span) -> str:
         return _TOOL if about["traceloop.span.kind"] == _TOOL else ""
     if "gen_ai.tool.name" in about:
         return _TOOL
-    named = "gen_ai.system" in about or "gen_ai.provider.name" in about
-    return _MODEL if named and _tokens(span) is not None else ""
+    has_provider = "gen_ai.system" in about or "gen_ai.provider.name" in about
+    return _MODEL if has_provider and _tokens(span) is not None else ""
 
 
-def _around(span: Span, by_id: Mapping[str, Span], kinds: Mapping[str, str]) -> list[str]:
+def _enclosing_calls(span: Span, by_id: Mapping[str, Span], kinds: Mapping[str, str]) -> list[str]:
     """Ids of the spans of the same kind that a span is inside of, up to one of the other kind."""
     chain: list[str] = []
     parent = span.parent
@@ -297,20 +299,22 @@ def _around(span: Span, by_id: Mapping[str, Span], kinds: Mapping[str, str]) -> 
 
 def _model_call(span: Span, prices: PriceTable | None) -> ModelCall:
     about = span.attributes
-    asked = _text(about, "gen_ai.request.model", "llm.model_name")
-    model = _text(about, "gen_ai.response.model") or asked
+    request_model = _text(about, "gen_ai.request.model", "llm.model_name")
+    model = _text(about, "gen_ai.response.model") or request_model
     provider = _text(about, "gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
     tokens = _tokens(span)
     stop = _first(about, _STOP)
     stop = stop[0] if isinstance(stop, list) and stop else stop
-    cost, priced = _number(about, *_COST), ""
+    cost, price_source = _number(about, *_COST), ""
     if cost is None and tokens is not None and prices is not None and model:
-        price = prices.price_of_model(model) or (prices.price_of_model(asked) if asked else None)
+        price = prices.price_of_model(model) or (
+            prices.price_of_model(request_model) if request_model else None
+        )
         if price is not None:
-            cost, priced = price.of(tokens), price.source
+            cost, price_source = price.of(tokens), price.source
     limit = _number(about, "gen_ai.request.max_tokens")
     return ModelCall(
-        ":".join(word for word in (provider, asked or model) if word) or "model",
+        ":".join(word for word in (provider, request_model or model) if word) or "model",
         model=model,
         stop=str(stop_reason(stop)) if stop else "",
         stop_raw=str(stop or ""),
@@ -319,7 +323,7 @@ def _model_call(span: Span, prices: PriceTable | None) -> ModelCall:
         cached_tokens=None if tokens is None else tokens.cached,
         reasoning_tokens=None if tokens is None else tokens.reasoning,
         cost=cost,
-        priced=priced,
+        priced=price_source,
         limit=None if limit is None else int(limit),
         seconds=max(0.0, span.ended - span.started),
         started=span.started,
@@ -345,8 +349,8 @@ def _tool_call(span: Span) -> ModelCall:
 
 
 def _tool_name(span: Span) -> str:
-    named = _text(span.attributes, "gen_ai.tool.name", "tool.name", "traceloop.entity.name")
-    return named or span.name.removeprefix("execute_tool").strip() or "tool"
+    name = _text(span.attributes, "gen_ai.tool.name", "tool.name", "traceloop.entity.name")
+    return name or span.name.removeprefix("execute_tool").strip() or "tool"
 
 
 def _error(span: Span) -> str:
@@ -359,11 +363,15 @@ def _tokens(span: Span) -> TokenCount | None:
     inputs, outputs = _number(about, *_INPUT), _number(about, *_OUTPUT)
     if inputs is None and outputs is None:
         return None
-    given, reasoning = int(inputs or 0), _number(about, *_REASONING)
-    cached = min(int(_number(about, *_CACHED) or 0), given)
-    written = min(int(_number(about, *_WRITTEN) or 0), given - cached)
+    input_count, reasoning = int(inputs or 0), _number(about, *_REASONING)
+    cached = min(int(_number(about, *_CACHED) or 0), input_count)
+    cache_writes = min(int(_number(about, *_WRITTEN) or 0), input_count - cached)
     return TokenCount(
-        given, int(outputs or 0), cached, written, None if reasoning is None else int(reasoning)
+        input_count,
+        int(outputs or 0),
+        cached,
+        cache_writes,
+        None if reasoning is None else int(reasoning),
     )
 
 
@@ -440,9 +448,9 @@ class Inbox:
                 return
             self._spans.append(span)
             self._characters += size
-            changed = self._changed
-        if changed is not None:
-            changed[0].call_soon_threadsafe(changed[1].set)
+            listener = self._changed
+        if listener is not None:
+            listener[0].call_soon_threadsafe(listener[1].set)
 
     def is_full(self) -> bool:
         return self.dropped > 0
@@ -454,12 +462,12 @@ class Inbox:
     def is_complete(self) -> bool:
         """Whether a span that the attempt itself began has ended, and every parent is known."""
         spans = self.spans()
-        known = {self.span, *(span.id for span in spans)}
+        span_ids = {self.span, *(span.id for span in spans)}
         return any(span.parent == self.span for span in spans) and all(
-            span.parent in known for span in spans
+            span.parent in span_ids for span in spans
         )
 
-    async def completed(self, seconds: float) -> None:
+    async def wait_until_complete(self, seconds: float) -> None:
         """Wait until the trace is complete, at most so long."""
         event = asyncio.Event()
         with self._lock:
@@ -576,7 +584,7 @@ async def _body(request: Any) -> bytes | None:
         return bytes(body)
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
     try:
-        unpacked = unpacker.decompress(bytes(body), LARGEST_REQUEST)
+        content = unpacker.decompress(bytes(body), LARGEST_REQUEST)
     except zlib.error:
         return b"\xff"  # read as neither protobuf nor JSON
-    return None if unpacker.unconsumed_tail else unpacked
+    return None if unpacker.unconsumed_tail else content

@@ -119,7 +119,10 @@ def budget_for(
         # later ones start when one and a half times the largest so far fits.
         first = Sum(float(spending.tokens or 0), spending.cost or 0.0)
     return Budget(
-        cost=spending.cost, tokens=spending.tokens, first=first, before=_used(store, run, spending)
+        cost=spending.cost,
+        tokens=spending.tokens,
+        first=first,
+        before=_load_usage(store, run, priced=spending.cost is not None),
     )
 
 
@@ -152,28 +155,24 @@ class SpendingWatch:
             before = time.monotonic()
             with suppress(StoreUnavailable):
                 await self._update(self._budget)
-            spent = time.monotonic() - before
-            await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * spent))
+            seconds = time.monotonic() - before
+            await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_FACTOR * seconds))
 
     async def _update(self, budget: Budget) -> None:
         """Read the usage in the store that is not from this runner."""
-        used = partial(_used_in, self._store, self._run, priced=self._priced)
+        load = partial(_load_usage, self._store, self._run, priced=self._priced)
         async with self.writing:
-            total = await self._thread(used)
+            total = await self._thread(load)
             budget.learn(total.without(self._own))
 
 
-def _used(store: Store, run: str, spending: Spending) -> Used:
-    return _used_in(store, run, priced=spending.cost is not None)
-
-
-def _used_in(store: Store, run: str, *, priced: bool) -> Used:
+def _load_usage(store: Store, run: str, *, priced: bool) -> Used:
     """Usage of the finished attempts of a run, by a single query."""
-    usage = store.used(run, priced=priced)
+    usage = store.load_usage(run, priced=priced)
     return Used(
         Sum(usage.tokens, usage.cost),
         Sum(usage.most_tokens, usage.most_cost),
-        usage.made,
+        usage.attempt_count,
         usage.unknown,
     )
 
@@ -186,5 +185,8 @@ def _plus_attempt(used: Used, tokens: float | None, cost: float | None, priced: 
         return used
     attempt = Sum(tokens, cost or 0.0)
     return replace(
-        used, total=used.total + attempt, largest=used.largest.larger(attempt), made=used.made + 1
+        used,
+        total=used.total + attempt,
+        largest=used.largest.larger(attempt),
+        attempt_count=used.attempt_count + 1,
     )

@@ -55,10 +55,12 @@ def telemetry_for(
         It was asked for, and OpenTelemetry is not installed.
     """
     try:
-        installed = find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter") is not None
+        is_installed = (
+            find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter") is not None
+        )
     except ModuleNotFoundError:
-        installed = False
-    if not installed:
+        is_installed = False
+    if not is_installed:
         if otlp is not None or port is not None:
             raise MissingExtra("--otlp" if otlp is not None else "--otlp-port", extra="otel")
         return None
@@ -118,10 +120,10 @@ class Telemetry:
         with self._in_process.current(inbox):
             yield
 
-    async def received(self, inbox: Inbox) -> list[ModelCall]:
+    async def collect_calls(self, inbox: Inbox) -> list[ModelCall]:
         """The model and tool calls in the spans that came for an attempt."""
         if self._waits:
-            await inbox.completed(_LATE_SECONDS)
+            await inbox.wait_until_complete(_LATE_SECONDS)
         self._dropped += inbox.dropped
         try:
             return calls_in(inbox.spans(), self._prices)
@@ -220,8 +222,8 @@ class _InProcess:
                 if inbox is not None:
                     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-                    for kept in spans_of_message(encode_spans([span])):
-                        inbox.add(kept)
+                    for own_span in spans_of_message(encode_spans([span])):
+                        inbox.add(own_span)
 
         provider.add_span_processor(Taker())
         self._providers.append(provider)
@@ -307,7 +309,7 @@ class _Sender:
         from opentelemetry import trace
         from opentelemetry.context import Context
 
-        ended = time.time()
+        end_time = time.time()
         self._ids.trace_id, self._ids.span_id = int(inbox.trace, 16), int(inbox.span, 16)
         root = self._tracer.start_span(
             f"attempt {record.task}#{record.number}",
@@ -316,20 +318,20 @@ class _Sender:
             attributes={**self._about, **_attempt_attributes(record)},
         )
         self._ids.trace_id = 0
-        inside = trace.set_span_in_context(root, Context())
+        root_context = trace.set_span_in_context(root, Context())
         place = began
         for call in calls:
             if call.votes is not None:
                 continue  # sums up calls that are spans themselves
             # A framework's adapter does not know when a call began: after the one before it.
-            place = started = place if call.started is None else call.started
-            place = min(ended, started + (call.seconds or 0.0))
+            place = start_time = place if call.started is None else call.started
+            place = min(end_time, start_time + (call.seconds or 0.0))
             is_tool = call.role == "tool"
             span = self._tracer.start_span(
                 f"execute_tool {call.name}" if is_tool else f"chat {call.model or call.name}",
-                context=inside,
+                context=root_context,
                 kind=trace.SpanKind.INTERNAL if is_tool else trace.SpanKind.CLIENT,
-                start_time=_nanoseconds(started),
+                start_time=_nanoseconds(start_time),
                 attributes=_tool_attributes(call) if is_tool else _model_attributes(call),
             )
             if call.error:
@@ -339,7 +341,7 @@ class _Sender:
         score = {Verdict.PASSED: 1.0, Verdict.FAILED: 0.0}.get(verdict)
         root.add_event(
             "gen_ai.evaluation.result",
-            _known(
+            _without_none(
                 {
                     "gen_ai.evaluation.name": "passhat",
                     "gen_ai.evaluation.score.value": score,
@@ -347,18 +349,18 @@ class _Sender:
                     "gen_ai.evaluation.explanation": record.judgement.detail or None,
                 }
             ),
-            _nanoseconds(ended),
+            _nanoseconds(end_time),
         )
         if verdict is Verdict.MISSING:
             root.set_status(trace.StatusCode.ERROR, record.judgement.why)
-        root.end(_nanoseconds(ended))
+        root.end(_nanoseconds(end_time))
 
     def close(self) -> None:
         self._provider.shutdown()
 
 
 def _attempt_attributes(record: AttemptRecord) -> dict[str, Any]:
-    return _known(
+    return _without_none(
         {
             "gen_ai.operation.name": "invoke_agent",
             "passhat.task.id": record.task,
@@ -375,12 +377,12 @@ def _attempt_attributes(record: AttemptRecord) -> dict[str, Any]:
 
 
 def _model_attributes(call: ModelCall) -> dict[str, Any]:
-    provider, sign, asked = call.name.partition(":")
-    return _known(
+    provider, sign, request_model = call.name.partition(":")
+    return _without_none(
         {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider if sign else None,
-            "gen_ai.request.model": asked if sign else call.name,
+            "gen_ai.request.model": request_model if sign else call.name,
             "gen_ai.response.model": call.model or None,
             "gen_ai.response.id": call.request_id or None,
             "gen_ai.response.finish_reasons": [call.stop_raw or call.stop] if call.stop else None,
@@ -398,7 +400,7 @@ def _model_attributes(call: ModelCall) -> dict[str, Any]:
 
 
 def _tool_attributes(call: ModelCall) -> dict[str, Any]:
-    return _known(
+    return _without_none(
         {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
@@ -408,7 +410,7 @@ def _tool_attributes(call: ModelCall) -> dict[str, Any]:
     )
 
 
-def _known(attributes: dict[str, Any]) -> dict[str, Any]:
+def _without_none(attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes without those that are not recorded."""
     return {name: value for name, value in attributes.items() if value is not None}
 

@@ -42,23 +42,23 @@ class RubricAgent:
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
         question_turn = Turn(_ASKED.format(question=question, answer=answer, rubric=rubric))
         votes = [await self._vote(info, question_turn, number) for number in range(repeats)]
-        known = [vote for vote in votes if vote is not None]
-        info.meter.record(ModelCall(f"rubric by {self.agent.name}", role="judge", votes=known))
-        if not known:
+        verdicts = [vote for vote in votes if vote is not None]
+        info.meter.record(ModelCall(f"rubric by {self.agent.name}", role="judge", votes=verdicts))
+        if not verdicts:
             return Judgement.missing(MissingReason.JUDGE_ERROR, "the judge gave no verdict")
-        passes = sum(known)
-        detail = f"rubric by {self.agent.name}: {passes} of {len(known)} said pass"
-        if 2 * passes == len(known):
+        passes = sum(verdicts)
+        detail = f"rubric by {self.agent.name}: {passes} of {len(verdicts)} said pass"
+        if 2 * passes == len(verdicts):
             return Judgement.missing(MissingReason.JUDGES_DISAGREE, detail)
-        if 2 * passes > len(known):
+        if 2 * passes > len(verdicts):
             return Judgement(Verdict.PASSED, "", detail)
         return Judgement.failed(FailureCategory.WRONG_ANSWER, detail)
 
     async def _vote(self, info: AttemptInfo, question_turn: Turn, number: int) -> bool | None:
         # Another seed for every repeat: the same one would repeat the same answer.
-        own = AttemptInfo(info.task, info.number, info.seed + number, meter=info.meter)
+        vote_info = AttemptInfo(info.task, info.number, info.seed + number, meter=info.meter)
         with info.meter.off_the_clock(), info.meter.acting_as("judge"):
-            session = await self.agent.session(own)
+            session = await self.agent.session(vote_info)
             try:
                 text = await session.answer(Turn(question_turn.text, said=question_turn.text))
             except WorldFault as fault:
@@ -92,7 +92,7 @@ class _UserModel:
     async def start(self, attempt: object) -> _UserSession:
         # An episode outside of a run (in a notebook, say) belongs to no attempt.
         info = attempt if isinstance(attempt, AttemptInfo) else AttemptInfo("", 1, 0)
-        return _UserSession(await self._agent.session(_own(info)), info)
+        return _UserSession(await self._agent.session(_without_temperature(info)), info)
 
     async def close(self) -> None:
         await self._agent.close()
@@ -128,6 +128,6 @@ class _UserSession:
             await self._session.close()
 
 
-def _own(info: AttemptInfo) -> AttemptInfo:
+def _without_temperature(info: AttemptInfo) -> AttemptInfo:
     """The attempt without the run's temperature, which is the agent's and not the user's."""
     return AttemptInfo(info.task, info.number, info.seed, meter=info.meter)

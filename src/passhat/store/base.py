@@ -35,7 +35,7 @@ from passhat.store.rows import (
     RunRecord,
     StoredJudgement,
     StoredRun,
-    packed,
+    pack_transcript,
 )
 
 __all__ = ["FINISHED_COLUMNS", "Store"]
@@ -117,7 +117,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def held(self, run: str) -> list[HeldClaims]:
+    def list_claims(self, run: str) -> list[HeldClaims]:
         """Open claims of other runners."""
 
     @abstractmethod
@@ -224,18 +224,18 @@ class Store(ABC):
                 *(record.seed, record.seconds, record.steps, record.tokens, record.cost),
                 *(record.retries, record.answer_hash, now, record.leak or None),
                 *(key, tasks[record.task], record.number),
-                packed(record.transcript) if record.transcript else None,
+                pack_transcript(record.transcript) if record.transcript else None,
             )
             for record in records
         ]
         with self._transaction():
-            dropped = self._write(rows)
-            kept = [
+            lost_keys = self._write(rows)
+            with_calls = [
                 (record, record.calls)
                 for record in records
-                if record.calls is not None and (tasks[record.task], record.number) not in dropped
+                if record.calls is not None and (tasks[record.task], record.number) not in lost_keys
             ]
-            if kept:
+            if with_calls:
                 self._db.executemany(
                     _CALLS,
                     [
@@ -244,11 +244,11 @@ class Store(ABC):
                             *(calls.answers, calls.cut, calls.cut_at, calls.refused),
                             *(calls.filtered, calls.empty, zlib.compress(calls.body, 1)),
                         )
-                        for record, calls in kept
+                        for record, calls in with_calls
                     ],
                 )
             self._tell(run)
-        return [record for record in records if (tasks[record.task], record.number) in dropped]
+        return [record for record in records if (tasks[record.task], record.number) in lost_keys]
 
     def release_expired(self, run: str) -> int:
         """Free claims of other runners whose lease has expired; return how many."""
@@ -262,13 +262,15 @@ class Store(ABC):
         With ``missing`` attempts that ended without a verdict are deleted, too, so that they are
         made again; with ``account`` only those that an empty account or a wrong key ended.
         """
-        key = self._found_key(run)
+        key = self._find_key(run)
         if key is None:
             return 0
-        gone = [(held.token, held.beats) for held in self.held(run) if held.expired]
+        expired_leases = [
+            (claims.token, claims.beats) for claims in self.list_claims(run) if claims.expired
+        ]
         count = 0
         with self._transaction():
-            for token, beats in [(self._token, None)] * ours + gone:
+            for token, beats in [(self._token, None)] * ours + expired_leases:
                 # Renewed since we looked: its runner lives, and keeps its claims.
                 if (
                     beats is not None
@@ -295,16 +297,16 @@ class Store(ABC):
         # be counted by the judgement of the attempt before.
         missing = int(Verdict.MISSING)
         of_reason, values = ("", ()) if reason is None else (" AND a.why = ?", (str(reason),))
-        chosen = (
+        condition = (
             "run = ? AND (task, number) IN (SELECT a.task, a.number FROM attempts a "
             "JOIN judged j ON j.run = a.run AND j.task = a.task AND j.number = a.number "
             f"WHERE a.run = ? AND a.verdict = ? AND j.verdict = ?{of_reason})"
         )
-        given = (run, run, missing, missing, *values)
+        parameters = (run, run, missing, missing, *values)
         # With transcript and calls: the next attempt may end without, and must not show these.
         for table in ("transcripts", "calls"):
-            self._db.execute(f"DELETE FROM {table} WHERE {chosen}", given)
-        return self._db.execute(f"DELETE FROM attempts WHERE {chosen}", given).rowcount
+            self._db.execute(f"DELETE FROM {table} WHERE {condition}", parameters)
+        return self._db.execute(f"DELETE FROM attempts WHERE {condition}", parameters).rowcount
 
     def add_judgement(self, run: str, task: str, number: int, judgement: StoredJudgement) -> None:
         """Add a later judgement of a finished attempt; earlier judgements stay."""
@@ -327,15 +329,19 @@ class Store(ABC):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def made(self, run: str, *, finished: bool = False) -> AttemptSet:
+    def load_attempts(self, run: str, *, finished: bool = False) -> AttemptSet:
         """The attempts that are finished or being made; none for a run that is not there.
 
         With ``finished`` only those with a verdict, passed or failed.
         """
-        key = self._found_key(run)
-        return AttemptSet() if key is None else counting.made(self._db, key, finished=finished)
+        key = self._find_key(run)
+        return (
+            AttemptSet()
+            if key is None
+            else counting.load_attempts(self._db, key, finished=finished)
+        )
 
-    def begun_with(self, run: str) -> str | None:
+    def load_allocation(self, run: str) -> str | None:
         """Attempts by task, as JSON, of a run that has attempts; empty where all have as many."""
         row = self._db.execute(
             "SELECT coalesce(allocation, '') FROM runs WHERE id = ? "
@@ -356,21 +362,25 @@ class Store(ABC):
         """Seconds, steps, tokens and cost of all attempts together, summed by the database."""
         return counting.measure_sums(self._db, self._key(run))
 
-    def taken(self, run: str) -> MeasureColumns:
+    def load_measures(self, run: str) -> MeasureColumns:
         """Seconds, steps, tokens and cost of every finished attempt, as numbers."""
-        return counting.taken(self._stream, self._key(run))
+        return counting.load_measures(self._stream, self._key(run))
 
-    def alike(self, run: str) -> tuple[int, int]:
+    def count_same_answers(self, run: str) -> tuple[int, int]:
         """Tasks with several answers, and those where every attempt gave the same one."""
-        return counting.alike(self._db, self._key(run))
+        return counting.count_same_answers(self._db, self._key(run))
 
-    def used(self, run: str, *, priced: bool) -> counting.RunUsage:
+    def load_usage(self, run: str, *, priced: bool) -> counting.RunUsage:
         """Tokens and money of the finished attempts; nothing for a run that is not there.
 
         ``priced`` is whether an attempt without a cost counts as one whose use is not known.
         """
-        key = self._found_key(run)
-        return counting.RunUsage() if key is None else counting.used(self._db, key, priced=priced)
+        key = self._find_key(run)
+        return (
+            counting.RunUsage()
+            if key is None
+            else counting.load_usage(self._db, key, priced=priced)
+        )
 
     def leaks(self, run: str) -> list[tuple[str, int, str]]:
         """(task, number, the attempt whose reference leaked), in order."""
@@ -386,8 +396,8 @@ class Store(ABC):
         ``latest`` is the newest run, ``latest~1`` the one before, unless a run has that name.
         """
         rows = list(self._db.execute("SELECT id, name FROM runs ORDER BY started, key"))
-        named = [run for run, name in rows if name == word] if word else []
-        if not named and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
+        ids_by_name = [run for run, name in rows if name == word] if word else []
+        if not ids_by_name and (match := re.fullmatch(r"latest(?:~(\d+))?", word)):
             back = int(match[1] or 0)
             if back < len(rows):
                 return self._queries.runs(self._key(rows[-1 - back][0]))[0]
@@ -395,14 +405,16 @@ class Store(ABC):
                 f"{self.path}: there is no run {word!r}, only {counted(len(rows), 'run')}.",
                 hint="passhat runs lists them." if rows else "passhat run makes one.",
             )
-        matches = named or [run for run, _ in rows if run.startswith(word)]
+        matches = ids_by_name or [run for run, _ in rows if run.startswith(word)]
         if len(matches) == 1:
             return self._queries.runs(self._key(matches[0]))[0]
-        known = ", ".join((matches or [run for run, _ in rows])[-10:])
+        listing = ", ".join((matches or [run for run, _ in rows])[-10:])
         what = "there is no run"
         if matches:
-            what = f"{len(matches)} runs {'are named' if named else 'start with'}"
-        raise InvalidValue(f"{self.path}: {what} {word!r}.", hint=f"Runs here: {known or 'none'}.")
+            what = f"{len(matches)} runs {'are ids_by_name' if ids_by_name else 'start with'}"
+        raise InvalidValue(
+            f"{self.path}: {what} {word!r}.", hint=f"Runs here: {listing or 'none'}."
+        )
 
     def protocol(self, run: str) -> Protocol:
         """The protocol that a run was begun with."""
@@ -416,7 +428,7 @@ class Store(ABC):
         (task, number, verdict, why, seconds, steps, tokens, cost, seed, answer, labels), and with
         ``details`` the judge's words, retries and the packed transcript as well.
         """
-        more = ", a.detail, a.retries, x.body" if details else ""
+        extra_columns = ", a.detail, a.retries, x.body" if details else ""
         talk = (
             "LEFT JOIN transcripts x ON x.run = a.run AND x.task = a.task AND x.number = a.number "
             if details
@@ -424,7 +436,7 @@ class Store(ABC):
         )
         yield from self._stream(
             "SELECT t.task, a.number, a.verdict, a.why, a.seconds, a.steps, a.tokens, a.cost, "
-            f"a.seed, a.answer, t.labels{more} "
+            f"a.seed, a.answer, t.labels{extra_columns} "
             f"FROM tasks t JOIN judged a ON a.run = t.run AND a.task = t.key {talk}"
             "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number",
             (self._key(run),),
@@ -455,21 +467,21 @@ class Store(ABC):
 
     def call_counts(self, run: str) -> CallCounts:
         """How the answers of a run's models ended."""
-        return self._queries.call_counts(self._found_key(run))
+        return self._queries.call_counts(self._find_key(run))
 
     def price_sources(self, run: str) -> list[str]:
         """The price tables that costs of a run come from."""
-        return self._queries.price_sources(self._found_key(run))
+        return self._queries.price_sources(self._find_key(run))
 
     def votes(self, run: str) -> list[list[bool]]:
         """Verdicts of every judge that is a model and judged an attempt several times."""
-        return self._queries.votes(self._found_key(run))
+        return self._queries.votes(self._find_key(run))
 
     def judgements(self, run: str, task: str, number: int) -> tuple[StoredJudgement, ...]:
         """Every judgement of an attempt, oldest first; the last counts."""
         return self._queries.judgements(*self._place(run, task, number))
 
-    def ended(self, run: str) -> Iterator[tuple[object, ...]]:
+    def iterate_results(self, run: str) -> Iterator[tuple[object, ...]]:
         """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""
         for block in self._stream(judgements.ENDED_ROWS, (self._key(run),), 2_000):
             yield from block
@@ -494,13 +506,13 @@ class Store(ABC):
     def _place(self, run: str, task: str, number: int) -> tuple[int, Place]:
         return self._key(run), (self._tasks(run).get(task, -1), number)
 
-    def _found_key(self, run: str) -> int | None:
+    def _find_key(self, run: str) -> int | None:
         row = self._db.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
         return None if row is None else int(row[0])
 
     def _key(self, run: str) -> int:
         """The integer key of a run inside the store."""
-        key = self._found_key(run)
+        key = self._find_key(run)
         if key is None:
             raise InvalidValue(f"{self.path}: there is no run {run!r}.")
         return key

@@ -64,9 +64,9 @@ class Block:
         """The same in another store, where the tasks have the ``keys`` of :meth:`keys_in`."""
         if not keys:
             return iter(())
-        chosen = f"x.task IN ({', '.join('?' * len(keys))})"
+        condition = f"x.task IN ({', '.join('?' * len(keys))})"
         names = {key: name for name, key in keys.items()}
-        return self._rows(store, table, columns, chosen, tuple(names), names)
+        return self._rows(store, table, columns, condition, tuple(names), names)
 
     def keys_in(self, store: Store) -> dict[str, int]:
         """The keys that another store has for these tasks, as far as it has them."""
@@ -83,12 +83,12 @@ class Block:
         store: Store,
         table: str,
         columns: Sequence[str],
-        chosen: str,
+        condition: str,
         values: Sequence[object],
         names: Mapping[int, str],
     ) -> Iterator[Row]:
         # Remains of an attempt that is being made again are not copied.
-        finished = (
+        is_finished = (
             "x.verdict IS NOT NULL"
             if table == "attempts"
             else "EXISTS (SELECT 1 FROM attempts a WHERE a.run = x.run AND a.task = x.task "
@@ -97,7 +97,7 @@ class Block:
         upto, last = ("", ()) if self.upto is None else (" AND x.number <= ?", (self.upto,))
         rows = store._stream(
             f"SELECT x.task, {', '.join('x.' + name for name in columns)} FROM {table} x "
-            f"WHERE x.run = ? AND {chosen} AND x.number > ?{upto} AND {finished}",
+            f"WHERE x.run = ? AND {condition} AND x.number > ?{upto} AND {is_finished}",
             (store._key(self.run), *values, self.after, *last),
             _AT_A_TIME.get(table, _ATTEMPTS),
         )
@@ -123,18 +123,18 @@ def blocks(store: Store, run: str) -> Iterator[Block]:
         if not page:
             return
         after = place[1] if page[0][0] == place[0] else -1
-        taken, whole = _cut(page, goes_on=after >= 0)
-        place = taken[-1]
-        if names := _names(store, key, taken[0][0], place[0]):
-            yield Block(run, names, len(taken), after, None if whole else place[1])
+        places, whole = _cut(page, goes_on=after >= 0)
+        place = places[-1]
+        if names := _names(store, key, places[0][0], place[0]):
+            yield Block(run, names, len(places), after, None if whole else place[1])
 
 
 def _cut(page: list[tuple[int, int]], *, goes_on: bool) -> tuple[list[tuple[int, int]], bool]:
     """The places of a block, and whether it reaches the end of its last task."""
     first, last = page[0][0], page[-1][0]
     if goes_on or first == last:
-        taken = [place for place in page if place[0] == first]
-        return taken, len(taken) < len(page) or len(page) < _ATTEMPTS
+        places = [place for place in page if place[0] == first]
+        return places, len(places) < len(page) or len(page) < _ATTEMPTS
     if len(page) < _ATTEMPTS:
         return page, True
     return [place for place in page if place[0] != last], True

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from passhat.errors import ReadError, StoreUnavailable
 from passhat.store.base import LogProblem, Store
 from passhat.store.database import Database
-from passhat.store.rows import protocol_from, unpacked
+from passhat.store.rows import protocol_from, unpack_transcript
 from passhat.store.schema import VERSION
 
 __all__ = ["Health", "check", "forget_orphans", "forget_transcripts", "postgres_is_sound"]
@@ -77,8 +77,8 @@ class Health:
     @property
     def whole(self) -> bool:
         """Whether nothing is damaged, and no row points nowhere."""
-        damaged = any(getattr(self, name) for name in DAMAGES)
-        return self.sound and not damaged and self.log_problem is None
+        is_damaged = any(getattr(self, name) for name in DAMAGES)
+        return self.sound and not is_damaged and self.log_problem is None
 
 
 def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Health:
@@ -94,14 +94,14 @@ def check(store: Store, tell: Callable[[str], None] = lambda _what: None) -> Hea
     for name, sql in _COUNTS.items():
         tell(name.replace("_", " "))
         counts[name] = int(store._db.execute(sql).fetchone()[0])
-    abandoned = 0
+    abandoned_count = 0
     for (run,) in store._db.execute("SELECT id FROM runs").fetchall():
-        abandoned += sum(held.claims for held in store.held(run) if held.expired)
+        abandoned_count += sum(claims.claims for claims in store.list_claims(run) if claims.expired)
     tell("whether transcripts can be read")
     counts["unreadable_transcripts"] = _unreadable_transcripts(store)
     counts["unreadable_runs"] = _unreadable_runs(store)
     return Health(
-        VERSION, True, store.size(), abandoned_claims=abandoned, **counts, log_problem=log
+        VERSION, True, store.size(), abandoned_claims=abandoned_count, **counts, log_problem=log
     )
 
 
@@ -110,7 +110,7 @@ def _unreadable_transcripts(store: Store) -> int:
     for block in store._stream("SELECT body FROM transcripts", (), 200):
         for (body,) in block:
             try:
-                unpacked(bytes(body))
+                unpack_transcript(bytes(body))
             except ReadError:
                 count += 1
     return count
@@ -118,18 +118,18 @@ def _unreadable_transcripts(store: Store) -> int:
 
 def _unreadable_runs(store: Store) -> int:
     """Number of runs whose protocol or labels are damaged."""
-    damaged = set()
+    damaged_runs = set()
     for key, protocol in store._db.execute("SELECT key, protocol FROM runs").fetchall():
         try:
             protocol_from(json.loads(protocol))
         except (ValueError, TypeError):
-            damaged.add(key)
+            damaged_runs.add(key)
     for run, labels in store._db.execute("SELECT DISTINCT run, labels FROM tasks").fetchall():
         try:
             json.loads(labels)
         except (ValueError, TypeError):
-            damaged.add(run)
-    return len(damaged)
+            damaged_runs.add(run)
+    return len(damaged_runs)
 
 
 def forget_transcripts(

@@ -70,7 +70,7 @@ def copy_runs(
 ) -> Iterator[Copied]:
     """Copy runs, each block in a transaction of its own, and verify the copies."""
     for run in runs:
-        yield _verified(source, target, run, _copy(source, target, run, tell), tell)
+        yield _verify(source, target, run, _copy(source, target, run, tell), tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def back_up(source: Store, target: str) -> BackedUp:
         with source.snapshot(), SqliteStore(str(part)) as backup:
             for run in source.runs():
                 _copy(source, backup, run.id, _no_progress)
-                _verified(source, backup, run.id, 0, _no_progress)
+                _verify(source, backup, run.id, 0, _no_progress)
             runs = backup.runs()
             if not backup.is_sound():
                 raise ReadError("the backup cannot be read back.", source=target)
@@ -134,26 +134,26 @@ def merge_runs(
     runs = [[run.id for run in source.runs()] for source in sources]
     for place, source in enumerate(sources):
         for run in runs[place]:
-            others = [target] if target._found_key(run) is not None else []
+            others = [target] if target._find_key(run) is not None else []
             others += [sources[i] for i in range(place) if run in runs[i]]
             if others:
                 _refuse_conflicts(source, others, run, tell)
-    added = {
+    added_counts = {
         (place, run): _copy(source, target, run, tell)
         for place, source in enumerate(sources)
         for run in runs[place]
     }
-    for (place, run), count in added.items():
-        yield _verified(sources[place], target, run, count, tell)
+    for (place, run), count in added_counts.items():
+        yield _verify(sources[place], target, run, count, tell)
 
 
 def _refuse_conflicts(source: Store, others: Sequence[Store], run: str, tell: Tell) -> None:
     """Look at everything that a run of this store has in common with others; write nothing."""
     for other in others:
         _refuse_another_run(source, other, run)
-        for some in tasks(source, run):
-            _new_tasks(source, other, run, some)
-    done = 0
+        for task_rows in tasks(source, run):
+            _new_tasks(source, other, run, task_rows)
+    attempt_count = 0
     columns = _columns(source)
     for block in blocks(source, run):
         for other in others:
@@ -161,33 +161,33 @@ def _refuse_conflicts(source: Store, others: Sequence[Store], run: str, tell: Te
             for table in PER_ATTEMPT if keys else ():
                 for _ in _lacking(source, other, table, columns[table], block, keys):
                     pass
-        done += block.attempts
-        tell("compared", run, done)
+        attempt_count += block.attempts
+        tell("compared", run, attempt_count)
 
 
 def _copy(source: Store, target: Store, run: str, tell: Tell) -> int:
     """Write the attempts of a run that the target lacks; returns their number."""
     with target._transaction():
         _begin(source, target, run)
-    for some in tasks(source, run):
+    for task_rows in tasks(source, run):
         with target._transaction():
             key = target._key(run)
             target._db.executemany(
                 "INSERT INTO tasks (run, position, task, labels) VALUES (?, ?, ?, ?)",
                 [
                     (key, position, task, labels)
-                    for task, labels, position in _new_tasks(source, target, run, some)
+                    for task, labels, position in _new_tasks(source, target, run, task_rows)
                 ],
             )
     target._task_keys.pop(run, None)
-    added = done = 0
+    added_count = attempt_count = 0
     columns = _columns(source)
     for block in blocks(source, run):
         with target._transaction():
-            added += _write_block(source, target, block, columns)
-        done += block.attempts
-        tell("copied", run, done)
-    return added
+            added_count += _write_block(source, target, block, columns)
+        attempt_count += block.attempts
+        tell("copied", run, attempt_count)
+    return added_count
 
 
 def _begin(source: Store, target: Store, run: str) -> None:
@@ -222,7 +222,7 @@ def _refuse_another_run(source: Store, target: Store, run: str) -> Any:
         )
     if target_head is not None and tuple(target_head[1:5]) != tuple(source_head[1:5]):
         pairs = zip(_OF_THE_RUN, target_head[1:5], source_head[1:5], strict=True)
-        differing = [name for name, own, other in pairs if own != other]
+        differing = [name for name, mine, other in pairs if mine != other]
         raise StoreConflict(
             f"run {run} has another {' and '.join(differing)} in {target.path}.",
             source=source.path,
@@ -232,55 +232,59 @@ def _refuse_another_run(source: Store, target: Store, run: str) -> Any:
 
 
 def _new_tasks(
-    source: Store, target: Store, run: str, some: Sequence[tuple[int, str, str, int]]
+    source: Store, target: Store, run: str, task_rows: Sequence[tuple[int, str, str, int]]
 ) -> list[tuple[str, str, int]]:
     """(task, labels, position) of those that the target has not; other labels are refused."""
-    holes = ", ".join("?" * len(some))
-    known: dict[str, str] = dict(
+    holes = ", ".join("?" * len(task_rows))
+    labels_there: dict[str, str] = dict(
         target._db.execute(
             f"SELECT task, labels FROM tasks WHERE run = ? AND task IN ({holes})",
-            (target._key(run), *(task for _, task, _, _ in some)),
+            (target._key(run), *(task for _, task, _, _ in task_rows)),
         ).fetchall()
     )
-    for _, task, labels, _ in some:
-        if known.get(task, labels) != labels:
+    for _, task, labels, _ in task_rows:
+        if labels_there.get(task, labels) != labels:
             raise StoreConflict(
                 f"task {task!r} of run {run} has other labels in {target.path}.",
                 source=source.path,
                 hint="No attempt was written.",
             )
-    return [(task, labels, position) for _, task, labels, position in some if task not in known]
+    return [
+        (task, labels, position)
+        for _, task, labels, position in task_rows
+        if task not in labels_there
+    ]
 
 
 def _write_block(
     source: Store, target: Store, block: Block, columns: Mapping[str, Sequence[str]]
 ) -> int:
     """Write the rows of a block that the target lacks; returns the number of attempts added."""
-    added = 0
+    added_count = 0
     key, keys = target._key(block.run), block.keys_in(target)
     for table in PER_ATTEMPT:
         statement = _insertion(table, columns[table])
         lacking = _lacking(source, target, table, columns[table], block, keys)
         while rows := list(islice(lacking, _ROWS)):
-            added += len(rows) if table == "attempts" else 0
+            added_count += len(rows) if table == "attempts" else 0
             target._db.executemany(statement, [(key, keys[row[0]], *row[1:]) for row in rows])
     target._tell(block.run)
-    return added
+    return added_count
 
 
 def _insertion(table: str, columns: Sequence[str]) -> str:
     names = ["run", "task", *columns]
     statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-    changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    assignments = ", ".join(f"{name} = excluded.{name}" for name in columns)
     if table == "attempts":
         # An attempt that is being made there just now: the finished one is taken.
         return (
-            f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, {changed} "
-            "WHERE attempts.verdict IS NULL"
+            f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET owner = NULL, "
+            f"{assignments} WHERE attempts.verdict IS NULL"
         )
     if table in ("transcripts", "calls"):
         # Remains of an attempt that is to be made again: those of the finished one are taken.
-        return f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET {changed}"
+        return f"{statement} ON CONFLICT (run, task, number) DO UPDATE SET {assignments}"
     return statement
 
 
@@ -298,11 +302,11 @@ def _lacking(
     """
     number = 1 + list(columns).index("number")
     existing = {
-        (row[0], row[number], *_more_of_key(table, row)): mark(row)
+        (row[0], row[number], *_extra_key(table, row)): mark(row)
         for row in block.rows_elsewhere(target, table, columns, keys)
     }
     for row in block.rows(source, table, columns):
-        same = existing.get((row[0], row[number], *_more_of_key(table, row)))
+        same = existing.get((row[0], row[number], *_extra_key(table, row)))
         if same is None:
             yield row
         elif same != mark(row):
@@ -318,12 +322,12 @@ def _columns(store: Store) -> dict[str, list[str]]:
     return {table: columns_of(store, table) for table in PER_ATTEMPT}
 
 
-def _more_of_key(table: str, row: Row) -> tuple[bytes, ...]:
+def _extra_key(table: str, row: Row) -> tuple[bytes, ...]:
     """A table with several rows per attempt is compared by their whole content."""
     return () if table in ("attempts", "transcripts", "calls") else (mark(row),)
 
 
-def _verified(source: Store, target: Store, run: str, added: int, tell: Tell) -> Copied:
+def _verify(source: Store, target: Store, run: str, added_count: int, tell: Tell) -> Copied:
     """Read both sides again: every row must have arrived as it was."""
     source_digests, target_digests = (
         digest_of(store, run, lambda attempts: tell("read again", run, attempts))
@@ -335,10 +339,10 @@ def _verified(source: Store, target: Store, run: str, added: int, tell: Tell) ->
         keys = block.keys_in(target)
         for table in PER_ATTEMPT:
             lacking = _lacking(source, target, table, columns[table], block, keys)
-            if lost := sum(1 for _ in lacking):
+            if lost_rows := sum(1 for _ in lacking):
                 raise ReadError(
-                    f"{lost:,} rows of {table} of run {run} did not arrive.",
+                    f"{lost_rows:,} rows of {table} of run {run} did not arrive.",
                     source=target.path,
                     hint="Run the same command again.",
                 )
-    return Copied(run, source_digests["attempts"].rows, added, source_digests, target_digests)
+    return Copied(run, source_digests["attempts"].rows, added_count, source_digests, target_digests)

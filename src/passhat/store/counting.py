@@ -21,12 +21,12 @@ from passhat.store.rows import AttemptSet
 __all__ = [
     "Counts",
     "RunUsage",
-    "alike",
+    "count_same_answers",
     "counts",
-    "made",
+    "load_attempts",
+    "load_measures",
+    "load_usage",
     "measure_sums",
-    "taken",
-    "used",
 ]
 
 
@@ -96,22 +96,23 @@ class RunUsage:
     cost: float = 0.0
     most_tokens: float = 0.0
     most_cost: float = 0.0
-    made: int = 0
+    attempt_count: int = 0
     unknown: int = 0
 
 
-def used(database: Database, run: int, *, priced: bool) -> RunUsage:
+def load_usage(database: Database, run: int, *, priced: bool) -> RunUsage:
     """Add up tokens and money. An attempt that used nothing is not counted as made."""
-    known = f"tokens IS NOT NULL{' AND cost IS NOT NULL' if priced else ''}"
+    is_recorded = f"tokens IS NOT NULL{' AND cost IS NOT NULL' if priced else ''}"
     row = database.execute(
         "SELECT coalesce(sum(tokens), 0), coalesce(sum(coalesce(cost, 0)), 0), "
         "coalesce(max(tokens), 0), coalesce(max(coalesce(cost, 0)), 0), "
         "count(*) FILTER (WHERE tokens > 0 OR cost > 0) "
-        f"FROM attempts WHERE run = ? AND verdict IS NOT NULL AND {known}",
+        f"FROM attempts WHERE run = ? AND verdict IS NOT NULL AND {is_recorded}",
         (run,),
     ).fetchone()
     ((unknown,),) = database.execute(
-        f"SELECT count(*) FROM attempts WHERE run = ? AND verdict IS NOT NULL AND NOT ({known})",
+        "SELECT count(*) FROM attempts WHERE run = ? AND verdict IS NOT NULL "
+        f"AND NOT ({is_recorded})",
         (run,),
     ).fetchall()
     tokens, cost, most_tokens, most_cost = map(float, row[:4])
@@ -162,14 +163,20 @@ class _Tally:
         """Take (task, verdict, why, count)."""
         if not rows or not len(self._keys):
             return
-        tasks, verdicts, words, added = zip(*rows, strict=True)
+        tasks, verdicts, words, increments = zip(*rows, strict=True)
         keys = np.array(tasks, np.int64)
         places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        known = self._keys[places] == keys  # an attempt without its task is a damage, not a count
+        has_task = (
+            self._keys[places] == keys
+        )  # an attempt without its task is a damage, not a count
         places = places if self._places is None else self._places[places]
-        ended = np.array(verdicts, np.int64) + 1
-        np.add.at(self.by_verdict, (ended[known], places[known]), np.array(added, np.int64)[known])
-        for verdict, why, count in zip(verdicts, words, added, strict=True):
+        columns = np.array(verdicts, np.int64) + 1
+        np.add.at(
+            self.by_verdict,
+            (columns[has_task], places[has_task]),
+            np.array(increments, np.int64)[has_task],
+        )
+        for verdict, why, count in zip(verdicts, words, increments, strict=True):
             if verdict != Verdict.PASSED:
                 self._reasons[verdict, why or ""] += count
 
@@ -186,41 +193,41 @@ class _Tally:
 
 def measure_sums(database: Database, run: int) -> dict[str, MeasureSum]:
     """Seconds, steps, tokens and cost, where they were recorded, all attempts together."""
-    summed = database.execute(_SUMMED, (run,)).fetchone()
-    passed = [int(count) for count in summed[2::3]]
-    for first, newest, *recorded in database.execute(_SUMMED_CHANGED, (run,)):
+    sums = database.execute(_SUMMED, (run,)).fetchone()
+    passed = [int(count) for count in sums[2::3]]
+    for first, newest, *counts in database.execute(_SUMMED_CHANGED, (run,)):
         sign = (newest == Verdict.PASSED) - (first == Verdict.PASSED)
-        passed = [total + sign * int(count) for total, count in zip(passed, recorded, strict=True)]
+        passed = [total + sign * int(count) for total, count in zip(passed, counts, strict=True)]
     return {
-        name: MeasureSum(int(summed[3 * place]), float(summed[3 * place + 1]), passed[place])
+        name: MeasureSum(int(sums[3 * place]), float(sums[3 * place + 1]), passed[place])
         for place, name in enumerate(MEASURES)
-        if summed[3 * place]
+        if sums[3 * place]
     }
 
 
-def taken(stream: Stream, run: int) -> MeasureColumns:
+def load_measures(stream: Stream, run: int) -> MeasureColumns:
     """Measures of every finished attempt, with its newest verdict; in the order of the tasks."""
     keys, verdicts = array("q"), array("b")
     columns = [array("d") for _ in MEASURES]
     # The view costs a look-up each, and most runs have no later judgement.
-    judged = any(True for _ in stream(_JUDGED, (run,), 1))
-    statement = _TAKEN.format(attempts="judged" if judged else "attempts")
+    has_judgements = any(True for _ in stream(_JUDGED, (run,), 1))
+    statement = _TAKEN.format(attempts="judged" if has_judgements else "attempts")
     for block in stream(statement, (run,), _BLOCK):
         task, verdict, *cells = zip(*block, strict=True)
         keys.extend(task)
         verdicts.extend(verdict)
         for column, numbers in zip(columns, cells, strict=True):
             column.extend(_NAN if number is None else number for number in numbers)
-    known = array("q")
+    task_keys = array("q")
     for block in stream(
         "SELECT key FROM tasks WHERE run = ? ORDER BY position, key", (run,), _BLOCK
     ):
-        known.extend(key for (key,) in block)
+        task_keys.extend(key for (key,) in block)
     # The place of each attempt's task in the order of the suite; -1 is a damage, not an attempt.
-    sorting = np.argsort(_array(known, np.int64))
-    places = np.searchsorted(_array(known, np.int64), _array(keys, np.int64), sorter=sorting)
-    places = np.minimum(places, len(known) - 1)
-    rank = np.where(_array(known, np.int64)[sorting[places]] == keys, sorting[places], -1)
+    sorting = np.argsort(_array(task_keys, np.int64))
+    places = np.searchsorted(_array(task_keys, np.int64), _array(keys, np.int64), sorter=sorting)
+    places = np.minimum(places, len(task_keys) - 1)
+    rank = np.where(_array(task_keys, np.int64)[sorting[places]] == keys, sorting[places], -1)
     rows = np.argsort(rank, kind="stable")[int((rank < 0).sum()) :]
     _, starts = np.unique(rank[rows], return_index=True)
     return MeasureColumns(
@@ -237,13 +244,13 @@ def _array(numbers: array[Any], kind: type[Any]) -> Any:
     return np.frombuffer(numbers, kind) if numbers else np.zeros(0, kind)
 
 
-def alike(database: Database, run: int) -> tuple[int, int]:
+def count_same_answers(database: Database, run: int) -> tuple[int, int]:
     """Number of tasks with several recorded answers, and of those where all answers are equal."""
     several, same = database.execute(_ALIKE, (run,)).fetchone()
     return int(several), int(same)
 
 
-def made(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
+def load_attempts(database: Database, run: int, *, finished: bool = False) -> AttemptSet:
     """The attempts that are there, or those with a verdict.
 
     Where a task's attempts have no gap, which is nearly always so, they are not looked at one by

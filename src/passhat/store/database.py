@@ -118,8 +118,8 @@ def without_password(address: str) -> str:
         return f"{address.partition('://')[0]}://..."
     user = "" if match["user"] is None else f"{match['user']}@"
     query = "&".join(_harmless(part) for part in (match["query"] or "").split("&"))
-    shown = f"{match['scheme']}{user}{match['hosts']}{match['database'] or ''}"
-    return f"{shown}{'?' if query else ''}{query}{match['part'] or ''}"
+    location = f"{match['scheme']}{user}{match['hosts']}{match['database'] or ''}"
+    return f"{location}{'?' if query else ''}{query}{match['part'] or ''}"
 
 
 def _harmless(part: str) -> str:

@@ -113,7 +113,7 @@ class Heartbeat:
 
     def stop(self) -> None:
         """Give the lease back."""
-        begun = self._thread is not None
+        was_started = self._thread is not None
         if self._thread is not None:
             self._over.set()
             self._thread.join(_STOP_SECONDS)
@@ -122,21 +122,21 @@ class Heartbeat:
                 self._thread.join()
             self._thread = None
         # A server that is away or silent is not waited for: the lease expires by itself.
-        with suppress(PasshatError), self._interrupted(_STOP_SECONDS):
-            self._end(begun)
+        with suppress(PasshatError), self._interrupt_after(_STOP_SECONDS):
+            self._end(was_started)
 
     def _keep(self) -> None:
         pause = self._every
         while not self._over.wait(pause):
             try:
-                with self._interrupted(2 * self._every):
+                with self._interrupt_after(2 * self._every):
                     self._renew()
                 pause = self._every
             except PasshatError:
                 pause = min(1.0, self._every)  # try again as soon as the database is back
 
     @contextmanager
-    def _interrupted(self, seconds: float) -> Iterator[None]:
+    def _interrupt_after(self, seconds: float) -> Iterator[None]:
         """Interrupt a call that takes longer."""
         timer = threading.Timer(seconds, self._interrupt)
         timer.daemon = True

@@ -12,7 +12,7 @@ from passhat.store.database import is_address
 from passhat.store.leases import LEASE_SECONDS
 from passhat.store.queries import Reading, Row
 from passhat.store.schema import INDEXED_VERSION
-from passhat.store.sqlite import DEFAULT_PATH, SqliteStore, opened_to_read, refuse_absent
+from passhat.store.sqlite import DEFAULT_PATH, SqliteStore, open_for_reading, refuse_absent
 
 __all__ = ["SqliteReading", "open_reading", "open_store"]
 
@@ -28,7 +28,7 @@ class SqliteReading(Reading):
         self._lock = threading.Lock()
         self._seen: object = None
         refuse_absent(path)
-        self._db, version = opened_to_read(path)
+        self._db, version = open_for_reading(path)
         # Left to itself SQLite takes the other index over (run, ...), and reads every attempt.
         if version >= INDEXED_VERSION:
             self._OPEN_ATTEMPTS = "attempts a INDEXED BY attempts_open"

@@ -129,8 +129,8 @@ class PostgresStore(Store):
             self._going.add(run)
         return [attempt for attempt in attempts if (tasks[attempt[0]], attempt[1]) in got]
 
-    def held(self, run: str) -> list[HeldClaims]:
-        rows = self._db.execute(_HELD, (self._found_key(run), self._token)).fetchall()
+    def list_claims(self, run: str) -> list[HeldClaims]:
+        rows = self._db.execute(_HELD, (self._find_key(run), self._token)).fetchall()
         return [
             HeldClaims(token, claims, None, expired=True, left=0.0)
             if beats is None
@@ -176,14 +176,14 @@ class PostgresStore(Store):
         if not once:
             return set()
         columns = [list(column) for column in zip(*once.values(), strict=True)]
-        done = set(self._db.execute(_FINISH, (*columns, self._token)).fetchall())
-        rest = set(once) - done
+        stored_keys = set(self._db.execute(_FINISH, (*columns, self._token)).fetchall())
+        rest = set(once) - stored_keys
         if not rest:
             return set()
         tasks, numbers = ([place[i] for place in rest] for i in (0, 1))
         run = rows[0][-4]
-        held = self._db.execute(_OURS, (tasks, numbers, run, self._token)).fetchall()
-        return rest - set(held)
+        own_keys = self._db.execute(_OURS, (tasks, numbers, run, self._token)).fetchall()
+        return rest - set(own_keys)
 
     def _tell(self, run: str) -> None:
         self._db.execute("SELECT pg_notify(?, ?)", (CHANNEL, run))

@@ -105,9 +105,9 @@ class PostgresConnection:
             )
         try:
             # Settings in the address itself are left alone.
-            known = ("connect_timeout", *_TCP)
+            names = ("connect_timeout", *_TCP)
             settings = psycopg.conninfo.conninfo_to_dict(address)
-            self._given: dict[str, Any] = {k: v for k, v in settings.items() if k in known}
+            self._given: dict[str, Any] = {k: v for k, v in settings.items() if k in names}
         except psycopg.Error as error:
             raise InvalidValue(
                 f"{self.name} is not the address of a database ({_first_line(error)}).",
@@ -166,9 +166,9 @@ class PostgresConnection:
         would race with that thread; shutting it down wakes it up.
         """
         with suppress(psycopg.Error, OSError, AttributeError):
-            own = socket.socket(fileno=os.dup(self._open.pgconn.socket))  # type: ignore[union-attr]
-            with own:
-                own.shutdown(socket.SHUT_RDWR)
+            duplicate = socket.socket(fileno=os.dup(self._open.pgconn.socket))  # type: ignore[union-attr]
+            with duplicate:
+                duplicate.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         if self._open is not None:
@@ -191,9 +191,9 @@ class PostgresConnection:
         except psycopg.Error as error:
             if self._open is None or self._open.broken or self._open.closed:
                 self.close()
-            raise self._translated(error) from None
+            raise self._translate_error(error) from None
 
-    def _translated(self, error: psycopg.Error) -> PasshatError:
+    def _translate_error(self, error: psycopg.Error) -> PasshatError:
         passing = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if not passing or _never_works(error):
             return ReadError(f"cannot be used as a store ({_first_line(error)}).", source=self.name)

@@ -33,8 +33,8 @@ from passhat.store.rows import (
     StoredRun,
     TaskCounts,
     protocol_from,
-    stored_run,
-    unpacked,
+    summarize_run,
+    unpack_transcript,
 )
 
 __all__ = [
@@ -87,7 +87,7 @@ class Queries(ABC):
         )
         return [RunHead(*(*head, bool(is_open), total)) for *head, is_open, total in rows]
 
-    def judged_after(self, key: int) -> dict[int, int]:
+    def newest_judgements(self, key: int) -> dict[int, int]:
         """Runs with judgements newer than this one, and the newest of each."""
         rows = self._all("SELECT run, max(key) FROM judgements WHERE key > ? GROUP BY run", key)
         return {int(run): int(newest) for run, newest in rows}
@@ -102,7 +102,7 @@ class Queries(ABC):
             )
         )
         return [
-            stored_run(head, counts.get(head.key, RunCounts()), allocations.get(head.key, ""))
+            summarize_run(head, counts.get(head.key, RunCounts()), allocations.get(head.key, ""))
             for head in self.heads(run)
         ]
 
@@ -114,30 +114,30 @@ class Queries(ABC):
             *values,
         )
         # So that the index over finished attempts is enough.
-        made = self._all(
+        finished_rows = self._all(
             "SELECT run, count(*), count(*) FILTER (WHERE verdict = 1), "
             "count(*) FILTER (WHERE verdict = -1) FROM attempts "
             f"WHERE verdict IS NOT NULL {where.format('run')} GROUP BY run",
             *values,
         )
         counts = {key: [count, 0, 0, 0] for key, count in tasks}
-        for key, *counted in made:
-            counts[key] = [counts.get(key, [0])[0], *counted]
+        for key, *numbers in finished_rows:
+            counts[key] = [counts.get(key, [0])[0], *numbers]
         # Judgements that came later are few: what they changed is added, rather than looked up for
         # every attempt there is.
-        changed = self._all(
+        changes = self._all(
             f"SELECT j.run, a.verdict, j.verdict, count(*) "
             f"{NEWEST.format(where=where.format('j.run'))} GROUP BY j.run, a.verdict, j.verdict",
             *values,
         )
-        for key, first, newest, count in changed:
-            own = counts.setdefault(key, [0, 0, 0, 0])
-            for verdict, more in ((first, -count), (newest, count)):
+        for key, first, newest, count in changes:
+            totals = counts.setdefault(key, [0, 0, 0, 0])
+            for verdict, delta in ((first, -count), (newest, count)):
                 if verdict is not None:
-                    own[1] += more
-                    own[2] += more * (verdict == Verdict.PASSED)
-                    own[3] += more * (verdict == Verdict.MISSING)
-        return {key: RunCounts(*own) for key, own in counts.items()}
+                    totals[1] += delta
+                    totals[2] += delta * (verdict == Verdict.PASSED)
+                    totals[3] += delta * (verdict == Verdict.MISSING)
+        return {key: RunCounts(*totals) for key, totals in counts.items()}
 
     def groups(self, run: int) -> list[Group]:
         """Finished attempts by verdict and category, the most frequent first."""
@@ -156,10 +156,10 @@ class Queries(ABC):
         ((text,),) = self._all("SELECT protocol FROM runs WHERE key = ?", run)
         return protocol_from(json.loads(text))
 
-    def planned(self, run: int) -> PlannedAttempts:
+    def plan_of(self, run: int) -> PlannedAttempts:
         """Attempts planned for the tasks of a run."""
-        ((each, text),) = self._all("SELECT planned, allocation FROM runs WHERE key = ?", run)
-        return PlannedAttempts.from_text(text or "", each)
+        ((count, text),) = self._all("SELECT planned, allocation FROM runs WHERE key = ?", run)
+        return PlannedAttempts.from_text(text or "", count)
 
     # -- tasks -------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Queries(ABC):
         order = "ORDER BY a.finished DESC, a.task DESC, a.number DESC LIMIT ?"
         return self._lines(run, f"{where} {order}", (*values, size))
 
-    def beside(
+    def neighbor(
         self, run: int, wanted: AttemptFilter, place: Place, *, before: bool
     ) -> AttemptLine | None:
         """The attempt just before or after a place."""
@@ -273,7 +273,7 @@ class Queries(ABC):
         rows = self._all(
             "SELECT body FROM transcripts WHERE run = ? AND task = ? AND number = ?", run, *place
         )
-        return unpacked(bytes(rows[0][0])) if rows else ()
+        return unpack_transcript(bytes(rows[0][0])) if rows else ()
 
     def marks(self, run: int, tasks: Sequence[int]) -> dict[int, list[tuple[int, Verdict]]]:
         """(number, verdict) of the finished attempts at some tasks."""
@@ -322,8 +322,8 @@ class Queries(ABC):
                 run,
             )
             for (body,) in rows:
-                made = json.loads(zlib.decompress(bytes(body)))
-                sources |= dict.fromkeys(call["priced"] for call in made if call.get("priced"))
+                calls = json.loads(zlib.decompress(bytes(body)))
+                sources |= dict.fromkeys(call["priced"] for call in calls if call.get("priced"))
         return list(sources)
 
     def votes(self, run: int | None) -> list[list[bool]]:
@@ -366,17 +366,17 @@ class Queries(ABC):
 
     def _where(self, run: int, wanted: AttemptFilter) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]
-        chosen: list[object] = [run]
+        parameters: list[object] = [run]
         if wanted.verdict is not None:
             parts.append("a.verdict = ?")
-            chosen.append(int(wanted.verdict))
+            parameters.append(int(wanted.verdict))
         if wanted.why:
             parts.append("a.why = ?")
-            chosen.append(wanted.why)
+            parameters.append(wanted.why)
         if wanted.task is not None:
             parts.append("a.task = ?")
-            chosen.append(wanted.task)
-        return " AND ".join(parts), tuple(chosen)
+            parameters.append(wanted.task)
+        return " AND ".join(parts), tuple(parameters)
 
     def _lines(self, run: int, rest: str, values: tuple[object, ...]) -> list[AttemptLine]:
         # The name is looked up, not joined: then only for the rows that are left in the end.

@@ -39,10 +39,10 @@ __all__ = [
     "StoredRun",
     "TaskCounts",
     "damage_reported",
-    "packed",
+    "pack_transcript",
     "protocol_from",
-    "stored_run",
-    "unpacked",
+    "summarize_run",
+    "unpack_transcript",
 ]
 
 
@@ -126,7 +126,7 @@ class PlannedAttempts:
         data = json.loads(text) if text else {}
         return cls(each, data.get("attempts", {}), data.get("source", {}))
 
-    def noted_in(self, protocol: Protocol) -> Protocol:
+    def add_to_protocol(self, protocol: Protocol) -> Protocol:
         """The protocol with the attempts: one number, or that they differ by task, and why."""
         attempts = None if self.by_task else self.each
         return replace(protocol, attempts=attempts, allocation=self.protocol_text)
@@ -138,8 +138,8 @@ class PlannedAttempts:
             return None
         low, high = min(self.by_task.values()), max(self.by_task.values())
         earlier = self.source.get("id") or self.source.get("name") or "an earlier run"
-        chosen = self.source.get("metric")
-        why = f" for {chosen}" if chosen else ""
+        metric = self.source.get("metric")
+        why = f" for {metric}" if metric else ""
         return f"{low} to {high} by task{why}, from run {earlier}"
 
 
@@ -157,9 +157,9 @@ class AttemptSet:
     @classmethod
     def of_bits(cls, numbers: dict[str, int]) -> AttemptSet:
         """From bits: bit i of a task's number is attempt i."""
-        made = cls()
-        made._numbers = numbers
-        return made
+        attempts = cls()
+        attempts._numbers = numbers
+        return attempts
 
     def __contains__(self, attempt: tuple[str, int]) -> bool:
         task, number = attempt
@@ -368,18 +368,26 @@ class RunCounts:
     missing: int = 0
 
 
-def stored_run(head: RunHead, counts: RunCounts, allocation: str = "") -> StoredRun:
+def summarize_run(head: RunHead, counts: RunCounts, allocation: str = "") -> StoredRun:
     """A run with its counts and its status, as ``passhat runs`` lists it."""
-    made = counts.attempts
+    finished_count = counts.attempts
     # A run of which every attempt is missing shows nothing, however many were made.
-    shows_something = not 0 < made == counts.missing
+    shows_something = not 0 < finished_count == counts.missing
     total = head.planned * counts.tasks if head.total is None else head.total
-    if made >= total and shows_something:
+    if finished_count >= total and shows_something:
         status = "complete"
     else:
         status = "in progress" if head.open else "stopped"
     return StoredRun(
-        *(head.id, head.agent, head.suite, counts.tasks, head.planned, made, counts.missing),
+        *(
+            head.id,
+            head.agent,
+            head.suite,
+            counts.tasks,
+            head.planned,
+            finished_count,
+            counts.missing,
+        ),
         *(counts.passed, head.started, status, head.name, total, allocation),
     )
 
@@ -458,14 +466,14 @@ _WORTH_PACKING = 400
 """Bytes; what is smaller takes longer to compress than to write."""
 
 
-def packed(transcript: Sequence[Mapping[str, str]]) -> bytes:
+def pack_transcript(transcript: Sequence[Mapping[str, str]]) -> bytes:
     """JSON; compressed, as lightly as SQLite's own pages make sensible, when it is not small."""
     body = msgspec.json.encode(transcript)
     return body if len(body) < _WORTH_PACKING else zlib.compress(body, level=1)
 
 
-def unpacked(body: bytes) -> Sequence[Mapping[str, str]]:
-    """The transcript that :func:`packed` made these bytes of.
+def unpack_transcript(body: bytes) -> Sequence[Mapping[str, str]]:
+    """The transcript that :func:`pack_transcript` made these bytes of.
 
     Raises
     ------

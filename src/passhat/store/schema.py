@@ -180,8 +180,10 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
         connection.execute(
             "CREATE TEMP VIEW runs AS SELECT *, NULL AS total, NULL AS allocation FROM main.runs"
         )
-    for needed in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION):
-        for statement in _statements(_MIGRATIONS[needed - 1]) if version < needed else ():
+    for target_version in (_JUDGED_VERSION, _LEASE_VERSION, _CALLS_VERSION):
+        for statement in (
+            _statements(_MIGRATIONS[target_version - 1]) if version < target_version else ()
+        ):
             if "CREATE INDEX" not in statement and "DROP" not in statement:
                 temporary = re.sub(r"CREATE (TABLE|VIEW)", r"CREATE TEMP \1", statement)
                 connection.execute(
@@ -192,10 +194,10 @@ def prepare_to_read(connection: sqlite3.Connection, path: str) -> int:
 
 def _sqlite_version(connection: sqlite3.Connection, path: str) -> int:
     # In this order: tables and marks are written together, perhaps at this very moment.
-    used = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    table_count = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    if used and application != APPLICATION_ID:
+    if table_count and application != APPLICATION_ID:
         raise ReadError("is a database, but not one of passhat.", source=path)
     _refuse_newer(version, path)
     return version

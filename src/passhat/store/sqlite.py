@@ -21,8 +21,8 @@ __all__ = [
     "DEFAULT_PATH",
     "SqliteConnection",
     "SqliteStore",
-    "connected",
-    "opened_to_read",
+    "connect",
+    "open_for_reading",
     "refuse_absent",
 ]
 
@@ -88,7 +88,7 @@ class SqliteStore(Store):
                 os.close(private_file(path))
         except OSError as error:
             raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
-        self._db = opened_to_read(path)[0] if read_only else self._opened_to_write(path)
+        self._db = open_for_reading(path)[0] if read_only else self._open_for_writing(path)
         self._db.file = _file_id(path)
         self._lease_seconds = lease_seconds
         self._beating: SqliteConnection | None = None
@@ -98,8 +98,8 @@ class SqliteStore(Store):
         self._seen: tuple[int, int] | None = None
 
     @staticmethod
-    def _opened_to_write(path: str) -> SqliteConnection:
-        connection = connected(path)
+    def _open_for_writing(path: str) -> SqliteConnection:
+        connection = connect(path)
         try:
             _write_ahead(connection)
             # A result that was reported as done survives a power cut; NORMAL may lose the last
@@ -126,23 +126,25 @@ class SqliteStore(Store):
             before = self._db.total_changes
             self._db.executemany(_CLAIM, rows)
             if self._db.total_changes - before == len(rows):
-                got = [1] * len(rows)
+                ours = [1] * len(rows)
             else:
                 # Another runner is here: undo, and see which are still free.
                 self._db.execute("ROLLBACK")
                 self._db.execute("BEGIN IMMEDIATE")
                 self._renew(self._db)
-                got = [self._db.execute(_CLAIM, row).rowcount or self._is_ours(row) for row in rows]
+                ours = [
+                    self._db.execute(_CLAIM, row).rowcount or self._is_ours(row) for row in rows
+                ]
         self._heart.start()
-        return [attempt for attempt, claimed in zip(attempts, got, strict=True) if claimed]
+        return [attempt for attempt, is_ours in zip(attempts, ours, strict=True) if is_ours]
 
     def _is_ours(self, row: Row) -> int:
         """Whether we claimed it before, and still hold it."""
         statement = _OURS.replace("IS NOT NULL", "IS NULL")
         return int(self._db.execute(statement, row).fetchone() is not None)
 
-    def held(self, run: str) -> list[HeldClaims]:
-        key = self._found_key(run)
+    def list_claims(self, run: str) -> list[HeldClaims]:
+        key = self._find_key(run)
         rows = self._db.execute(
             "SELECT coalesce(a.owner, ''), count(*), l.clock, l.seen, l.seconds, l.beats "
             "FROM attempts a LEFT JOIN leases l ON l.token = a.owner "
@@ -150,9 +152,9 @@ class SqliteStore(Store):
             "GROUP BY coalesce(a.owner, '')",
             (key, self._token),
         ).fetchall()
-        return [self._held(*row) for row in rows]
+        return [self._as_claims(*row) for row in rows]
 
-    def _held(
+    def _as_claims(
         self,
         token: str,
         claims: int,
@@ -168,8 +170,8 @@ class SqliteStore(Store):
         else:
             # Another machine's clock is not comparable: watch whether its heartbeats go on.
             now = time.monotonic()
-            known, since = self._observed.get(token, (None, now))
-            if known != beats:
+            last_beats, since = self._observed.get(token, (None, now))
+            if last_beats != beats:
                 since = now
             self._observed[token] = (beats, since)
             left = seconds - (now - since)
@@ -183,7 +185,7 @@ class SqliteStore(Store):
         # Opening the file of a store that was deleted would make a new, empty one.
         self._db.refuse_replaced()
         if self._beating is None:
-            self._beating = connected(self.path)
+            self._beating = connect(self.path)
             self._beating.execute(f"PRAGMA busy_timeout = {int(1000 * _BEAT_WAIT_SECONDS)}")
         self._renew(self._beating)
 
@@ -205,9 +207,9 @@ class SqliteStore(Store):
         while True:
             # The first number counts others' commits only, the second our own.
             version = self._db.execute("PRAGMA data_version").fetchone()[0]
-            seen = (int(version), self._db.total_changes)
-            if seen != self._seen:
-                self._seen = seen
+            state = (int(version), self._db.total_changes)
+            if state != self._seen:
+                self._seen = state
                 return True
             if time.monotonic() >= end:
                 return False
@@ -233,7 +235,7 @@ class SqliteStore(Store):
             ).fetchone()[0]
             return LogProblem.ABSENT if open_leases else None
         try:
-            alone = connected(self.path, read_only=True, without_log=True)
+            alone = connect(self.path, read_only=True, without_log=True)
         except ReadError:
             return None
         with closing(alone):
@@ -263,24 +265,24 @@ class SqliteStore(Store):
         self._db.refuse_replaced()
         before = self._db.total_changes
         self._db.executemany(_FINISH, [(*row[:-1], self._token) for row in rows])
-        written = self._db.total_changes - before
-        dropped: set[tuple[int, int]] = set()
-        if written != len(rows):
+        write_count = self._db.total_changes - before
+        lost_keys: set[tuple[int, int]] = set()
+        if write_count != len(rows):
             # Some claims are gone. Undo, and write one by one those that are ours.
             self._db.execute("ROLLBACK")
             self._db.execute("BEGIN IMMEDIATE")
-            kept = []
+            own_rows = []
             for row in rows:
                 place = (*row[-4:-1], self._token)
                 if self._db.execute(_FINISH, (*row[:-1], self._token)).rowcount:
-                    kept.append(row)
+                    own_rows.append(row)
                 elif self._db.execute(_OURS, place).fetchone() is None:
-                    dropped.add((row[-3], row[-2]))
-            rows = kept
+                    lost_keys.add((row[-3], row[-2]))
+            rows = own_rows
         self._db.executemany(_TALK, [row[-4:] for row in rows if row[-1] is not None])
         # Stores of earlier versions may have kept the transcript of an attempt that is made again.
         self._db.executemany(_NO_TALK, [row[-4:-1] for row in rows if row[-1] is None])
-        return dropped
+        return lost_keys
 
     def _tell(self, run: str) -> None:
         """Others see it by the version of the data, which SQLite counts itself."""
@@ -306,25 +308,25 @@ class _Cursor(sqlite3.Cursor):
         try:
             return super().fetchone()
         except _ERRORS as error:
-            raise self.connection.translated(error) from None
+            raise self.connection.translate_error(error) from None
 
     def fetchall(self) -> list[Any]:
         try:
             return super().fetchall()
         except _ERRORS as error:
-            raise self.connection.translated(error) from None
+            raise self.connection.translate_error(error) from None
 
     def fetchmany(self, size: int | None = 1) -> list[Any]:
         try:
             return super().fetchmany(size)
         except _ERRORS as error:
-            raise self.connection.translated(error) from None
+            raise self.connection.translate_error(error) from None
 
     def __next__(self) -> Any:
         try:
             return super().__next__()
         except _ERRORS as error:
-            raise self.connection.translated(error) from None
+            raise self.connection.translate_error(error) from None
 
 
 class SqliteConnection(sqlite3.Connection):
@@ -338,13 +340,13 @@ class SqliteConnection(sqlite3.Connection):
         try:
             return self.cursor(_Cursor).execute(sql, parameters)
         except _ERRORS as error:
-            raise self.translated(error) from None
+            raise self.translate_error(error) from None
 
     def executemany(self, sql: str, parameters: Any, /) -> sqlite3.Cursor:
         try:
             return self.cursor(_Cursor).executemany(sql, parameters)
         except _ERRORS as error:
-            raise self.translated(error) from None
+            raise self.translate_error(error) from None
 
     def refuse_replaced(self) -> None:
         """A file that was deleted or replaced takes writes that are never seen again."""
@@ -356,7 +358,7 @@ class SqliteConnection(sqlite3.Connection):
                 "same command again to begin a new store.",
             )
 
-    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> PasshatError:
+    def translate_error(self, error: sqlite3.Error | UnicodeDecodeError) -> PasshatError:
         """The error shown to the user for an error of the database."""
         try:
             self.refuse_replaced()
@@ -376,7 +378,7 @@ class SqliteConnection(sqlite3.Connection):
         return ReadError(f"cannot be used as a store ({error}).", source=self.path, hint=hint)
 
 
-def connected(path: str, *, read_only: bool = False, without_log: bool = False) -> SqliteConnection:
+def connect(path: str, *, read_only: bool = False, without_log: bool = False) -> SqliteConnection:
     """Open a file. Statements run one after the other, in whichever thread the runner has them."""
     place = f"file:{quote(str(Path(path).resolve()))}?mode=ro" if read_only else path
     if without_log:
@@ -396,9 +398,9 @@ def connected(path: str, *, read_only: bool = False, without_log: bool = False) 
     return connection
 
 
-def opened_to_read(path: str) -> tuple[SqliteConnection, int]:
+def open_for_reading(path: str) -> tuple[SqliteConnection, int]:
     """Open a store to read, without changing a byte of it; also its version."""
-    connection = connected(path, read_only=True)
+    connection = connect(path, read_only=True)
     try:
         return connection, prepare_to_read(connection, path)
     except PasshatError:

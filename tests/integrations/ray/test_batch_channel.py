@@ -69,7 +69,7 @@ def test_what_many_slots_hand_in_goes_in_few_calls_and_comes_back_once(
 
         async def slot() -> None:
             for one in left:
-                (record,) = (await channel.made([one])).records
+                (record,) = (await channel.make([one])).records
                 made.append((record.task, record.number))
 
         await asyncio.gather(*(slot() for _ in range(8)))
@@ -87,13 +87,13 @@ def test_all_that_a_worker_had_is_lost_with_it_and_its_next_life_begins_anew() -
     async def play() -> None:
         worker = _Here("ayes")
         channel = BatchChannel(worker)
-        lost = [asyncio.create_task(channel.made([(task, 1)])) for task in TASKS]
+        lost = [asyncio.create_task(channel.make([(task, 1)])) for task in TASKS]
         while not worker.calls:
             await asyncio.sleep(0)
         worker.die()
         for one in await asyncio.gather(*lost, return_exceptions=True):
             assert isinstance(one, ProcessLookupError)
-        again = await channel.made([("t0", 1), ("t1", 1)])
+        again = await channel.make([("t0", 1), ("t1", 1)])
         assert [record.task for record in again.records] == ["t0", "t1"]
         channel.close()
         await worker.close()

@@ -152,7 +152,7 @@ def test_a_worker_and_the_server_are_killed_and_every_attempt_is_stored_once(
     with open_store(place) as store:
         (run,) = store.runs()
         assert (run.status, run.attempts, run.passed) == ("complete", 300, 300)
-        assert len(store.made(run.id)) == 300
+        assert len(store.load_attempts(run.id)) == 300
     assert len({one[0] for one in begun(notes)}) >= 2
     assert len({(task, seed) for _, task, seed in begun(notes)}) == 300
     # Begun twice is only what was in flight on the worker that died: four slots, small batches.
@@ -231,7 +231,7 @@ def test_ctrl_c_stores_what_is_in_flight_and_the_command_goes_on(
     with open_store() as store:
         (run,) = store.runs()
         assert (run.attempts, run.status) == (len(begun(notes)), "stopped")
-        assert len(store.made(run.id)) == run.attempts
+        assert len(store.load_attempts(run.id)) == run.attempts
 
 
 def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
@@ -253,14 +253,14 @@ def test_a_head_that_dies_is_told_plainly_and_the_command_goes_on(
     assert "Traceback" not in said
     with open_store() as store:
         (run,) = store.runs()
-        kept = store.made(run.id)
+        kept = store.load_attempts(run.id)
         assert 0 < len(kept) < 200
     # Without a cluster, this machine can finish what workers have begun.
     assert passhat("run", *command).code == 0
     with open_store() as store:
         (run,) = store.runs()
         assert (run.status, run.attempts, run.passed) == ("complete", 200, 200)
-        assert len(store.made(run.id)) == 200
+        assert len(store.load_attempts(run.id)) == 200
     assert len({(task, seed) for _, task, seed in begun(notes)}) == 200
     assert begun_again(notes) <= 2 * 8  # what was in flight, and nothing that was kept
 

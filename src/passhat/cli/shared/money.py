@@ -67,7 +67,7 @@ class Money:
         from passhat._display import money
 
         expected, spent = budget.expected(left), budget.spent
-        about = "about" if budget.made else "up to"
+        about = "about" if budget.attempt_count else "up to"
         if self.budget is not None:
             used, cap = money(spent.cost), money(self.budget)
             rest, option = f"{about} {money(expected.cost)}", "--budget"
@@ -88,7 +88,7 @@ class Money:
                 "--only-missing makes them again.",
                 err=True,
             )
-        if not budget.made:
+        if not budget.attempt_count:
             click.echo(
                 "Not one call was sure to fit. A smaller answer makes calls cheaper: "
                 "MODEL?max_output_tokens=500",

@@ -108,7 +108,7 @@ def attempt(state: AppState, request: PageRequest) -> Answer:
     only = request.choice("verdict", [*VERDICTS])
     choice = AttemptFilter(VERDICTS[only])
     before, after = (
-        state.reading.beside(run, choice, line.place, before=before) for before in (True, False)
+        state.reading.neighbor(run, choice, line.place, before=before) for before in (True, False)
     )
     marks = state.reading.marks(run, [line.place[0]]).get(line.place[0], [])
     return Html(

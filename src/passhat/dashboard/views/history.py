@@ -97,7 +97,7 @@ def _steps(state: AppState, runs: Sequence[Summary], word: str) -> list[Step]:
     before: Protocol | None = None
     for run in runs:
         key = run.head.key
-        protocol = state.reading.planned(key).noted_in(state.reading.protocol(key))
+        protocol = state.reading.plan_of(key).add_to_protocol(state.reading.protocol(key))
         changes = () if before is None else _changes(before, protocol)
         before = protocol
         estimate, trouble = None, ""

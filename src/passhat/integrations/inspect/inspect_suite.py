@@ -40,7 +40,7 @@ from passhat.readers.formats.inspect_ai import NO_DECODING, InspectReader, value
 from passhat.readers.sources import Source
 from passhat.readers.store import attempt_record
 from passhat.readers.zip_members import BrokenMember, Members
-from passhat.runner.attempt import call_records, explained
+from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_leases
 from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason
@@ -179,16 +179,16 @@ def with_conversation(
     judgement = record.judgement
     if not judgement.detail and isinstance(score.get("explanation"), str):
         judgement = replace(judgement, detail=_text(score["explanation"], attached))
-    judgement = explained(judgement, calls)
+    judgement = explain_failure(judgement, calls)
     retried = [_mapping(error).get("message", "") for error in _list(sample.get("error_retries"))]
     return msgspec.structs.replace(
         record,
-        judgement=replace(judgement, detail=redact.shortened(judgement.detail)[:_LONGEST_DETAIL]),
+        judgement=replace(judgement, detail=redact.shorten(judgement.detail)[:_LONGEST_DETAIL]),
         answer_hash=hashlib.sha256(words.encode()).hexdigest()[:16] if words else "",
         retries=len(retried),
         retry_reason=redact(str(retried[-1]))[:80] if retried else "",
         transcript=[
-            {"role": role, "text": redact.shortened(text)}
+            {"role": role, "text": redact.shorten(text)}
             for role, text in _transcript(sample.get("messages"), attached)
         ],
         calls=call_records(calls, redact),
@@ -475,8 +475,10 @@ class InspectSuite(Harness):
         for batch in left:
             self._read_log(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
-        made = store.made(run)
-        claimed = store.claim(run, [attempt for attempt in plan.wanted() if attempt not in made])
+        made = store.load_attempts(run)
+        claimed = store.claim(
+            run, [attempt for attempt in plan.order_attempts() if attempt not in made]
+        )
         progress = Progress(total=len(claimed))
         try:
             for batch in batches(folder, claimed):

@@ -53,7 +53,7 @@ class BatchChannel:
         self._expected = 1
         self._sending: asyncio.Handle | None = None
 
-    async def made(self, batch: Sequence[AttemptKey]) -> BatchResult:
+    async def make(self, batch: Sequence[AttemptKey]) -> BatchResult:
         """The result of a batch; raises the error of the call to the worker."""
         loop = asyncio.get_running_loop()
         ticket = next(self._tickets)
@@ -92,18 +92,18 @@ class BatchChannel:
 
     async def _call(self, batches: Sequence[tuple[int, Sequence[AttemptKey]]], life: int) -> None:
         try:
-            finished: list[tuple[int, BatchResult]] = await result_of(
+            results: list[tuple[int, BatchResult]] = await result_of(
                 self._actor.exchange.remote(batches)
             )
         except Exception as error:
             if life == self._lives:  # or another call reported it before
                 self._fail_all_pending(error)
             return
-        for ticket, made in finished:
+        for ticket, result in results:
             if (pending := self._open.get(ticket)) is not None and not pending.done():
-                pending.set_result(made)
+                pending.set_result(result)
         if self._sending is None:
-            self._expected = max(1, len(finished))
+            self._expected = max(1, len(results))
             loop = asyncio.get_running_loop()
             self._sending = loop.call_later(_REFILL_SECONDS, self._send)
 
@@ -133,11 +133,11 @@ async def result_of(reference: Any) -> Any:
         else:
             result.set_result(ray_future.result())
 
-    def done(ray_future: Future[Any]) -> None:
+    def on_done(ray_future: Future[Any]) -> None:
         with suppress(RuntimeError):  # the run is over, and its loop closed
             loop.call_soon_threadsafe(hand_over, ray_future)
 
-    reference.future().add_done_callback(done)
+    reference.future().add_done_callback(on_done)
     return await result
 
 
@@ -234,7 +234,7 @@ class RayPool:
                     group.create_task(
                         self._slot(claims, outbox)
                         if budget is None
-                        else self._capped_slot(budget, claims, outbox)
+                        else self._slot_with_budget(budget, claims, outbox)
                     )
                     for _ in range(self._plan.jobs)
                 ]
@@ -263,22 +263,22 @@ class RayPool:
                 for record in await self._make(batch):
                     outbox.put(record)
             await outbox.wait_for_room()
-            spent = time.monotonic() - before
-            fitting = int(len(batch) * _BATCH_SECONDS / max(spent, 1e-3))
+            seconds = time.monotonic() - before
+            fitting = int(len(batch) * _BATCH_SECONDS / max(seconds, 1e-3))
             size = max(1, min(fitting, 2 * size, _LARGEST_BATCH))
 
     async def _make(self, batch: list[AttemptKey]) -> list[AttemptRecord]:
         """The records of a batch, after retries on other workers if workers die."""
         for number in range(1, _DEATHS + 1):
             async with self._turn(number):
-                made = await self._try_batch(batch)
-            if made is not None:
-                return made.records
+                result = await self._try_batch(batch)
+            if result is not None:
+                return result.records
             if len(batch) > 1:  # one of them may kill workers: the others do not
                 return [record for attempt in batch for record in await self._make([attempt])]
         return [self._failed_by_deaths(batch[0])]
 
-    async def _capped_slot(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
+    async def _slot_with_budget(self, budget: Budget, claims: Claims, outbox: Outbox) -> None:
         """Make one attempt after another, each with its share of the cap."""
         while (attempt := await claims.next_attempt()) is not None:
             with _storing_when_stopped(outbox):
@@ -292,7 +292,7 @@ class RayPool:
         self, budget: Budget, attempt: AttemptKey, claims: Claims
     ) -> AttemptRecord | None:
         """``None`` when it was not made: the cap is reached, or no more attempts are wanted."""
-        lost = False
+        has_lost_usage = False
         for number in range(1, _DEATHS + 1):
             account = await budget.admit()
             if account is None:
@@ -302,16 +302,20 @@ class RayPool:
                     return None  # no longer, while it waited for its share of the cap
                 with self._gate.keeping(attempt, account):
                     async with self._turn(number):
-                        made = await self._try_batch([attempt])
-                if made is None:
-                    lost = account.abandon() or lost
+                        result = await self._try_batch([attempt])
+                if result is None:
+                    has_lost_usage = account.abandon() or has_lost_usage
                     continue
-                settle(account, made.settled)
+                settle(account, result.settled)
             if account.refused_at_once:
                 return None
-            (record,) = made.records
+            (record,) = result.records
             # A worker that died has spent something, but the amount is unknown.
-            return msgspec.structs.replace(record, tokens=None, cost=None) if lost else record
+            return (
+                msgspec.structs.replace(record, tokens=None, cost=None)
+                if has_lost_usage
+                else record
+            )
         return self._failed_by_deaths(attempt)
 
     def _turn(self, number: int) -> AbstractAsyncContextManager[object]:
@@ -332,7 +336,7 @@ class RayPool:
         worker = await self._free_worker()
         worker.busy += 1
         try:
-            made: BatchResult = await worker.channel.made(batch)
+            result: BatchResult = await worker.channel.make(batch)
         except self._ray.exceptions.RayActorError:
             self._wait_for_restart(worker)
             return None
@@ -340,17 +344,17 @@ class RayPool:
             raise connection_lost(error) from None
         finally:
             worker.busy -= 1
-        made.records = [self._redacted(record) for record in made.records]
-        if made.stopped is not None:
-            message, hint = made.stopped
-            raise _StoppedRun(message, hint=hint, records=made.records)
-        return made
+        result.records = [self._redact(record) for record in result.records]
+        if result.stopped is not None:
+            message, hint = result.stopped
+            raise _StoppedRun(message, hint=hint, records=result.records)
+        return result
 
-    def _redacted(self, record: AttemptRecord) -> AttemptRecord:
+    def _redact(self, record: AttemptRecord) -> AttemptRecord:
         """Remove the secrets of this machine; the worker removed those of its own."""
         redact = self._plan.redact
         transcript = [{**entry, "text": redact(entry["text"])} for entry in record.transcript]
-        judgement = replace(record.judgement, detail=redact.quoted(record.judgement.detail))
+        judgement = replace(record.judgement, detail=redact.quote(record.judgement.detail))
         return msgspec.structs.replace(record, judgement=judgement, transcript=transcript)
 
     # -- workers that die ------------------------------------------------------------------------
@@ -431,8 +435,8 @@ class RayPool:
             return
 
         async def answer() -> None:
-            answered: Answer = await self._gate.answered(message)
-            worker.actor.receive.remote([answered])
+            reply: Answer = await self._gate.answer(message)
+            worker.actor.receive.remote([reply])
 
         task = asyncio.create_task(answer())
         self._answering.add(task)

@@ -67,9 +67,11 @@ def check_ray_address(address: str) -> None:
         raise ConnectionError(f"no server listens there: {error.strerror or error}") from None
     with line:
         reply = _answer(line)
-    enough = len(reply) > _TYPE and not reply.startswith(_TLS_ALERT)
-    if enough and reply[_TYPE] != _SETTINGS:
-        raise ConnectionError(f"the program at that address is not Ray; it answers {_shown(reply)}")
+    is_conclusive = len(reply) > _TYPE and not reply.startswith(_TLS_ALERT)
+    if is_conclusive and reply[_TYPE] != _SETTINGS:
+        raise ConnectionError(
+            f"the program at that address is not Ray; it answers {_quote_reply(reply)}"
+        )
 
 
 def _answer(line: socket.socket) -> bytes:
@@ -77,16 +79,16 @@ def _answer(line: socket.socket) -> bytes:
     reply = b""
     with suppress(OSError):
         line.sendall(_HELLO)
-        while len(reply) <= _TYPE and (more := line.recv(4096)):
-            reply += more
+        while len(reply) <= _TYPE and (data := line.recv(4096)):
+            reply += data
     return reply
 
 
-def _shown(reply: bytes) -> str:
+def _quote_reply(reply: bytes) -> str:
     """The first line, for a person: a server of another kind often names itself there."""
     text = reply.decode("ascii", "replace").splitlines()[0].strip()
-    shown = "".join(sign if sign.isprintable() else "?" for sign in text)
-    return repr(shown[:_SAID_AT_MOST])
+    printable = "".join(sign if sign.isprintable() else "?" for sign in text)
+    return repr(printable[:_SAID_AT_MOST])
 
 
 _START_SECONDS = 120.0
@@ -256,8 +258,10 @@ class OnRay:
         """Workers, in processes of their own."""
         # All attempts may end up at one worker, and answers to their questions must get through.
         at_once = self._plan.jobs + 8
-        made = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=at_once)(RayWorker)
-        return [made.remote(job) for _ in range(count)]
+        actor_class = self._ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=at_once)(
+            RayWorker
+        )
+        return [actor_class.remote(job) for _ in range(count)]
 
     def _stop_workers(self) -> None:
         for actor in self._actors:

@@ -16,7 +16,7 @@ from importlib.metadata import version
 
 from passhat.agents.base import AttemptInfo
 from passhat.errors import PasshatError, RunStopped
-from passhat.runner.attempt import Attempter, Canary, awaited, seed_of, settled
+from passhat.runner.attempt import Attempter, Canary, maybe_await, seed_of
 from passhat.runner.budget import Account
 from passhat.runner.redaction import Redactor
 from passhat.runner.remote_limits import (
@@ -100,7 +100,7 @@ class _ResultQueue:
         self._making.add(making)
         making.add_done_callback(partial(self._take, ticket))
 
-    async def collected(self) -> list[tuple[int, BatchResult]]:
+    async def collect(self) -> list[tuple[int, BatchResult]]:
         """Finished batches, once enough are finished; none, if a newer call has come."""
         self.close()
         call = self._call = asyncio.get_running_loop().create_future()
@@ -109,8 +109,8 @@ class _ResultQueue:
         if self._call is not call:
             return []
         self._call = None
-        finished, self._finished = self._finished, []
-        return [(ticket, made.result()) for ticket, made in finished]
+        results, self._finished = self._finished, []
+        return [(ticket, task.result()) for ticket, task in results]
 
     def close(self) -> None:
         """Let the open call return."""
@@ -151,7 +151,7 @@ class RayWorker:
         try:
             self._loaded = self._load(job.spec)
         except Exception as error:  # anything may be wrong with a user's module
-            self._wrong = _described(error)
+            self._wrong = _describe(error)
             return
         self._tasks = {task.id: task for task in self._loaded.suite.tasks}
         canary = None
@@ -180,7 +180,7 @@ class RayWorker:
             try:
                 return About.of(self._loaded.suite)
             except Exception as error:
-                self._wrong = _described(error)
+                self._wrong = _describe(error)
         return About(version("passhat"), "", "", self._wrong)
 
     async def poll(self) -> list[LimitRequest | LimitUpdate]:
@@ -204,26 +204,26 @@ class RayWorker:
         for ticket, attempts in batches:
             # A time limit cancels the task that it is about, which must be our own and not Ray's.
             self._results.expect(ticket, asyncio.create_task(self._make(attempts)))
-        return await self._results.collected()
+        return await self._results.collect()
 
     async def _make(self, attempts: Sequence[tuple[str, int]]) -> BatchResult:
         clock, spec = self._watch.clock(), self._job.spec
-        made = BatchResult()
+        result = BatchResult()
         try:
             for task, number in attempts:
                 seed = seed_of(spec.seed, task, number)
                 account = self._account(task, number)
                 info = AttemptInfo(task, number, seed, spec.temperature, spec.top_p, account)
                 record = await self._attempter.attempt(self._tasks[task], info, clock)
-                made.records.append(record)
+                result.records.append(record)
                 if isinstance(account, AccountElsewhere):
-                    made.settled += account.unreported()
+                    result.settled += account.take_unreported()
                 stop_on_account(record)
         except RunStopped as error:
-            made.stopped = (self._redact(error.message), error.hint)
+            result.stopped = (self._redact(error.message), error.hint)
         finally:
             self._watch.forget(clock)
-        return made
+        return result
 
     def _account(self, task: str, number: int) -> Account:
         if self._job.spec.spending.is_capped:
@@ -239,11 +239,11 @@ class RayWorker:
         if self._wrong:
             return
         for model in self._loaded.models:
-            await awaited(model.close())
-        await settled(self._loaded.suite.close())
+            await maybe_await(model.close())
+        await maybe_await(self._loaded.suite.close())
         if self._telemetry is not None:
             await self._telemetry.close()
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, PasshatError) else f"{type(error).__name__}: {error}"
