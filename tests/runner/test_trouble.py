@@ -112,7 +112,7 @@ def test_claims_given_back_while_they_are_counted_are_not_lost_from_the_count(
             other.release(run)
             return counted
 
-        monkeypatch.setattr(store, "made", count_then_release)
+        monkeypatch.setattr(store, "load_attempts", count_then_release)
         left = load_result(plan, store)
         assert (left.left, left.held) == (5, 2)  # as it was when the count began
         assert load_result(plan, store).left == 5

@@ -119,7 +119,7 @@ def test_a_lease_that_was_renewed_since_it_was_looked_at_is_kept(
             store.claim(RUN.id, [])
             return [type(held)(held.token, held.claims, held.beats, True, 0.0) for held in found]
 
-        monkeypatch.setattr(other, "held", look_then_renew)
+        monkeypatch.setattr(other, "list_claims", look_then_renew)
         assert other.release_expired(RUN.id) == 0
     assert store.finish(RUN.id, [record("a", Verdict.PASSED, "kept")]) == []
 
