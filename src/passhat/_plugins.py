@@ -1,6 +1,6 @@
 """The base of every plug-in contract: hooks have defaults, and a misspelt hook is an error.
 
-A contract (``Agent``, ``Session``, ``Suite``, ``Episode``, ``Reader``) derives from
+A contract (``Agent``, ``Session``, ``Suite``, ``Episode``) derives from
 :class:`Contract` and lists every hook with its default. A class derived from a contract is checked
 when it is defined, so that ``def clsoe(self)`` is reported at import and not silently never called.
 """

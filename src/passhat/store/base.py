@@ -54,7 +54,7 @@ _CALLS = (
     f"VALUES ({', '.join('?' * len(_CALL_COLUMNS))}) ON CONFLICT (run, task, number) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _CALL_COLUMNS[3:])
 )
-"""Columns of a finished attempt, in the order in which they are written."""
+"""Writes the model and tool calls of an attempt; a second write replaces the first."""
 _LONGEST_WORD = 200
 
 Row = tuple[Any, ...]
