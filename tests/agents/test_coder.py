@@ -9,7 +9,7 @@ import pytest
 from passhat.agents import load_agent
 from passhat.agents.base import AgentFault, AttemptInfo
 from passhat.judging.ordercode import ORDER_TASKS
-from passhat.judging.samples import asked, program_in
+from passhat.judging.samples import program_in, request_text
 from passhat.suites.base import Turn
 
 RIGHT = {one.task.id: one.task.program(one.task.canonical).strip() for one in ORDER_TASKS}
@@ -24,7 +24,7 @@ def share_right(coder: str, temperature: float, attempts: int = 12) -> float:
             for number in range(attempts):
                 info = AttemptInfo(one.task.id, number, 1000 + number, temperature)
                 session = await agent.session(info)
-                answer = await session.answer(Turn(asked(one.task)))
+                answer = await session.answer(Turn(request_text(one.task)))
                 await session.close()
                 found.append(program_in(answer, one.task).strip().endswith(RIGHT[one.task.id]))
         return found

@@ -14,7 +14,7 @@ from passhat.errors import ReadError, SandboxUnavailable
 from passhat.judging import sandbox_check
 from passhat.judging.code_suites import read_code_suite
 from passhat.judging.interpreters import Interpreter, find_interpreter
-from passhat.judging.samples import normalized, read_samples
+from passhat.judging.samples import normalize, read_samples
 from passhat.judging.sandbox import SandboxKind
 from passhat.reporting.build import diversity_notes
 
@@ -142,10 +142,10 @@ def test_samples_for_another_suite(files: tuple[Path, Path], tmp_path: Path) -> 
 
 def test_programs_are_alike_but_for_layout_comments_and_names() -> None:
     first = 'def f(a):\n    """Doc."""\n    total = a + 1  # add\n    return total\n'
-    assert normalized(first) == normalized("def f(x):\n  y = x+1\n  return y")
-    assert normalized(first) != normalized("def f(x):\n  y = x+2\n  return y")
-    assert normalized(first) != normalized("def g(x):\n  y = x+1\n  return y")
-    assert normalized("def f(:\n") == normalized("def  f(:")
+    assert normalize(first) == normalize("def f(x):\n  y = x+1\n  return y")
+    assert normalize(first) != normalize("def f(x):\n  y = x+2\n  return y")
+    assert normalize(first) != normalize("def g(x):\n  y = x+1\n  return y")
+    assert normalize("def f(:\n") == normalize("def  f(:")
 
 
 def test_diversity_is_said_next_to_pass_at_k() -> None:

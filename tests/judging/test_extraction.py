@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.judging.samples import Sample, asked, program_in
+from passhat.judging.samples import Sample, program_in, request_text
 from passhat.judging.tasks import Case, CodeTask
 
 PROMPT = 'from typing import List\n\ndef total(xs: List[int]) -> int:\n    """Add them."""\n'
@@ -38,14 +38,14 @@ def test_what_is_no_code_stays_what_it_is() -> None:
 
 
 def test_the_agent_is_told_the_task_and_never_the_tests() -> None:
-    assert PROMPT.rstrip() in asked(TASK)
+    assert PROMPT.rstrip() in request_text(TASK)
     mbpp = CodeTask("m", tests="assert twice(2) == 4", text="Double a number.")
-    assert asked(mbpp).startswith("Double a number.")
-    assert "defines twice" in asked(mbpp)
-    assert "== 4" not in asked(mbpp)
+    assert request_text(mbpp).startswith("Double a number.")
+    assert "defines twice" in request_text(mbpp)
+    assert "== 4" not in request_text(mbpp)
     script = CodeTask("s", cases=(Case(b"1", b"7391"),), text="Print a number.")
-    assert "standard input" in asked(script)
-    assert "7391" not in asked(script)
+    assert "standard input" in request_text(script)
+    assert "7391" not in request_text(script)
 
 
 GOOD = "def total(xs):\n    return sum(xs)"

@@ -10,7 +10,7 @@ import pytest
 from passhat.errors import ReadError
 from passhat.judging import UNCONFIRMED
 from passhat.judging.results import Results, row_of
-from passhat.judging.samples import Sample, normalized, printable, read_samples
+from passhat.judging.samples import Sample, normalize, printable, read_samples
 from passhat.judging.tasks import CodeSuite, CodeTask
 from passhat.judging.verdict import CodeVerdict
 from passhat.stats.outcomes.vocabulary import MissingReason, Verdict
@@ -48,14 +48,14 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_layout_comments_and_local_names_do_not_matter(one: str, other: str) -> None:
-    assert normalized(one) == normalized(other)
+    assert normalize(one) == normalize(other)
     task = SUITE.tasks["a"]
     assert Sample(task, 0, one).fingerprint == Sample(task, 9, other).fingerprint
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_programs_that_do_something_else_stay_apart(one: str, other: str) -> None:
-    assert normalized(one) != normalized(other)
+    assert normalize(one) != normalize(other)
 
 
 def test_odd_programs_have_a_fingerprint() -> None:

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.judging.samples import asked, fenced, has_fence, program_in
+from passhat.judging.samples import find_fences, has_fence, program_in, request_text
 from passhat.judging.tasks import (
     Case,
     CodeSuite,
     CodeTask,
-    defined_functions,
-    defined_names,
     free_names,
+    function_names,
     shared_state,
+    top_level_names,
 )
 from passhat.stats.outcomes.vocabulary import MissingReason
 
@@ -81,7 +81,7 @@ def test_names_that_the_program_has_to_define(tests: str, names: set[str]) -> No
 
 def test_the_prompt_asks_for_these_names_only() -> None:
     tests = "try:\n    parse('x')\nexcept ValueError as error:\n    assert 'x' in str(error)"
-    assert "defines parse. Answer" in asked(CodeTask("t", tests=tests, text="Parse."))
+    assert "defines parse. Answer" in request_text(CodeTask("t", tests=tests, text="Parse."))
     answer = (
         "```python\ndef parse(s):\n    raise ValueError(s)\n```\nand to try it:\n"
         "```python\nerror = None\n```"
@@ -94,10 +94,10 @@ def test_names_that_a_source_defines() -> None:
         "import os.path\nfrom typing import List as L\nX: int = 1\na = b = 2\n"
         "def f():\n    inner = 1\nasync def g(): pass\nclass C:\n    def m(self): pass\n"
     )
-    assert defined_names(source) >= {"os", "L", "X", "a", "b", "f", "g", "C"}
-    assert not defined_names(source) & {"inner", "m", "List", "path"}
-    assert defined_functions(source) == {"f"}
-    assert defined_names("def (") == set()
+    assert top_level_names(source) >= {"os", "L", "X", "a", "b", "f", "g", "C"}
+    assert not top_level_names(source) & {"inner", "m", "List", "path"}
+    assert function_names(source) == {"f"}
+    assert top_level_names("def (") == set()
 
 
 @pytest.mark.parametrize(
@@ -204,5 +204,5 @@ def test_fingerprints_change_with_what_they_are_about() -> None:
     ],
 )
 def test_fenced_blocks(text: str, blocks: list[str]) -> None:
-    assert list(fenced(text)) == blocks
+    assert list(find_fences(text)) == blocks
     assert has_fence(text) == bool(blocks)

@@ -108,7 +108,7 @@ def test_containers_that_nothing_refers_to_are_forgotten() -> None:
     kept: list[int] = []
     border.out([kept])
     border.out((1, [2]))
-    assert len(border.here.unused()) == 2
+    assert len(border.here.drop_unused()) == 2
     kept.append(1)
     assert [number for number, *_ in border.here.write(None)[1]] == [2]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from passhat.judging.mutants import TestStrength, keep_strengths, known_strengths, strengths_folder
+from passhat.judging.mutants import TestStrength, keep_strengths, load_strengths, strengths_folder
 
 PROMPT = 'def cap(days):\n    """At most 5."""\n'
 BODY = "    if days > 5:\n        return 5\n    return days\n"
@@ -51,7 +51,7 @@ def test_strengths_are_kept_by_tests_and_broken_files_are_no_harm(tmp_path: Path
     folder = strengths_folder(str(tmp_path / "passhat.db"))
     found = [TestStrength("a", 1, 4, True), TestStrength("b", 0, 0, False)]
     path = keep_strengths(folder, "abc", found)
-    assert known_strengths(folder, "abc") == {one.task: one for one in found}
-    assert known_strengths(folder, "other") == {}
+    assert load_strengths(folder, "abc") == {one.task: one for one in found}
+    assert load_strengths(folder, "other") == {}
     path.write_text('{"tasks": [{"task": 1}]}')
-    assert known_strengths(folder, "abc") == {}
+    assert load_strengths(folder, "abc") == {}

@@ -21,7 +21,7 @@ from passhat.suites.graders import (
     grader,
     load_function,
     load_object,
-    weighted_grader,
+    weigh_graders,
 )
 
 PASSED, FAILED, MISSING = Verdict.PASSED, Verdict.FAILED, Verdict.MISSING
@@ -203,7 +203,7 @@ def test_a_weighted_verdict_is_certain_or_missing(
     least = sum(weight for kind, weight in parts if kind == "passed") / total
     most = sum(weight for kind, weight in parts if kind != "failed") / total
     made = [(kind, _fixed(KINDS[kind]), None, float(weight)) for kind, weight in parts]
-    judgement = weighted_grader(made, pass_at)("any", None)  # type: ignore[arg-type]
+    judgement = weigh_graders(made, pass_at)("any", None)  # type: ignore[arg-type]
     if least >= pass_at - 1e-9:
         assert judgement.verdict is PASSED
     elif most < pass_at - 1e-9:
@@ -215,7 +215,7 @@ def test_a_weighted_verdict_is_certain_or_missing(
 
 def test_a_reason_of_the_users_own_is_kept_within_the_vocabulary() -> None:
     odd = Judgement(FAILED, "too long", "my words")
-    judgement = weighted_grader([("own", _fixed(odd), None, 1.0)])("x", None)  # type: ignore[list-item]
+    judgement = weigh_graders([("own", _fixed(odd), None, 1.0)])("x", None)  # type: ignore[list-item]
     assert (judgement.verdict, judgement.why) == (FAILED, "unknown_failure")
 
 

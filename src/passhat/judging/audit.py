@@ -56,10 +56,10 @@ def audit_sample(judged: Sequence[Audited], size: int, seed: int) -> list[Audite
         )
         chance.shuffle(pile)
         kinds.append(pile)
-    few, many = sorted(kinds, key=len)
-    from_few = min(len(few), size // 2)
-    chosen = [*few[:from_few], *many[: size - from_few]]
-    return sorted(chosen, key=lambda attempt: (attempt.task, attempt.number))
+    smaller, larger = sorted(kinds, key=len)
+    from_few = min(len(smaller), size // 2)
+    sample = [*smaller[:from_few], *larger[: size - from_few]]
+    return sorted(sample, key=lambda attempt: (attempt.task, attempt.number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +78,28 @@ class Agreement(Plain):
         """Bounds on the agreement about attempts that the judge ``passed`` or ``failed``."""
         from scipy.special import betaincinv
 
-        agreed, looked = self.passed if word == "passed" else self.failed
-        tail, other = (1 - self.level) / 2, looked - agreed
-        low = float(betaincinv(agreed, other + 1, tail)) if agreed else 0.0
-        high = float(betaincinv(agreed + 1, other, 1 - tail)) if other else 1.0
+        agreements, total = self.passed if word == "passed" else self.failed
+        tail, other = (1 - self.level) / 2, total - agreements
+        low = float(betaincinv(agreements, other + 1, tail)) if agreements else 0.0
+        high = float(betaincinv(agreements + 1, other, 1 - tail)) if other else 1.0
         return low, high
 
     def sentences(self) -> tuple[str, ...]:
         sentences = []
-        for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed)):
-            if looked:
+        for word, (agreements, total) in (("passed", self.passed), ("failed", self.failed)):
+            if total:
                 low, high = self.interval(word)
                 sentences.append(
-                    f"a person looked at {counted(looked, 'attempt')} that the judge called {word} "
-                    f"and agreed on {agreed:,}: {percent(agreed / looked)} "
+                    f"a person looked at {counted(total, 'attempt')} that the judge called {word} "
+                    f"and agreed on {agreements:,}: {percent(agreements / total)} "
                     f"[{low:.3f}, {high:.3f}]"
                 )
         return tuple(sentences)
 
     def _as_dict(self) -> dict[str, object]:
         return {
-            word: {"agreed": agreed, "looked_at": looked, "interval": list(self.interval(word))}
-            for word, (agreed, looked) in (("passed", self.passed), ("failed", self.failed))
+            word: {"agreed": agreements, "looked_at": total, "interval": list(self.interval(word))}
+            for word, (agreements, total) in (("passed", self.passed), ("failed", self.failed))
         }
 
 

@@ -92,12 +92,12 @@ class JudgePool:
                 if self._closing.is_set():
                     future.cancel()
                 elif future.set_running_or_notify_cancel():
-                    future.set_result(_judged(examiner, task, program))
+                    future.set_result(_judge_safely(examiner, task, program))
         finally:
             examiner.close()
 
 
-def _judged(examiner: Examiner, task: CodeTask, program: str) -> CodeVerdict:
+def _judge_safely(examiner: Examiner, task: CodeTask, program: str) -> CodeVerdict:
     try:
         return examiner.judge(task, program)
     except Exception as error:  # a bug here must not lose the other judgements
@@ -117,17 +117,17 @@ def judge_all(
 ) -> Iterator[tuple[int, CodeVerdict]]:
     """Judge programs; yields their positions with the judgements, as they are made."""
     every = list(work)
-    done: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
+    verdicts: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
     with JudgePool(kind, interpreter, limits, min(jobs, len(every)), rules) as pool:
         for position, (task, program) in enumerate(every):
             future = pool.submit(task, program)
             future.add_done_callback(
                 lambda ended, at=position: (  # type: ignore[misc]
-                    None if ended.cancelled() else done.put((at, ended.result()))
+                    None if ended.cancelled() else verdicts.put((at, ended.result()))
                 )
             )
         for _ in every:
-            yield done.get()
+            yield verdicts.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,10 @@ class Bench:
         """The Python that programs run on, and the packages they may import."""
         if isinstance(self.kind, Container):
             return f", {self.kind.python} of the image"
-        named = self.interpreter.named
+        names = self.interpreter.named
         everything = ", with all that is installed there" if self.interpreter.packages else ""
-        granted = f", with {', '.join(named)}" if named else everything
-        return f", Python {self.interpreter.version}{granted}"
+        packages = f", with {', '.join(names)}" if names else everything
+        return f", Python {self.interpreter.version}{packages}"
 
     def protocol(self, attempts: int | None = None) -> Protocol:
         """The protocol of a run that is judged here."""
@@ -224,13 +224,13 @@ class JudgingChoice:
             When no sandbox, or not the one that was named, withstands the self-test.
         """
         only = read_sandbox(self.sandbox, self.python)
-        contained = isinstance(only, Container)
-        if contained and self.packages:
+        in_container = isinstance(only, Container)
+        if in_container and self.packages:
             raise InvalidValue(
                 f"--with does not go with --sandbox {self.sandbox}: packages come with the image.",
                 hint="Name an image in which they are installed.",
             )
-        interpreter = find_interpreter(None if contained else self.python, self.packages)
+        interpreter = find_interpreter(None if in_container else self.python, self.packages)
         weak = self.rules.allow_weak
         kind = (
             SandboxKind.NONE if self.unsafe else choose_sandbox(interpreter, only, allow_weak=weak)

@@ -42,7 +42,7 @@ class Bridge:
         self._prints = False
         self._discarding = False
         self._threads = [
-            threading.Thread(target=self._guarded, args=(work,), daemon=True)
+            threading.Thread(target=self._run_thread, args=(work,), daemon=True)
             for work in (self._outward, self._inward)
         ]
         for thread in self._threads:
@@ -61,7 +61,7 @@ class Bridge:
                 os.close(descriptor)
         self._writing = self._reading = self._stream = -1
 
-    def _guarded(self, work: object) -> None:
+    def _run_thread(self, work: object) -> None:
         assert callable(work)
         with contextlib.suppress(wire.Closed, wire.Malformed, OSError):
             work()
@@ -77,17 +77,17 @@ class Bridge:
         left = memoryview(self._first)
         while left:
             left = left[os.write(self._writing, left) :]
-        relay.send_part(self._writing, relay.WORD, wire.framed(self._frame()))  # the set-up
+        relay.send_part(self._writing, relay.WORD, wire.frame(self._frame()))  # the set-up
         waiting = select.poll()
         control = self._control.fileno()
         waiting.register(control, select.POLLIN)
-        watched = -1
+        stream = -1
         while True:
             ready = {descriptor for descriptor, _ in waiting.poll()}
-            if watched in ready:
-                if not self._pass_on(watched):
-                    waiting.unregister(watched)
-                    watched = -1
+            if stream in ready:
+                if not self._pass_on(stream):
+                    waiting.unregister(stream)
+                    stream = -1
             elif control in ready:
                 header, descriptors, _, _ = socket.recv_fds(self._control, 1, 4)
                 if not header:
@@ -96,11 +96,11 @@ class Bridge:
                     self._discarding = True
                     relay.send_part(self._writing, relay.WORD, header)
                     continue
-                if watched >= 0:
-                    waiting.unregister(watched)
-                watched = self._begin(descriptors)
-                if watched >= 0:
-                    waiting.register(watched, select.POLLIN)
+                if stream >= 0:
+                    waiting.unregister(stream)
+                stream = self._begin(descriptors)
+                if stream >= 0:
+                    waiting.register(stream, select.POLLIN)
 
     def _frame(self) -> bytes:
         return wire.receive_bytes(self._control.fileno())
@@ -118,7 +118,7 @@ class Bridge:
             with os.fdopen(descriptor, "rb") as file:
                 relay.send_part(self._writing, relay.FILE, file.read())
         kind = b"s" if self._prints else b"t"
-        relay.send_part(self._writing, relay.JOB, kind + wire.framed(self._frame()))
+        relay.send_part(self._writing, relay.JOB, kind + wire.frame(self._frame()))
         return -1 if self._prints else stream
 
     def _pass_on(self, stream: int) -> bool:

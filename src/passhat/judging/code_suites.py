@@ -52,8 +52,8 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, object]]]:
     """The objects of a file of JSON lines, plain or gzipped, with their line numbers."""
     try:
         with Path(path).open("rb") as plain:
-            packed = plain.read(2) == _GZIP_MAGIC
-        with gzip.open(path) if packed else Path(path).open("rb") as stream:
+            is_gzip = plain.read(2) == _GZIP_MAGIC
+        with gzip.open(path) if is_gzip else Path(path).open("rb") as stream:
             for line, text in enumerate(stream, 1):
                 if text.strip():
                     yield line, _object(text, path, line)
@@ -65,7 +65,7 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, object]]]:
 
 def _object(text: bytes, path: str, line: int) -> dict[str, object]:
     try:
-        row = _decoded(text)
+        row = _decode(text)
     except (ValueError, RecursionError) as error:
         raise ReadError(f"is not JSON ({error}).", source=path, line=line) from None
     if not isinstance(row, dict):
@@ -75,7 +75,7 @@ def _object(text: bytes, path: str, line: int) -> dict[str, object]:
     return row
 
 
-def _decoded(text: bytes) -> object:
+def _decode(text: bytes) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -150,7 +150,7 @@ def _cases(row: Row) -> tuple[Case, ...]:
         pairs = list(zip(_strings(row["inputs"]), _strings(row["outputs"]), strict=True))
     if not pairs:
         raise ValueError("there are no cases")
-    return tuple(Case(given.encode(), expected.encode()) for given, expected in pairs)
+    return tuple(Case(text_in.encode(), expected.encode()) for text_in, expected in pairs)
 
 
 def _prompt_text(row: Row) -> str:

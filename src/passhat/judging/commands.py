@@ -20,7 +20,7 @@ __all__ = [
     "bubblewrap_command",
     "container_command",
     "engine_problem",
-    "packed_inside",
+    "pack_inside",
     "plain_command",
     "remove_container",
 ]
@@ -85,8 +85,8 @@ def bubblewrap_command(interpreter: Interpreter) -> list[str]:
     # Parents that bubblewrap makes by itself would be readable by root alone.
     parents = {str(parent) for path in interpreter.shown for parent in Path(path).parents}
     links = {path for path in interpreter.shown if Path(path).is_symlink()}
-    granted = [Path(PACKAGES, part.name) for part in interpreter.granted]
-    parents |= {str(parent) for path in granted for parent in path.parents}
+    package_paths = [Path(PACKAGES, part.name) for part in interpreter.granted]
+    parents |= {str(parent) for path in package_paths for parent in path.parents}
     for path in ["/dev", *sorted(parents - {"/"} - links)]:
         words += ["--dir", path]
     for path in interpreter.shown:
@@ -115,7 +115,7 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
     words = [container.engine, "run", "--rm", "--interactive", "--pull=never", "--name", name]
     words += ["--network=none", "--ipc=none", "--hostname=sandbox", "--log-driver=none"]
     words += ["--cap-drop=ALL", "--security-opt=no-new-privileges"]
-    words += [f"--cap-add={each}" for each in ("SYS_ADMIN", "SETUID", "SETGID", "KILL")]
+    words += [f"--cap-add={capability}" for capability in ("SYS_ADMIN", "SETUID", "SETGID", "KILL")]
     words += ["--user=0:0", "--read-only", "--workdir=/"]
     scratch = f"--tmpfs=/tmp:rw,noexec,nosuid,nodev,size={limits.scratch},mode=1777"
     if container.engine == "podman":
@@ -133,13 +133,13 @@ def container_command(container: Container, limits: ProgramLimits, name: str) ->
 
 
 @lru_cache(maxsize=1)
-def packed_inside() -> bytes:
+def pack_inside() -> bytes:
     """The judge's modules as an archive, its length before it."""
-    kept = io.BytesIO()
-    with zipfile.ZipFile(kept, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for path in sorted(_INSIDE.glob("*.py")):
             archive.writestr(f"inside/{path.name}", path.read_bytes())
-    content = kept.getvalue()
+    content = buffer.getvalue()
     return len(content).to_bytes(4, "big") + content
 
 
@@ -152,8 +152,8 @@ def remove_container(container: Container, name: str) -> None:
     at_once = ["--time", "0"] if container.engine == "podman" else []
     end = time.monotonic() + _REMOVE_SECONDS
     while True:
-        done = _engine_output(container.engine, "rm", "--force", *at_once, name)
-        if done is None or done.returncode == 0 or "no such container" in done.stderr.lower():
+        answer = _engine_output(container.engine, "rm", "--force", *at_once, name)
+        if answer is None or answer.returncode == 0 or "no such container" in answer.stderr.lower():
             return
         if time.monotonic() > end:
             return
@@ -173,8 +173,8 @@ def engine_problem(container: Container) -> str:
         error = _last_line(info)
         start = "systemctl start docker" if engine == "docker" else "podman info"
         return f"the engine does not answer ({error}); start it or check it with: {start}"
-    inspected = _engine_output(engine, "image", "inspect", image)
-    if inspected is None or inspected.returncode:
+    image_info = _engine_output(engine, "image", "inspect", image)
+    if image_info is None or image_info.returncode:
         return f"there is no image {image} on this machine; fetch it with: {engine} pull {image}"
     return ""
 
@@ -194,6 +194,6 @@ def _engine_output(engine: str, *words: str) -> subprocess.CompletedProcess[str]
         return None
 
 
-def _last_line(done: subprocess.CompletedProcess[str] | None) -> str:
-    lines = done.stderr.strip().splitlines() if done is not None else []
+def _last_line(answer: subprocess.CompletedProcess[str] | None) -> str:
+    lines = answer.stderr.strip().splitlines() if answer is not None else []
     return lines[-1][:200] if lines else "no answer"

@@ -29,7 +29,7 @@ from functools import lru_cache
 from passhat.judging import UNCONFIRMED
 from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
-from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, sealed
+from passhat.judging.sandbox import Ended, Sandbox, SandboxFault, memory_file
 from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, SandboxSpec
 from passhat.judging.tasks import Case, CodeTask
 from passhat.judging.verdict import CodeVerdict
@@ -77,10 +77,12 @@ class Examiner:
 
     def start(self) -> None:
         """Start the sandboxes, unless they are running."""
-        needed = [self.programs, self.tests] if self._rules.judges != "plain" else [self.programs]
-        for sandbox in needed:
+        sandboxes = (
+            [self.programs, self.tests] if self._rules.judges != "plain" else [self.programs]
+        )
+        for sandbox in sandboxes:
             sandbox.launch()
-        for sandbox in needed:
+        for sandbox in sandboxes:
             sandbox.greet()
 
     def close(self) -> None:
@@ -106,9 +108,9 @@ class Examiner:
         if plain.verdict is not Verdict.PASSED:
             return plain
         split = self._judge_with_retries(task, program, "split")
-        judged = self._agreed(task, plain, split)
-        spent = (plain.seconds + split.seconds, plain.cpu_seconds + split.cpu_seconds)
-        return replace(judged, seconds=spent[0], cpu_seconds=spent[1])
+        verdict = self._agree(task, plain, split)
+        times = (plain.seconds + split.seconds, plain.cpu_seconds + split.cpu_seconds)
+        return replace(verdict, seconds=times[0], cpu_seconds=times[1])
 
     def judge_reference(self, task: CodeTask) -> CodeVerdict:
         """The verdict of split on the task's reference solution, if plain passes that."""
@@ -120,7 +122,7 @@ class Examiner:
             return replace(plain, detail=f"the reference fails its own tests: {plain.detail}")
         return self._judge_with_retries(task, program, "split")
 
-    def _agreed(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
+    def _agree(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
         """The joint verdict on a program that plain passes."""
         verdicts = (("plain", plain.words), ("split", split.words))
         if split.verdict is Verdict.PASSED:
@@ -167,24 +169,24 @@ class Examiner:
 
     def _plain(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()  # a container's relay expects a stream, used or not
-        with near_end, far_end, _shown(_with_tests(task, program)) as brief:
+        with near_end, far_end, _memory_descriptor(_with_tests(task, program)) as brief:
             self.programs.submit("plain", [brief, far_end.fileno()])
-        lived = self.programs.wait()
-        judgement = _plain_verdict(lived, self._limits)
-        return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
+        program_end = self.programs.wait()
+        judgement = _plain_verdict(program_end, self._limits)
+        return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
 
     def _split(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()
         with near_end, far_end:
-            with _shown(_program(program)) as brief:
+            with _memory_descriptor(_program(program)) as brief:
                 self.programs.submit("program", [brief, far_end.fileno()])
-            with _shown(_briefing(task)) as brief:
+            with _memory_descriptor(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, near_end.fileno()])
-        examined = self.tests.wait()
-        self.programs.stop(ending=_reports_program_gone(examined))
-        lived = self.programs.wait()
-        judgement = _split_verdict(examined, lived, self._limits)
-        return replace(judgement, seconds=lived.seconds, cpu_seconds=lived.cpu)
+        tests_end = self.tests.wait()
+        self.programs.stop(ending=_reports_program_gone(tests_end))
+        program_end = self.programs.wait()
+        judgement = _split_verdict(tests_end, program_end, self._limits)
+        return replace(judgement, seconds=program_end.seconds, cpu_seconds=program_end.cpu)
 
     # -- scripts with input and output -----------------------------------------------------------
 
@@ -192,27 +194,27 @@ class Examiner:
         seconds = cpu = 0.0
         judgement = CodeVerdict.passed()
         for number, case in enumerate(task.cases, 1):
-            judgement, ended = self._case(case, program, f"case {number}")
-            seconds, cpu = seconds + ended.seconds, cpu + ended.cpu
+            judgement, ending = self._case(case, program, f"case {number}")
+            seconds, cpu = seconds + ending.seconds, cpu + ending.cpu
             if not judgement.verdict:
                 break
         return replace(judgement, seconds=seconds, cpu_seconds=cpu)
 
     def _case(self, case: Case, program: str, where: str) -> tuple[CodeVerdict, Ended]:
         reading, writing = os.pipe()
-        given = sealed(case.given)
+        stdin = memory_file(case.given)
         try:
-            with _shown(_program(program)) as brief:
-                self.programs.submit("script", [brief, given, writing])
+            with _memory_descriptor(_program(program)) as brief:
+                self.programs.submit("script", [brief, stdin, writing])
             os.close(writing)
             writing = -1
             output = self._collect(reading)
-            ended = self.programs.wait()
+            ending = self.programs.wait()
         finally:
-            for descriptor in (reading, writing, given):
+            for descriptor in (reading, writing, stdin):
                 if descriptor >= 0:
                     os.close(descriptor)
-        return _script_verdict(case, output, ended, where, self._limits), ended
+        return _script_verdict(case, output, ending, where, self._limits), ending
 
     def _collect(self, reading: int) -> bytes:
         """The script's output, up to the limit; beyond it the script is stopped."""
@@ -233,9 +235,9 @@ class Examiner:
 
 
 @contextmanager
-def _shown(content: bytes) -> Iterator[int]:
+def _memory_descriptor(content: bytes) -> Iterator[int]:
     """A descriptor on some content, closed afterwards."""
-    descriptor = sealed(content)
+    descriptor = memory_file(content)
     try:
         yield descriptor
     finally:
@@ -249,60 +251,60 @@ def _brief(task: CodeTask) -> str:
 
 
 def _briefing(task: CodeTask) -> bytes:
-    return wire.framed(_brief(task).encode())
+    return wire.frame(_brief(task).encode())
 
 
 def _program(text: str) -> bytes:
-    return wire.framed(json.dumps({"program": text}).encode())
+    return wire.frame(json.dumps({"program": text}).encode())
 
 
 def _with_tests(task: CodeTask, program: str) -> bytes:
     # Joined as text: reading the brief again for every program would take longer than the program.
-    return wire.framed(f'{_brief(task)[:-1]}, "program": {json.dumps(program)}}}'.encode())
+    return wire.frame(f'{_brief(task)[:-1]}, "program": {json.dumps(program)}}}'.encode())
 
 
-def _reports_program_gone(examined: Ended) -> bool:
-    match examined.words[-1] if examined.words else None:
+def _reports_program_gone(tests_end: Ended) -> bool:
+    match tests_end.words[-1] if tests_end.words else None:
         case ["examined", "gone", str(), str()]:
             return True
     return False
 
 
-def _plain_verdict(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
+def _plain_verdict(program_end: Ended, limits: ProgramLimits) -> CodeVerdict:
     """Verdict from the report of the program's own process, which it can forge."""
-    match lived.words[0] if lived.words else None:
+    match program_end.words[0] if program_end.words else None:
         case ["untestable", str(detail)]:
             return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
-    _require_start(lived)
-    if lived.why == "ended" and lived.status == 0:
-        match lived.words[-1]:
+    _require_start(program_end)
+    if program_end.why == "ended" and program_end.status == 0:
+        match program_end.words[-1]:
             case ["examined", "passed", str(), str()]:
                 return CodeVerdict.passed()
             case ["examined", "failed", str(word), str(detail)]:
                 return CodeVerdict.failed(word, detail)
-    return _verdict_on_ended_program(lived, limits)
+    return _verdict_on_ended_program(program_end, limits)
 
 
-def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> CodeVerdict:
+def _split_verdict(tests_end: Ended, program_end: Ended, limits: ProgramLimits) -> CodeVerdict:
     """Verdict from the report of the tests; only if the program is gone, from its end."""
-    if examined.why in ("cpu", "wall"):
-        if lived.why == "cpu" or examined.waiting:
+    if tests_end.why in ("cpu", "wall"):
+        if program_end.why == "cpu" or tests_end.waiting:
             what = "an answer that takes too long to make or to read"
             return CodeVerdict.failed(FailureCategory.TIMEOUT, what)
         return CodeVerdict.missing(
-            MissingReason.JUDGE_ERROR, f"the tests ran out of time ({examined.why})"
+            MissingReason.JUDGE_ERROR, f"the tests ran out of time ({tests_end.why})"
         )
-    if examined.status == -signal.SIGKILL:
+    if tests_end.status == -signal.SIGKILL:
         raise SandboxFault("the tests' process was killed from outside")
-    last = examined.words[-1] if examined.words else None
+    last = tests_end.words[-1] if tests_end.words else None
     match last:
         case ["examined", "passed", str(), str()]:
             return CodeVerdict.passed()
         case ["examined", "failed", str(word), str(detail)]:
             return CodeVerdict.failed(word, detail)
         case ["examined", "gone", str(), str()]:
-            _require_start(lived)
-            return _verdict_on_ended_program(lived, limits)
+            _require_start(program_end)
+            return _verdict_on_ended_program(program_end, limits)
         case ["examined", "unsupported", str(), str(detail)]:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, detail)
         case ["examined", "judge_error", str(), str(detail)]:
@@ -310,16 +312,16 @@ def _split_verdict(examined: Ended, lived: Ended, limits: ProgramLimits) -> Code
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
     return CodeVerdict.missing(
-        MissingReason.JUDGE_ERROR, f"the tests ended without a verdict (status {examined.status})"
+        MissingReason.JUDGE_ERROR, f"the tests ended without a verdict (status {tests_end.status})"
     )
 
 
-def _require_start(lived: Ended) -> None:
+def _require_start(program_end: Ended) -> None:
     """Raise SandboxFault if the sandbox broke before the program began.
 
     Only the first frame is read: once a program runs, the frames are its own.
     """
-    match lived.words[0] if lived.words else None:
+    match program_end.words[0] if program_end.words else None:
         case ["started"]:
             return
         case ["broken", str(detail)]:
@@ -327,29 +329,32 @@ def _require_start(lived: Ended) -> None:
     raise SandboxFault("the program's process never began")
 
 
-def _verdict_on_ended_program(lived: Ended, limits: ProgramLimits) -> CodeVerdict:
+def _verdict_on_ended_program(program_end: Ended, limits: ProgramLimits) -> CodeVerdict:
     """The failure of a program whose process ended, or was ended, before it was done."""
-    if lived.why == "cpu" or lived.cpu > limits.cpu_seconds:
-        return CodeVerdict.failed(FailureCategory.TIMEOUT, f"{lived.cpu:.1f} s of processor time")
-    if lived.why == "wall":
-        seconds = f"{lived.seconds:.0f} s on the wall clock"
+    if program_end.why == "cpu" or program_end.cpu > limits.cpu_seconds:
+        return CodeVerdict.failed(
+            FailureCategory.TIMEOUT, f"{program_end.cpu:.1f} s of processor time"
+        )
+    if program_end.why == "wall":
+        seconds = f"{program_end.seconds:.0f} s on the wall clock"
         return CodeVerdict.failed(FailureCategory.TIMEOUT, seconds)
-    if lived.why == "files":
+    if program_end.why == "files":
         return CodeVerdict.failed(FailureCategory.SANDBOX_VIOLATION, "too many files in /tmp")
-    if lived.why == "stopped":
+    if program_end.why == "stopped":
         return CodeVerdict.failed(
             FailureCategory.SANDBOX_VIOLATION, "the program closed the judge's channel"
         )
-    if lived.status == -signal.SIGKILL:
+    if program_end.status == -signal.SIGKILL:
         # Not sent by the judge, and the filter keeps programs from sending it to themselves: the
         # machine ran out of memory, or another process interfered.
         raise SandboxFault("the program's process was killed from outside")
-    if lived.status < 0:
+    if program_end.status < 0:
         return CodeVerdict.failed(
-            FailureCategory.EXCEPTION, f"the process died of {_signal_name(-lived.status)}"
+            FailureCategory.EXCEPTION, f"the process died of {_signal_name(-program_end.status)}"
         )
     return CodeVerdict.failed(
-        FailureCategory.EXCEPTION, f"the program ended its own process (status {lived.status})"
+        FailureCategory.EXCEPTION,
+        f"the program ended its own process (status {program_end.status})",
     )
 
 
@@ -361,20 +366,20 @@ def _signal_name(number: int) -> str:
 
 
 def _script_verdict(
-    case: Case, output: bytes, ended: Ended, where: str, limits: ProgramLimits
+    case: Case, output: bytes, ending: Ended, where: str, limits: ProgramLimits
 ) -> CodeVerdict:
-    _require_start(ended)
+    _require_start(ending)
     if len(output) > limits.output:
         return CodeVerdict.failed(
             FailureCategory.WRONG_ANSWER, f"{where}: printed more than {limits.output:,} bytes"
         )
-    if ended.why == "ended" and ended.status == 1 and ended.cpu <= limits.cpu_seconds:
-        word, detail = _last_words(ended.written)
-        judged = CodeVerdict.failed(word, detail)
-        return replace(judged, detail=f"{where}: {judged.detail}")
-    if ended.why != "ended" or ended.status != 0:
-        judged = _verdict_on_ended_program(ended, limits)
-        return replace(judged, detail=f"{where}: {judged.detail}")
+    if ending.why == "ended" and ending.status == 1 and ending.cpu <= limits.cpu_seconds:
+        word, detail = _last_words(ending.written)
+        verdict = CodeVerdict.failed(word, detail)
+        return replace(verdict, detail=f"{where}: {verdict.detail}")
+    if ending.why != "ended" or ending.status != 0:
+        verdict = _verdict_on_ended_program(ending, limits)
+        return replace(verdict, detail=f"{where}: {verdict.detail}")
     if not case.accepts(output):
         return CodeVerdict.failed(FailureCategory.WRONG_ANSWER, f"{where}: the output differs")
     return CodeVerdict.passed()

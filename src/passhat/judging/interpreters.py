@@ -146,10 +146,10 @@ class Interpreter:
     @property
     def shown(self) -> tuple[str, ...]:
         """Folders and files to show, outermost first."""
-        own = [str(Path(self.base) / "lib"), self.stdlib, self.executable]
-        own += [self.prefix, str(Path(self.base) / "bin")] if self.packages else []
+        paths = [str(Path(self.base) / "lib"), self.stdlib, self.executable]
+        paths += [self.prefix, str(Path(self.base) / "bin")] if self.packages else []
         folders: list[str] = []
-        for path in sorted(dict.fromkeys((*_SYSTEM_LIBRARIES, *own)), key=len):
+        for path in sorted(dict.fromkeys((*_SYSTEM_LIBRARIES, *paths)), key=len):
             if Path(path).exists() and not any(path.startswith(f"{folder}/") for folder in folders):
                 folders.append(path)
         return tuple(folders)
@@ -206,13 +206,13 @@ def find_interpreter(path: str | None = None, packages: Sequence[str] = ()) -> I
 def _run_code(path: str | None, code: str, *words: str) -> Any:
     """The JSON output of an interpreter that runs some code."""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [path or sys.executable, "-I", "-c", code, *words],
             capture_output=True,
             timeout=60,
             check=True,
         )
-        return json.loads(done.stdout)
+        return json.loads(completed.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise SandboxUnavailable(
             f"{path} does not work as a Python interpreter ({error}).",

@@ -19,7 +19,7 @@ __all__ = [
     "WEAK_BELOW",
     "TestStrength",
     "keep_strengths",
-    "known_strengths",
+    "load_strengths",
     "mutants_of",
     "strength_of_tests",
     "strengths_folder",
@@ -86,7 +86,7 @@ def mutants_of(program: str, most: int = 20) -> list[str]:
     mutants = dict.fromkeys(
         ast.unparse(mutant)
         for index, node in enumerate(ast.walk(tree))
-        if (mutant := _mutated(tree, index, node)) is not None
+        if (mutant := _mutate(tree, index, node)) is not None
     )
     mutants.pop(ast.unparse(tree), None)
     every = list(mutants)
@@ -94,7 +94,7 @@ def mutants_of(program: str, most: int = 20) -> list[str]:
     return [every[int(number * step)] for number in range(min(most, len(every)))]
 
 
-def _mutated(tree: ast.Module, index: int, node: ast.AST) -> ast.Module | None:
+def _mutate(tree: ast.Module, index: int, node: ast.AST) -> ast.Module | None:
     """A copy of the tree with the node of this number changed, if it is one to change."""
     if not _changeable(node):
         return None
@@ -149,9 +149,9 @@ def strength_of_tests(bench: Bench, most: int = 20) -> Iterator[TestStrength]:
         verdicts[plan[position][0].id].append((position, judgement.verdict))
     for task in tasks:
         (_, canonical), *others = sorted(verdicts[task.id])
-        judged = [verdict for _, verdict in others if verdict is not Verdict.MISSING]
-        killed = sum(verdict is Verdict.FAILED for verdict in judged)
-        yield TestStrength(task.id, killed, len(judged), canonical is Verdict.PASSED)
+        scored = [verdict for _, verdict in others if verdict is not Verdict.MISSING]
+        killed = sum(verdict is Verdict.FAILED for verdict in scored)
+        yield TestStrength(task.id, killed, len(scored), canonical is Verdict.PASSED)
 
 
 def _programs(task: CodeTask, most: int) -> list[str]:
@@ -173,14 +173,14 @@ def keep_strengths(folder: Path, tests_fingerprint: str, strengths: Iterable[Tes
     rows = [{name: getattr(strength, name) for name in _FIELDS} for strength in strengths]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{tests_fingerprint}.json"
-    beside = path.with_suffix(".part")
+    temporary = path.with_suffix(".part")
     text = json.dumps({"schema": _SCHEMA, "tests": tests_fingerprint, "tasks": rows}, indent=2)
-    beside.write_text(text + "\n", encoding="utf-8")
-    beside.replace(path)
+    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.replace(path)
     return path
 
 
-def known_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStrength]:
+def load_strengths(folder: Path, tests_fingerprint: str) -> dict[str, TestStrength]:
     """Stored strengths of these tests, by task; empty when no audit was made."""
     path = folder / f"{tests_fingerprint}.json"
     try:

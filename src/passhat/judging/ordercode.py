@@ -458,9 +458,9 @@ def demo_samples(
         odds = np.zeros(len(programs))
         odds[0] = _LIKELY[order_task.band] / max(temperature, 1e-9)
         chances = np.exp(odds - odds.max())
-        chosen = generator.choice(len(programs), attempts, p=chances / chances.sum())
+        choices = generator.choice(len(programs), attempts, p=chances / chances.sum())
         samples += [
             {"task_id": order_task.task.id, "completion": programs[choice]}
-            for choice in chosen.tolist()
+            for choice in choices.tolist()
         ]
     return samples

@@ -71,9 +71,9 @@ class Results:
                 raise _foreign(path, line, f"another judge ({row.get('judge')})")
             if row.get("failure") not in _AGAIN:
                 rows[key] = row
-        kept = cls(rows, Path(path))
-        kept._write_all()
-        return kept
+        results = cls(rows, Path(path))
+        results._write_all()
+        return results
 
     def add(self, row: Row) -> None:
         """Keep a row, on disk before anything else happens."""
@@ -84,9 +84,9 @@ class Results:
 
     def _write_all(self) -> None:
         assert self.path is not None
-        beside = self.path.with_name(f"{self.path.name}.part")
-        beside.write_text("".join(f"{json.dumps(row)}\n" for row in self.rows.values()), "utf-8")
-        beside.replace(self.path)
+        temporary = self.path.with_name(f"{self.path.name}.part")
+        temporary.write_text("".join(f"{json.dumps(row)}\n" for row in self.rows.values()), "utf-8")
+        temporary.replace(self.path)
 
 
 def _without_partial_line(path: str) -> str:
@@ -136,18 +136,18 @@ def judge_samples(
 def _run(bench: Bench, samples: list[Sample], rows: list[Row], source: str) -> Run:
     gatherer = AttemptGatherer(ColumnMap.resolve(rows[0]))
     gatherer.add({name: [row[name] for row in rows] for name in rows[0]})
-    (gathered,) = gatherer.runs()
-    outcomes = Outcomes.from_columns(gathered.columns)
+    (run,) = gatherer.runs()
+    outcomes = Outcomes.from_columns(run.columns)
     per_task = outcomes.n + outcomes.missing
-    planned = int(per_task[0]) if per_task.min() == per_task.max() else None
+    attempts = int(per_task[0]) if per_task.min() == per_task.max() else None
     stem = Path(source).name.split(".")[0]
     absent = len(bench.suite.tasks) - len(outcomes)
     return Run(
         name=stem,
         agent=stem,
         outcomes=outcomes,
-        protocol=bench.protocol(planned),
-        attempts=gathered.attempts,
+        protocol=bench.protocol(attempts),
+        attempts=run.attempts,
         source=source,
         reading=(
             f"{counted(len(samples), 'sample')} judged: {bench.judge}",

@@ -19,7 +19,7 @@ from passhat.errors import ReadError, shorten
 from passhat.judging.code_suites import json_lines
 from passhat.judging.tasks import CodeSuite, CodeTask, free_names
 
-__all__ = ["Sample", "asked", "normalized", "printable", "program_in", "read_samples"]
+__all__ = ["Sample", "normalize", "printable", "program_in", "read_samples", "request_text"]
 
 _TEXTS = ("completion", "solution", "program", "response")
 
@@ -40,7 +40,7 @@ class Sample:
     @property
     def fingerprint(self) -> str:
         """Equal for programs that differ only in white space, comments and local names."""
-        return hashlib.sha256(normalized(self.program).encode("utf-8", "replace")).hexdigest()[:16]
+        return hashlib.sha256(normalize(self.program).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
@@ -49,7 +49,7 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
     ``solution`` or ``program`` in place of ``completion`` is a whole program, and ``response``
     is the answer of a model, with the program somewhere in it. So is a completion in a fence.
     """
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     samples = []
     for line, row in json_lines(path):
         name = str(row.get("task_id"))
@@ -74,14 +74,14 @@ def read_samples(path: str, suite: CodeSuite) -> list[Sample]:
         raw = ""
         if word == "response" or (has_fence(text) and not compiles(program)):
             program, raw = program_in(text, task), text
-        samples.append(Sample(task, seen[name], program, raw))
-        seen[name] += 1
+        samples.append(Sample(task, counts[name], program, raw))
+        counts[name] += 1
     if not samples:
         raise ReadError("holds no sample.", source=path)
     return samples
 
 
-def normalized(program: str) -> str:
+def normalize(program: str) -> str:
     """A program without layout, comments and its choice of names.
 
     Examples
@@ -113,9 +113,9 @@ class _Renamed(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         outer, self._names = self._names, dict(self._names)
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        stored = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
         local = [a.arg for a in arguments]
-        local += [n.id for n in stored if isinstance(n.ctx, ast.Store)]
+        local += [n.id for n in names if isinstance(n.ctx, ast.Store)]
         for name in local:
             self._names.setdefault(name, f"_{len(self._names)}")
         if ast.get_docstring(node, clean=False) is not None:
@@ -146,7 +146,7 @@ _CODE_LINE = re.compile(
 )
 
 
-def asked(task: CodeTask) -> str:
+def request_text(task: CodeTask) -> str:
     """The prompt of an agent: the task, and the form of the answer. Never the tests."""
     if task.prompt:
         return (
@@ -157,7 +157,7 @@ def asked(task: CodeTask) -> str:
         form = "Write a Python script that reads standard input and prints the answer."
     else:
         names = sorted(free_names(task.tests) - free_names(task.helpers))
-        form = f"Write Python code that defines {', '.join(names) or 'what is asked for'}."
+        form = f"Write Python code that defines {', '.join(names) or 'what is request_text for'}."
     return f"{task.text.strip()}\n\n{form} Answer with code only.\n"
 
 
@@ -179,12 +179,12 @@ def program_in(answer: str, task: CodeTask) -> str:
     if "</think>" in spoken.lower():  # the opening tag was part of the prompt
         spoken = re.split(r"</think(?:ing)?>", spoken, flags=re.IGNORECASE)[-1]
     text = spoken if spoken.strip() else text
-    blocks = [block for block in fenced(text) if block.strip()]
-    code = _chosen(blocks, task) if blocks else _unfenced(text, task)
-    return _whole(code, task, fenced=bool(blocks))
+    blocks = [block for block in find_fences(text) if block.strip()]
+    code = _choose_block(blocks, task) if blocks else _find_unfenced(text, task)
+    return _whole(code, task, find_fences=bool(blocks))
 
 
-def fenced(text: str) -> Iterator[str]:
+def find_fences(text: str) -> Iterator[str]:
     """Fenced blocks of Markdown, in lists too; an unclosed block ends with the text."""
     lines: list[str] = []
     fence = indent = ""
@@ -196,14 +196,14 @@ def fenced(text: str) -> Iterator[str]:
                 indent = ">" if ">" in before else " " * len(before)
                 lines = []
             continue
-        closed, rest = _closes(line, fence)
+        is_closed, rest = _closes(line, fence)
         if rest is not None:
             lines.append(rest)
-        if closed:
-            yield _dedented(lines, indent)
+        if is_closed:
+            yield _dedent(lines, indent)
             fence = ""
     if fence:
-        yield _dedented(lines, indent)
+        yield _dedent(lines, indent)
 
 
 def _closes(line: str, fence: str) -> tuple[bool, str | None]:
@@ -211,39 +211,39 @@ def _closes(line: str, fence: str) -> tuple[bool, str | None]:
     bare = line.strip(" \t>")
     if bare and set(bare) == {fence[0]} and len(bare) >= len(fence):
         return True, None
-    stripped = line.rstrip()
+    text = line.rstrip()
     ending = fence[0] * len(fence)
-    if stripped.endswith(ending) and fence[0] not in stripped[: -len(fence)].rstrip(fence[0])[-1:]:
-        before = stripped.rstrip(fence[0])
+    if text.endswith(ending) and fence[0] not in text[: -len(fence)].rstrip(fence[0])[-1:]:
+        before = text.rstrip(fence[0])
         # Three quotes of the other kind may be in a string; code before them must not be one.
         if before.strip() and before.count(ending) == 0:
             return True, before
     return False, line
 
 
-def _dedented(lines: list[str], indent: str) -> str:
+def _dedent(lines: list[str], indent: str) -> str:
     """A block without the indentation of its list, or the signs of its quote."""
-    filled = [line for line in lines if line.strip()]
+    code_lines = [line for line in lines if line.strip()]
     if indent == ">":
         return "\n".join(re.sub(r"^\s*> ?", "", line) for line in lines)
-    if indent and all(line.startswith(indent) for line in filled):
+    if indent and all(line.startswith(indent) for line in code_lines):
         lines = [line[len(indent) :] for line in lines]
     return "\n".join(lines)
 
 
-def _chosen(blocks: list[str], task: CodeTask) -> str:
+def _choose_block(blocks: list[str], task: CodeTask) -> str:
     names = [task.entry_point] if task.entry_point else sorted(free_names(task.tests))
     whole = [block for block in blocks if names and all(_defines(name, block) for name in names)]
     if whole:
         return whole[-1]
     some = [block for block in blocks if any(_defines(name, block) for name in names)]
-    good = [block for block in blocks if compiles(_whole(block, task, fenced=True))]
+    good = [block for block in blocks if compiles(_whole(block, task, find_fences=True))]
     return (some or good or blocks)[-1]
 
 
-def _unfenced(text: str, task: CodeTask) -> str:
+def _find_unfenced(text: str, task: CodeTask) -> str:
     """The answer itself, or the code in it when it is surrounded by prose."""
-    if compiles(_whole(text, task, fenced=False)) and not _is_prose(text):
+    if compiles(_whole(text, task, find_fences=False)) and not _is_prose(text):
         return text
     lines = text.split("\n")
     starts = [number for number, line in enumerate(lines) if _CODE_LINE.match(line)]
@@ -279,20 +279,20 @@ def _is_prose(code: str) -> bool:
     return all(isinstance(node, ast.Expr) and isinstance(node.value, inert) for node in body)
 
 
-def _whole(code: str, task: CodeTask, *, fenced: bool) -> str:
+def _whole(code: str, task: CodeTask, *, find_fences: bool) -> str:
     if not task.prompt:
-        dedented = textwrap.dedent(code)
-        return f"{dedented if not compiles(code) and compiles(dedented) else code}\n"
+        flat = textwrap.dedent(code)
+        return f"{flat if not compiles(code) and compiles(flat) else code}\n"
     for form in (code, textwrap.dedent(code)):
         if _defines(task.entry_point, form):
             return f"{task.helpers or ''}\n{form}\n"
-    continued = task.program(code)
-    if not compiles(continued):
+    whole = task.program(code)
+    if not compiles(whole):
         # Code is often moved to the margin; the rest of a first line may be, too.
-        moved = task.program(textwrap.indent(textwrap.dedent(code), "    "))
-        if compiles(moved) and (fenced or not _is_prose(code)):
-            return moved
-    return continued
+        indented = task.program(textwrap.indent(textwrap.dedent(code), "    "))
+        if compiles(indented) and (find_fences or not _is_prose(code)):
+            return indented
+    return whole
 
 
 def _defines(name: str, code: str) -> bool:

@@ -22,7 +22,7 @@ from passhat.judging.commands import (
     WRITABLE_DEVICES,
     bubblewrap_command,
     container_command,
-    packed_inside,
+    pack_inside,
     plain_command,
     remove_container,
 )
@@ -30,7 +30,7 @@ from passhat.judging.inside import wire
 from passhat.judging.interpreters import Interpreter
 from passhat.judging.sandbox_kinds import Container, ProgramLimits, SandboxKind, SandboxSpec
 
-__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "sealed"]
+__all__ = ["Ended", "Sandbox", "SandboxFault", "SandboxKind", "SandboxSpec", "memory_file"]
 
 _START_SECONDS = 120.0
 _PATIENCE = 60.0
@@ -142,7 +142,7 @@ class Sandbox:
         )
         os.close(inner[0])
         os.close(outer[1])
-        self._bridge = Bridge(far_end, inner[1], outer[0], packed_inside())
+        self._bridge = Bridge(far_end, inner[1], outer[0], pack_inside())
 
     def greet(self) -> None:
         """Wait until the fork server of a launched sandbox is ready."""
@@ -254,9 +254,9 @@ class Sandbox:
 
     def _setup(self) -> dict[str, object]:
         landlock = self.kind is SandboxKind.LANDLOCK
-        contained = self.kind is SandboxKind.BUBBLEWRAP or isinstance(self.kind, Container)
+        has_own_root = self.kind is SandboxKind.BUBBLEWRAP or isinstance(self.kind, Container)
         listable, readable = self._interpreter.readable() if landlock else ([], [])
-        if not contained:
+        if not has_own_root:
             self._folder = tempfile.mkdtemp(prefix="passhat-")
         granted = self._interpreter.granted_roots
         return {
@@ -266,7 +266,7 @@ class Sandbox:
             "devices": list(WRITABLE_DEVICES),
             "scratch": self._folder or ("/tmp" if isinstance(self.kind, Container) else ""),
             "scratch_bytes": self._limits.scratch,
-            "packages": ([PACKAGES] if contained else list(granted)) if granted else [],
+            "packages": ([PACKAGES] if has_own_root else list(granted)) if granted else [],
             "weak": self._allow_weak,
         }
 
@@ -278,7 +278,7 @@ class Sandbox:
         return plain_command(self._interpreter)
 
 
-def sealed(content: bytes) -> int:
+def memory_file(content: bytes) -> int:
     """A file in memory with this content, as a descriptor at its beginning."""
     make = getattr(os, "memfd_create", None)
     if make is None:

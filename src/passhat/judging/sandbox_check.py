@@ -205,12 +205,12 @@ def breaches(kind: SandboxSpec, interpreter: Interpreter, *, allow_weak: bool = 
 
 def _run_attack(examiner: Examiner, probe: str, facts: dict[str, object]) -> list[str]:
     tests = f"through = {probe}({facts!r})\nassert not through, ','.join(through)"
-    judged = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
-    if judged.verdict is Verdict.PASSED:
+    verdict = examiner.judge(CodeTask("canary", entry_point=probe, tests=tests), _PROBE)
+    if verdict.verdict is Verdict.PASSED:
         return []
-    if judged.why == "wrong_answer" and judged.detail:
-        return judged.detail.split(",")
-    raise SandboxFault(f"the self-test ended {judged.verdict} ({judged.why}): {judged.detail}")
+    if verdict.why == "wrong_answer" and verdict.detail:
+        return verdict.detail.split(",")
+    raise SandboxFault(f"the self-test ended {verdict.verdict} ({verdict.why}): {verdict.detail}")
 
 
 @contextmanager
@@ -223,12 +223,12 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         hidden = (*interpreter.hidden, *interpreter.granted_roots)
-        shown = tuple(f"{granted.path}" for granted in interpreter.granted)
-        installed = [
+        visible = tuple(f"{granted.path}" for granted in interpreter.granted)
+        package_files = [
             path
             for folder in hidden
             for path in Path(folder).glob("*/*.py")
-            if not str(path).startswith(shown or ("\0",))
+            if not str(path).startswith(visible or ("\0",))
         ]
         yield json.loads(
             json.dumps(
@@ -239,7 +239,7 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
                     "variable": os.environ.get("PATH", token),
                     "port": listener.getsockname()[1],
                     "python": interpreter.executable,
-                    "installed": [str(path) for path in installed[:50]],
+                    "installed": [str(path) for path in package_files[:50]],
                     "attacks": list(ATTACKS),
                     "targets": [str(secret), str(Path(folder)), os.__file__],
                     "devices": list(DEVICES),
@@ -283,8 +283,8 @@ class Finding(Plain):
         if self.problem:
             return f"{self.kind}: not available ({self.problem})"
         if self.through:
-            named = "; ".join(ATTACKS.get(attack, attack) for attack in self.through)
-            return f"{self.kind}: NOT SAFE, a program could {named}"
+            words = "; ".join(ATTACKS.get(attack, attack) for attack in self.through)
+            return f"{self.kind}: NOT SAFE, a program could {words}"
         return f"{self.kind}: holds all {len(ATTACKS)} attacks of the self-test"
 
     def _as_dict(self) -> dict[str, object]:
@@ -330,9 +330,9 @@ def choose_sandbox(
         if finding.holds:
             return kind
         findings.append(finding)
-    started = [finding.kind for finding in findings if not finding.problem]
-    if allow_weak and started:
-        return started[0]
+    startable = [finding.kind for finding in findings if not finding.problem]
+    if allow_weak and startable:
+        return startable[0]
     raise SandboxUnavailable(
         f"no sandbox holds on this machine: {'; '.join(map(str, findings))}.",
         hint=_CONTAINER_HINT if isinstance(only, Container) else _HINT,

@@ -82,14 +82,12 @@ class CodeTask:
 
     def brief(self) -> dict[str, object]:
         """The data that the sandbox of the tests receives."""
-        functions = defined_functions(self.helpers) | defined_functions(
-            self.program(self.canonical)
-        )
+        functions = function_names(self.helpers) | function_names(self.program(self.canonical))
         free = free_names(self.tests)
-        modules = _modules_used(self.tests) & free - defined_names(self.helpers)
+        modules = _modules_used(self.tests) & free - top_level_names(self.helpers)
         imports = "".join(f"import {name}\n" for name in sorted(modules))
         helpers = f"{imports}{self.helpers}"
-        helpful = free & defined_names(helpers) - {self.entry_point}
+        helpful = free & top_level_names(helpers) - {self.entry_point}
         return {
             "entry_point": self.entry_point,
             # A prompt whose helpers no test uses need not be run again and again.
@@ -100,7 +98,7 @@ class CodeTask:
             "functions": sorted(functions),
             "free": sorted(free - helpful),
             "imports": sorted(
-                _imports(_parsed(self.tests))
+                _imports(_parse(self.tests))
                 - {*PROGRAM_MODULES, "pytest"}
                 - sys.stdlib_module_names
             ),
@@ -121,12 +119,14 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
         compile(task.tests, "tests.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return MissingReason.JUDGE_ERROR, f"the tests do not compile: {error}"
-    own = free_names(task.tests) - defined_names(task.helpers)
-    called = any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body)
-    called = called and bool(task.entry_point)
-    if not own and not called and not _imports(tree) & set(PROGRAM_MODULES):
+    own = free_names(task.tests) - top_level_names(task.helpers)
+    calls_check = any(
+        isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
+    )
+    calls_check = calls_check and bool(task.entry_point)
+    if not own and not calls_check and not _imports(tree) & set(PROGRAM_MODULES):
         return MissingReason.JUDGE_ERROR, "the tests never call the program"
-    return _unsupported(tree)
+    return _find_unsupported(tree)
 
 
 def _imports(tree: ast.Module) -> set[str]:
@@ -147,7 +147,7 @@ def _imports(tree: ast.Module) -> set[str]:
 _PYTEST = {"raises", "approx", "mark", "fixture", "fail", "parametrize"}
 
 
-def _unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
+def _find_unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
     """A part of pytest that the judge does not have."""
     fixtures = set(FIXTURES) | {"self", "cls"}
     for node in ast.walk(tree):
@@ -168,9 +168,9 @@ def _unsupported(tree: ast.Module) -> tuple[MissingReason, str] | None:
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test"):
             continue
         given = node.args.args[: len(node.args.args) - len(node.args.defaults)]
-        written = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+        decorators = " ".join(ast.unparse(mark) for mark in node.decorator_list)
         for argument in given:
-            if argument.arg not in fixtures and "parametrize" not in written:
+            if argument.arg not in fixtures and "parametrize" not in decorators:
                 return MissingReason.JUDGE_ERROR, f"{node.name} needs a fixture {argument.arg!r}"
     return None
 
@@ -190,10 +190,10 @@ def shared_state(tests: str) -> list[str]:
 
     A failure under the split judge may come from it, so it is not believed.
     """
-    tree = _parsed(tests)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    imported = {
+    tree = _parse(tests)
+    loads = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    loads |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    imports = {
         name
         for node in ast.walk(tree)
         for name in (
@@ -204,16 +204,16 @@ def shared_state(tests: str) -> list[str]:
             else []
         )
     }
-    modules = {name for name in imported if name in _SHARED_MODULES}
-    modules |= {name.split(".")[0] for name in imported} & _SHARED_MODULES
-    if "mock" in tests and any(name.startswith("unittest") for name in imported):
+    modules = {name for name in imports if name in _SHARED_MODULES}
+    modules |= {name.split(".")[0] for name in imports} & _SHARED_MODULES
+    if "mock" in tests and any(name.startswith("unittest") for name in imports):
         modules.add("unittest.mock")
-    return sorted(modules | (used & _SHARED_NAMES) | (used & {"time", "os", "sys"}))
+    return sorted(modules | (loads & _SHARED_NAMES) | (loads & {"time", "os", "sys"}))
 
 
-def defined_functions(source: str) -> set[str]:
+def function_names(source: str) -> set[str]:
     """Names that a source defines with ``def``: a program cannot make classes of them."""
-    return {node.name for node in _parsed(source).body if isinstance(node, ast.FunctionDef)}
+    return {node.name for node in _parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 # What binds a name other than by assignment: ``except E as name``, ``case [*name]`` and the like.
@@ -228,19 +228,19 @@ def free_names(tests: str) -> set[str]:
 
     Names imported from ``solution`` or ``candidate`` are the program's as well.
     """
-    tree = _parsed(tests)
-    used: set[str] = set()
+    tree = _parse(tests)
+    loads: set[str] = set()
     own: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else own).add(node.id)
+            (loads if isinstance(node.ctx, ast.Load) else own).add(node.id)
         elif isinstance(node, ast.arg):
             own.add(node.arg)
         elif isinstance(node, _NAMED):
             own.add(node.name or "")  # handlers and patterns need not have a name
         elif isinstance(node, ast.MatchMapping):
             own.add(node.rest or "")
-    imported = {
+    imports = {
         alias.name
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module in PROGRAM_MODULES
@@ -253,21 +253,21 @@ def free_names(tests: str) -> set[str]:
         for alias in node.names
         if alias.asname or getattr(node, "module", "") not in PROGRAM_MODULES
     }
-    imported |= {
+    imports |= {
         node.attr
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id in PROGRAM_MODULES
     }
-    used -= set(PROGRAM_MODULES)
-    return imported | {name for name in used - own if not hasattr(builtins, name)}
+    loads -= set(PROGRAM_MODULES)
+    return imports | {name for name in loads - own if not hasattr(builtins, name)}
 
 
-def defined_names(source: str) -> set[str]:
+def top_level_names(source: str) -> set[str]:
     """Names that a source defines at its top level, imports included."""
     names: set[str] = set()
-    for node in _parsed(source).body:
+    for node in _parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -281,12 +281,12 @@ def _modules_used(tests: str) -> set[str]:
     """Modules of the standard library that tests use by ``name.``, perhaps without importing."""
     return {
         node.value.id
-        for node in ast.walk(_parsed(tests))
+        for node in ast.walk(_parse(tests))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     } & sys.stdlib_module_names
 
 
-def _parsed(source: str) -> ast.Module:
+def _parse(source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

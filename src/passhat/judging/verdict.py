@@ -53,8 +53,8 @@ class CodeVerdict:
     def words(self) -> str:
         """The verdict in one line: ``failed, wrong_answer: ...``."""
         word = {Verdict.PASSED: "passed", Verdict.FAILED: "failed"}.get(self.verdict, "missing")
-        named = ", ".join(filter(None, (word, self.why)))
-        return ": ".join(filter(None, (named, self.detail)))
+        words = ", ".join(filter(None, (word, self.why)))
+        return ": ".join(filter(None, (words, self.detail)))
 
     @classmethod
     def passed(cls) -> CodeVerdict:

@@ -48,11 +48,11 @@ def weak_tests(run: Run) -> dict[str, float]:
     fingerprint = run.protocol.tests_fingerprint
     if not _is_code(run) or not fingerprint or "/" in fingerprint:
         return {}
-    from passhat.judging.mutants import known_strengths, strengths_folder
+    from passhat.judging.mutants import load_strengths, strengths_folder
 
     for store in (run.source, _USUAL_STORE):
         folder = strengths_folder(store)
-        strengths = known_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
+        strengths = load_strengths(folder, fingerprint) if Path(folder).is_dir() else {}
         if strengths:
             tasks = set(run.outcomes.tasks)
             return {

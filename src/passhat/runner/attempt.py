@@ -423,7 +423,7 @@ class Attempter:
         try:
             with current:
                 answer = await call_agent(
-                    state.info, state.clock.is_over, session.answer, turn.copied()
+                    state.info, state.clock.is_over, session.answer, turn.copy()
                 )
         except (AgentFault, WorldFault, RunStopped):
             raise

@@ -111,7 +111,7 @@ class Turn:
     images: tuple[str, ...] = ()
     response_format: Mapping[str, object] | None = None
 
-    def copied(self) -> Turn:
+    def copy(self) -> Turn:
         """The message with tools and earlier messages of its own.
 
         An agent in this process may append to what it is given, and must not change what the next

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from passhat.errors import ReadError, shorten
 from passhat.judging.bench import Bench, JudgePool, JudgingChoice
 from passhat.judging.code_suites import read_code_suite
-from passhat.judging.samples import Sample, asked, printable, program_in
+from passhat.judging.samples import Sample, printable, program_in, request_text
 from passhat.judging.tasks import CodeTask
 from passhat.suites.base import Episode, Judgement, Suite, Task, Turn
 
@@ -85,7 +85,7 @@ class _Program(Episode):
         self.answer_hash = ""
 
     def open(self) -> Turn:
-        return Turn(asked(self._task))
+        return Turn(request_text(self._task))
 
     def reply(self, answer: str) -> Turn | None:
         self._answer, self._program = answer, program_in(answer, self._task)

@@ -29,7 +29,7 @@ __all__ = [
     "grader",
     "load_function",
     "load_object",
-    "weighted_grader",
+    "weigh_graders",
 ]
 
 Grader = Callable[[str, object], Judgement]
@@ -65,10 +65,10 @@ def _numeric(answer: str, expected: object) -> Judgement:
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "no number in the answer")
     value = float(numbers[-1].replace(",", ""))
     close = math.isclose(value, float(str(expected)), rel_tol=1e-6, abs_tol=1e-9)
-    taken = f"last number: {numbers[-1]}"
+    answer_taken = f"last number: {numbers[-1]}"
     if close:
-        return Judgement(Verdict.PASSED, "", taken)
-    return Judgement.failed(FailureCategory.WRONG_ANSWER, taken)
+        return Judgement(Verdict.PASSED, "", answer_taken)
+    return Judgement.failed(FailureCategory.WRONG_ANSWER, answer_taken)
 
 
 def choice_grader(choices: Sequence[str], expected: object) -> Grader:
@@ -88,21 +88,21 @@ def choice_grader(choices: Sequence[str], expected: object) -> Grader:
     def grade(answer: str, _expected: object) -> Judgement:
         text = answer.strip()
         if text.casefold() in texts:
-            taken = LETTERS[texts.index(text.casefold())]
+            answer_taken = LETTERS[texts.index(text.casefold())]
         else:
             last = LETTERS[len(choices) - 1]
             letters = re.findall(rf"(?<![A-Za-z0-9])([A-{last}])(?![A-Za-z0-9])", text)
             if not letters:
                 return Judgement.failed(FailureCategory.FORMAT_ERROR, "no choice in the answer")
-            taken = letters[-1]
-        if taken == right:
-            return Judgement(Verdict.PASSED, "", f"choice: {taken}")
-        return Judgement.failed(FailureCategory.WRONG_ANSWER, f"choice: {taken}")
+            answer_taken = letters[-1]
+        if answer_taken == right:
+            return Judgement(Verdict.PASSED, "", f"choice: {answer_taken}")
+        return Judgement.failed(FailureCategory.WRONG_ANSWER, f"choice: {answer_taken}")
 
     return grade
 
 
-def weighted_grader(
+def weigh_graders(
     parts: Sequence[tuple[str, Grader, object, float]], pass_at: float = 1.0
 ) -> Grader:
     """Several graders with weights: passed when their share reaches ``pass_at``.
@@ -120,11 +120,11 @@ def weighted_grader(
             shares[judgement.verdict] += weight / total
             reasons.setdefault(judgement.verdict, judgement.why)
             details.append(f"{name} {judgement.verdict}")
-        passed, needed = shares[Verdict.PASSED], pass_at - 1e-9
+        passed, threshold = shares[Verdict.PASSED], pass_at - 1e-9
         detail = f"{passed:.2f} of {pass_at:g} needed: {', '.join(details)}"
-        if passed >= needed:
+        if passed >= threshold:
             return Judgement(Verdict.PASSED, "", detail)
-        if passed + shares[Verdict.MISSING] >= needed:
+        if passed + shares[Verdict.MISSING] >= threshold:
             return Judgement.missing(missing_reason(reasons[Verdict.MISSING]), detail)
         return Judgement.failed(failure_category(reasons[Verdict.FAILED]), detail)
 
@@ -155,9 +155,9 @@ def _json_schema(answer: str, expected: object) -> Judgement:
     """JSON, bare or in a fence, that follows the schema."""
     from jsonschema import Draft202012Validator
 
-    fenced = _FENCE.search(answer)
+    fence = _FENCE.search(answer)
     try:
-        value = json.loads(fenced[1] if fenced else answer)
+        value = json.loads(fence[1] if fence else answer)
     except (ValueError, RecursionError):  # a thousand brackets are no answer either
         return Judgement.failed(FailureCategory.FORMAT_ERROR, "the answer is not JSON")
     schema = cast("Mapping[str, object] | bool", expected)
@@ -191,13 +191,13 @@ def grader(word: str) -> Grader:
         )
     function = load_function(word.removeprefix("python:"))
 
-    def own(answer: str, expected: object) -> Judgement:
+    def module_name(answer: str, expected: object) -> Judgement:
         verdict = function(answer, expected)
         if isinstance(verdict, Judgement):
             return verdict
         return Judgement.passed() if verdict else _wrong(answer)
 
-    return own
+    return module_name
 
 
 def check_expected(word: str, expected: object) -> None:
@@ -218,10 +218,10 @@ def check_expected(word: str, expected: object) -> None:
             raise InvalidValue(f"the answer is not a JSON schema: {error.message}.") from None
     if word == "numeric":
         try:
-            known = math.isfinite(float(str(expected)))
+            is_number = math.isfinite(float(str(expected)))
         except ValueError:
-            known = False
-        if not known:
+            is_number = False
+        if not is_number:
             raise InvalidValue(f"{expected!r} is not a number, so it cannot be graded.")
 
 
@@ -233,25 +233,25 @@ def load_object(path: str) -> object:
             f"{path!r} should read MODULE:NAME.", hint="As in python:my_module:my_function."
         )
     if module.endswith(".py"):
-        own = module.removesuffix(".py").replace("/", ".").strip(".")
+        module_name = module.removesuffix(".py").replace("/", ".").strip(".")
         raise InvalidValue(
-            f"{module!r} is a file; a module has no .py.", hint=f"Write python:{own}:{name}"
+            f"{module!r} is a file; a module has no .py.", hint=f"Write python:{module_name}:{name}"
         )
-    loaded = _imported(module)
+    target = _import_module(module)
     try:
-        return operator.attrgetter(name)(loaded)
+        return operator.attrgetter(name)(target)
     except AttributeError:
-        public = [word for word in vars(loaded) if not word.startswith("_")]
+        public = [word for word in vars(target) if not word.startswith("_")]
         close = difflib.get_close_matches(name, public, 1)
         if close:
             hint = f"Did you mean python:{module}:{close[0]}?"
         else:
-            defined = [w for w in public if getattr(vars(loaded)[w], "__module__", "") == module]
-            hint = f"It has: {some(defined, 8)}" if defined else "It defines nothing."
+            names = [w for w in public if getattr(vars(target)[w], "__module__", "") == module]
+            hint = f"It has: {some(names, 8)}" if names else "It defines nothing."
         raise InvalidValue(f"module {module!r} has no {name!r}.", hint=hint) from None
 
 
-def _imported(module: str) -> ModuleType:
+def _import_module(module: str) -> ModuleType:
     """The module, from this folder only where no installed one has its name."""
     # Last on the path: a rich.py or json.py of this folder must not replace the real one.
     if not {"", str(Path.cwd())} & set(sys.path):
@@ -283,7 +283,7 @@ def _imported(module: str) -> ModuleType:
 
 def load_function(path: str) -> Callable[..., object]:
     """The function that ``MODULE:NAME`` names."""
-    loaded = load_object(path)
-    if not callable(loaded):
-        raise InvalidValue(f"{path!r} is a {type(loaded).__name__}, not a function.")
-    return loaded
+    target = load_object(path)
+    if not callable(target):
+        raise InvalidValue(f"{path!r} is a {type(target).__name__}, not a function.")
+    return target

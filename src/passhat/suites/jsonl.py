@@ -35,7 +35,7 @@ from passhat.suites.graders import (
     choice_grader,
     grader,
     load_function,
-    weighted_grader,
+    weigh_graders,
 )
 from passhat.suites.tool_calls import RESPOND, Unreadable, read_call, write_call
 
@@ -116,7 +116,7 @@ class _OneAnswer(Episode):
             ToolSpec(tool.name, tool.description, tool.parameters or _NO_PARAMETERS)
             for tool in line.tools
         )
-        parts = [line.system or "", _listed(tools), *earlier, prompt]
+        parts = [line.system or "", _list_tools(tools), *earlier, prompt]
         return Turn(
             "\n\n".join(part for part in parts if part),
             system=line.system,
@@ -171,7 +171,7 @@ RubricJudge = Callable[[object, str, str, str, int], Awaitable[Judgement]]
 _NO_PARAMETERS: Mapping[str, object] = MappingProxyType({"type": "object", "properties": {}})
 
 
-def _listed(tools: Sequence[ToolSpec]) -> str:
+def _list_tools(tools: Sequence[ToolSpec]) -> str:
     """The tools in text, for agents without tool calling."""
     if not tools:
         return ""
@@ -203,7 +203,7 @@ class QuestionSuite(Suite):
         self.tasks: Sequence[Task] = tuple(question.task for question, _ in questions)
         contents = [_task_data(question) for question, _ in questions]
         self.fingerprint = fingerprint(contents)
-        self.judge_fingerprint = fingerprint([graded for _, graded in questions])
+        self.judge_fingerprint = fingerprint([key for _, key in questions])
 
     def episode(self, task: Task, seed: int) -> _OneAnswer:  # noqa: ARG002 - nothing is random here
         return _OneAnswer(self._questions[task.id], self.judges)
@@ -214,14 +214,14 @@ def _task_data(question: _Question) -> list[object]:
     task, line = question.task, question.line
     parts: list[object] = [task.id, task.prompt]
     if line is not None:
-        more = {
+        settings = {
             "system": line.system,
             "messages": line.messages,
             "tools": msgspec.to_builtins(line.tools),
             "images": line.images,
             "response_format": line.response_format,
         }
-        parts += [more] if any(more.values()) else []
+        parts += [settings] if any(settings.values()) else []
     return parts
 
 
@@ -254,11 +254,11 @@ def suite_from_tasks(
             task: Task = item
         elif isinstance(item, Mapping):
             record = {"answer": None, **item} if judge is not None else item
-            raw = _encoded(record, name, position)
+            raw = _encode(record, name, position)
             if judge is None:
                 questions += _questions([(position, raw)], name)
                 continue
-            line = _decoded(raw, name, position)
+            line = _decode(raw, name, position)
             task = _task(line)
         else:
             raise InvalidValue(
@@ -271,16 +271,16 @@ def suite_from_tasks(
                 hint="Give judge=FUNCTION, called with the task and the answer, or use dicts with "
                 "an answer.",
             )
-        questions.append((_Question(task, task, _graded_by(judge)), code_digest(judge)))
+        questions.append((_Question(task, task, _make_grader(judge)), code_digest(judge)))
     if not questions:
         raise InvalidValue("the list of tasks is empty.")
-    repeated = [i for i, n in Counter(q.task.id for q, _ in questions).items() if n > 1]
-    if repeated:
-        raise InvalidValue(f"task {shorten(repeated[0])} is listed twice.")
+    duplicates = [i for i, n in Counter(q.task.id for q, _ in questions).items() if n > 1]
+    if duplicates:
+        raise InvalidValue(f"task {shorten(duplicates[0])} is listed twice.")
     return QuestionSuite(name, questions)
 
 
-def _graded_by(judge: Judge) -> Grader:
+def _make_grader(judge: Judge) -> Grader:
     def grade(answer: str, task: object) -> Judgement:
         assert isinstance(task, Task)
         verdict = judge(task, answer)
@@ -304,7 +304,7 @@ def code_digest(function: object) -> str:
     return fingerprint([name, code.co_code.hex(), constants, list(code.co_names)])
 
 
-def _encoded(record: Mapping[str, object], source: str, position: int) -> bytes:
+def _encode(record: Mapping[str, object], source: str, position: int) -> bytes:
     try:
         return msgspec.json.encode(dict(record))
     except (TypeError, ValueError) as error:
@@ -348,7 +348,7 @@ def _grader_of(line: _Line, graders: dict[str, Grader]) -> Grader:
             raise InvalidValue(f"the weight of {part.grader} must be more than 0.")
         grade_one = graders.setdefault(part.grader, grader(part.grader))
         parts.append((part.grader, grade_one, part.answer, part.weight))
-    return weighted_grader(parts, line.pass_at)
+    return weigh_graders(parts, line.pass_at)
 
 
 def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Question, object]]:
@@ -356,7 +356,7 @@ def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Q
     questions: dict[str, tuple[_Question, object]] = {}
     graders: dict[str, Grader] = {}
     for number, raw in lines:
-        line = _decoded(raw, source, number)
+        line = _decode(raw, source, number)
         task = _task(line)
         if task.id in questions:
             raise ReadError(f"task {shorten(task.id)} is listed twice.", source=source, line=number)
@@ -364,22 +364,22 @@ def _questions(lines: Iterable[tuple[int, bytes]], source: str) -> list[tuple[_Q
             judge = _grader_of(line, graders)
         except PasshatError as error:
             raise ReadError(error.message, source=source, line=number, hint=error.hint) from None
-        questions[task.id] = (_Question(task, line.answer, judge, line), _graded_as(line))
+        questions[task.id] = (_Question(task, line.answer, judge, line), _grading_key(line))
     if not questions:
         raise ReadError("holds no task.", source=source)
     return list(questions.values())
 
 
-def _graded_as(line: _Line) -> list[object]:
+def _grading_key(line: _Line) -> list[object]:
     """All that decides about an answer."""
-    graded: list[object] = [line.answer, line.grader]
+    key: list[object] = [line.answer, line.grader]
     if line.graders or line.choices or line.rubric is not None:
         parts = msgspec.to_builtins(line.graders)
-        graded.append([parts, line.pass_at, line.choices, line.rubric, line.judge, line.repeats])
-    return graded
+        key.append([parts, line.pass_at, line.choices, line.rubric, line.judge, line.repeats])
+    return key
 
 
-def _decoded(raw: bytes, path: str, number: int) -> _Line:
+def _decode(raw: bytes, path: str, number: int) -> _Line:
     try:
         data = msgspec.json.decode(raw)
         line = msgspec.convert(data, _Line)

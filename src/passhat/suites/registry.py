@@ -72,8 +72,8 @@ def python_suite(path: str) -> Suite:
     """A suite of your own: python:MODULE:NAME, a Suite, its class, or a function that makes one."""
     from passhat.suites.graders import load_object
 
-    loaded = load_object(path)
-    suite = loaded() if callable(loaded) and not isinstance(loaded, Suite) else loaded
+    target = load_object(path)
+    suite = target() if callable(target) and not isinstance(target, Suite) else target
     check_instance(suite, Suite, f"python:{path}")
     assert isinstance(suite, Suite)
     return suite

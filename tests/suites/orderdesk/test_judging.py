@@ -7,7 +7,7 @@ import pytest
 from passhat.stats.outcomes import Verdict
 from passhat.suites import Judgement
 from passhat.suites.orderdesk import OrderdeskSuite
-from passhat.suites.orderdesk.episode import OrderdeskEpisode, goals_of, told
+from passhat.suites.orderdesk.episode import OrderdeskEpisode, goals_of, is_told
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.tool_calls import RESPOND, write_call
 
@@ -93,4 +93,4 @@ def test_a_user_that_breaks_is_not_the_agents_fault() -> None:
     ],
 )
 def test_what_counts_as_told(output: str, text: str, heard: bool) -> None:
-    assert told(output, [text]) is heard
+    assert is_told(output, [text]) is heard

@@ -19,9 +19,9 @@ from passhat.suites.orderdesk.tools import (
     Desk,
     ToolError,
     invoke,
-    listed,
-    specified,
+    list_tools,
     tool,
+    tool_specs,
     toolbox,
 )
 from passhat.suites.tool_calls import RESPOND, Call, Unreadable, read_call, write_call
@@ -105,7 +105,7 @@ def test_other_errors_are_text_too() -> None:
 
 
 def test_a_list_of_tools_names_each_once_with_its_parameters() -> None:
-    assert listed(TOOLS).splitlines() == [
+    assert list_tools(TOOLS).splitlines() == [
         "- echo: Echo what came. Parameters: count (how many), price (how much), name (a name), "
         "tags (labels).",
         "- refuse: Refuse. Parameters: none.",
@@ -114,18 +114,18 @@ def test_a_list_of_tools_names_each_once_with_its_parameters() -> None:
 
 @pytest.mark.parametrize("domain", list(DOMAINS.values()), ids=lambda domain: domain.name)
 def test_schemas_are_schemas_and_ask_for_every_parameter(domain: Domain) -> None:
-    for spec in specified(domain.tools):
+    for spec in tool_specs(domain.tools):
         Draft202012Validator.check_schema(spec.parameters)
         assert spec.parameters["required"] == list(domain.tools[spec.name].parameters)
         assert spec.parameters["additionalProperties"] is False
-    assert len({spec.name for spec in specified(domain.tools)}) == len(domain.tools)
+    assert len({spec.name for spec in tool_specs(domain.tools)}) == len(domain.tools)
 
 
 @pytest.mark.parametrize(
     ("domain", "scenario"), SCENARIOS, ids=lambda value: getattr(value, "id", "")
 )
 def test_the_right_calls_of_a_task_fit_their_schemas(domain: Domain, scenario: Scenario) -> None:
-    specs = {spec.name: spec for spec in specified(domain.tools)}
+    specs = {spec.name: spec for spec in tool_specs(domain.tools)}
     for goal in scenario.goals:
         for call in goal:
             problems = list(

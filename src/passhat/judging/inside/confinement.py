@@ -42,12 +42,12 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
     return bool(_LIBC.mount(*words, ctypes.c_ulong(flags), data) == 0)
 
 
-def _shown_again(path: str, place: int) -> bool:
+def _show_again(path: str, place: int) -> bool:
     """Mount an open file or folder at its own path; read-only, as the mount it is on is."""
     source = f"/proc/self/fd/{place}"
-    below = path.strip("/").split("/")
+    steps = path.strip("/").split("/")
     is_folder = os.path.isdir(source)  # noqa: PTH112 - pathlib is slow to import
-    folders = below if is_folder else below[:-1]
+    folders = steps if is_folder else steps[:-1]
     try:
         for depth in range(2, len(folders) + 1):
             with contextlib.suppress(FileExistsError):
@@ -62,7 +62,7 @@ def _shown_again(path: str, place: int) -> bool:
 def _all_read_only() -> bool:
     """Make every mount read-only: data, but also modes, owners and times, of device nodes too."""
     attributes = ctypes.create_string_buffer(struct.pack("4Q", _READ_ONLY, 0, 0, 0), 32)
-    changed = _LIBC.syscall(
+    result = _LIBC.syscall(
         ctypes.c_long(_MOUNT_SETATTR),
         ctypes.c_int(-100),
         b"/",
@@ -70,7 +70,7 @@ def _all_read_only() -> bool:
         attributes,
         ctypes.c_size_t(32),
     )
-    return bool(changed == 0)
+    return bool(result == 0)
 
 
 class Confinement:
@@ -92,8 +92,8 @@ class Confinement:
         root = os.geteuid() == 0
         # A user id of its own: limits count no other user's threads, and no file is its own. By
         # chance, as the process id behind bubblewrap is the same in every sandbox.
-        own = int.from_bytes(os.urandom(3), "big")
-        self._uid = 0x60000000 + own if root and self.confined else 0
+        suffix = int.from_bytes(os.urandom(3), "big")
+        self._uid = 0x60000000 + suffix if root and self.confined else 0
         self.mounted = self.confined and self._prepare_mounts(setup["readable"])
         self.scratch = _FRESH[0] if self.mounted else setup["scratch"]
         self._base = "" if self.mounted else setup["scratch"]
@@ -158,8 +158,8 @@ class Confinement:
             # Where a container has none, the self-test finds that other processes can be seen.
             return None
         hidden = _ENGINES_OWN if self._kind == "container" else ("dev",)
-        shown = [f"/{name}" for name in os.listdir("/") if name not in hidden]  # noqa: PTH208
-        return _LandlockRules([], [*shown, *setup["readable"]], setup["devices"])
+        visible = [f"/{name}" for name in os.listdir("/") if name not in hidden]  # noqa: PTH208
+        return _LandlockRules([], [*visible, *setup["readable"]], setup["devices"])
 
     # -- before and after every program ----------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Confinement:
             _LIBC.umount2(path.encode(), ctypes.c_int(_DETACH))
             if not _mount("tmpfs", path, "tmpfs", flags, f"{options},uid={owner},gid={owner}"):
                 return False
-        if not all(_shown_again(path, place) for path, place in self._hidden):
+        if not all(_show_again(path, place) for path, place in self._hidden):
             return False
         self._untouched = [_state(path) for path in _FRESH]
         return True
@@ -225,18 +225,18 @@ class Confinement:
         self._filter.install(os.getpid())
 
     def _drop_rights(self) -> None:
-        kept = 0
+        rights = 0
         if self._uid:
             # The interpreter may live in a folder of root's; Landlock says what can be read there.
-            kept = _CAP_DAC_READ_SEARCH if self._kind == "landlock" else 0
+            rights = _CAP_DAC_READ_SEARCH if self._kind == "landlock" else 0
             _LIBC.prctl(_PR_SET_KEEPCAPS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
             os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
         _LIBC.prctl(_PR_CAP_AMBIENT, *map(ctypes.c_ulong, (_AMBIENT_CLEAR_ALL, 0, 0, 0)))
         header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION, 0), 8)
-        wanted = struct.pack("6I", kept, kept, 0, 0, 0, 0)
-        if _LIBC.capset(header, ctypes.create_string_buffer(wanted, 24)) != 0:
+        mask = struct.pack("6I", rights, rights, 0, 0, 0, 0)
+        if _LIBC.capset(header, ctypes.create_string_buffer(mask, 24)) != 0:
             raise seccomp.Unavailable("the process could not give up its capabilities")
 
     def _apply_limits(self, job: dict[str, Any]) -> None:
@@ -283,25 +283,25 @@ def _ignore_refusals(scratch: str) -> None:
 
 
 def _forgiving(call: Callable[..., None], scratch: str) -> Callable[..., None]:
-    def changed(path: Any, *arguments: Any, **named: Any) -> None:
+    def result(path: Any, *arguments: Any, **named: Any) -> None:
         try:
             call(path, *arguments, **named)
         except PermissionError:
             if isinstance(path, int) or not os.path.realpath(path).startswith(scratch):
                 raise
 
-    return changed
+    return result
 
 
 def _works(attempt: Callable[[], bool]) -> bool:
     """Whether something works, tried in a process of its own."""
     pid = os.fork()
     if pid == 0:
-        worked = False
+        success = False
         try:
-            worked = attempt()
+            success = attempt()
         finally:
-            os._exit(0 if worked else 1)
+            os._exit(0 if success else 1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 

@@ -171,10 +171,10 @@ def examine_plain(source: str, brief: dict[str, Any]) -> Outcome:
         return _no_entry(entry, entry in names)
     if "pytest" in brief["tests"]:
         sys.modules["pytest"] = pytest_module(Unsupported)
-    seen = _TestNames(names)
+    test_names = _TestNames(names)
     try:
-        exec(code, seen)
-        _run_tests(seen, {}, entry, names.get(entry))
+        exec(code, test_names)
+        _run_tests(test_names, {}, entry, names.get(entry))
     except BaseException as error:
         return _describe_plain_failure(error, brief)
     return ("passed", "passed", "")
@@ -231,19 +231,23 @@ def _run_tests(
     names: dict[str, Any], before: dict[str, Any], entry: str, candidate: Any | None = None
 ) -> None:
     """Call check, test cases or test functions of the tests; plain asserts have run already."""
-    own = {key: value for key, value in names.items() if before.get(key, before) is not value}
-    check = own.get("check")
+    definitions = {
+        key: value for key, value in names.items() if before.get(key, before) is not value
+    }
+    check = definitions.get("check")
     if entry and inspect.isfunction(check):
         check(names[entry] if candidate is None else candidate)
         return
-    for value in list(own.values()):
+    for value in list(definitions.values()):
         case = isinstance(value, type) and issubclass(value, unittest.TestCase)
         if case and value.__module__ == "tests":
             _run_case(value)
     functions: list[Callable[..., Any]] = [
-        value for key, value in own.items() if key.startswith("test") and inspect.isfunction(value)
+        value
+        for key, value in definitions.items()
+        if key.startswith("test") and inspect.isfunction(value)
     ]
-    run_functions(functions, own)
+    run_functions(functions, definitions)
 
 
 def _run_case(case: type[unittest.TestCase]) -> None:

@@ -347,7 +347,9 @@ class Peer:
         module: Any = sys.modules.get(value.__module__)
         if getattr(module, value.__name__, None) is value and value.__module__ not in OWN_MODULES:
             mro: list[type] = list(value.__mro__)
-            base = next(each for each in mro if getattr(builtins, each.__name__, None) is each)
+            base = next(
+                parent for parent in mro if getattr(builtins, parent.__name__, None) is parent
+            )
             return ["S", value.__module__, value.__name__, base.__name__]
         return ["C", self._side, self.number_class(value)]
 

@@ -137,15 +137,15 @@ class _Program(Peer):
 
             if (state := random.getstate()) != self._random:
                 self._random = fields["r"] = state
-        changed = {
+        assignments = {
             name: value
             for name, old in self._watched.items()
             if (value := vars(self.module).get(name, old)) is not old
         }
-        if changed:
-            self._watched.update(changed)
+        if assignments:
+            self._watched.update(assignments)
             fields["g"] = [
-                [name, value] for name, value in changed.items() if type(value) in _ASSIGNABLE
+                [name, value] for name, value in assignments.items() if type(value) in _ASSIGNABLE
             ]
         return fields
 
@@ -153,8 +153,8 @@ class _Program(Peer):
         if verb != "names":
             return super().serve_other(verb, name, arguments)
         table = vars(self.module)
-        values = {each: table[each] for each in arguments[0] if each in table}
-        self._watched = {each: one for each, one in values.items() if type(one) in _ASSIGNABLE}
+        values = {key: table[key] for key in arguments[0] if key in table}
+        self._watched = {key: one for key, one in values.items() if type(one) in _ASSIGNABLE}
         return values
 
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:
@@ -194,8 +194,8 @@ def load(source: str, module: ModuleType) -> Optional[list[str]]:  # noqa: UP045
 def describe(error: BaseException) -> list[str]:
     """An exception as [kind, sentence]; a refusal by the sandbox is a PermissionError."""
     number = getattr(error, "errno", None)
-    refused = isinstance(error, OSError) and number in (1, 13, 30, 38)
-    return ["PermissionError" if refused else type(error).__name__[:80], brief_text(error)]
+    is_refusal = isinstance(error, OSError) and number in (1, 13, 30, 38)
+    return ["PermissionError" if is_refusal else type(error).__name__[:80], brief_text(error)]
 
 
 # -- scripts --------------------------------------------------------------------------------------
@@ -218,14 +218,14 @@ def run_script(source: str) -> None:
 
 def _open_standard_streams() -> None:
     """Let scripts open /dev/stdin and its like, which need a /proc that is not there."""
-    kept = io.open
+    real_open = io.open
 
-    def opened(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
+    def open_stream(file: Any, mode: str = "r", *rest: Any, **keywords: Any) -> Any:
         try:
             path = os.fspath(file) if not isinstance(file, int) else ""
         except TypeError:
             path = ""
         number = _STREAMS.get(path if isinstance(path, str) else "")
-        return kept(file if number is None else os.dup(number), mode, *rest, **named)
+        return real_open(file if number is None else os.dup(number), mode, *rest, **keywords)
 
-    io.open = builtins.open = opened
+    io.open = builtins.open = open_stream

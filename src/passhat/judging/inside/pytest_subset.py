@@ -61,16 +61,16 @@ class _Approx:
     def __eq__(self, other: object) -> bool:
         return self._close(other, self._expected)
 
-    def _close(self, mine: Any, wanted: Any) -> bool:
-        if isinstance(wanted, dict):
-            same = type(mine) is dict and mine.keys() == wanted.keys()
-            return same and all(self._close(mine[key], wanted[key]) for key in wanted)
-        if isinstance(wanted, (list, tuple)):
-            same = type(mine) is type(wanted) and len(mine) == len(wanted)
-            return same and all(map(self._close, mine, wanted))
-        if not isinstance(mine, (int, float)) or not isinstance(wanted, (int, float)):
-            return bool(mine == wanted)
-        return math.isclose(mine, wanted, rel_tol=self._rel, abs_tol=self._abs)
+    def _close(self, mine: Any, expected: Any) -> bool:
+        if isinstance(expected, dict):
+            same = type(mine) is dict and mine.keys() == expected.keys()
+            return same and all(self._close(mine[key], expected[key]) for key in expected)
+        if isinstance(expected, (list, tuple)):
+            same = type(mine) is type(expected) and len(mine) == len(expected)
+            return same and all(map(self._close, mine, expected))
+        if not isinstance(mine, (int, float)) or not isinstance(expected, (int, float)):
+            return bool(mine == expected)
+        return math.isclose(mine, expected, rel_tol=self._rel, abs_tol=self._abs)
 
 
 def _parametrize(names: Any, values: Any, **_options: Any) -> Callable[[Any], Any]:
@@ -78,8 +78,8 @@ def _parametrize(names: Any, values: Any, **_options: Any) -> Callable[[Any], An
 
     def mark(function: Any) -> Any:
         rows = [dict(zip(keys, row if len(keys) > 1 else [row])) for row in values]  # noqa: B905
-        known = getattr(function, "__passhat_rows__", [{}])
-        function.__passhat_rows__ = [{**old, **new} for old in known for new in rows]
+        earlier = getattr(function, "__passhat_rows__", [{}])
+        function.__passhat_rows__ = [{**old, **new} for old in earlier for new in rows]
         return function
 
     return mark
@@ -100,8 +100,8 @@ def pytest_module(refusal: type[BaseException]) -> ModuleType:
     """A module ``pytest`` with the supported names; any other name stops the judgement."""
     module, mark = ModuleType("pytest"), ModuleType("pytest.mark")
     mark.parametrize = _parametrize  # type: ignore[attr-defined]
-    supported = {"raises": _raises, "approx": _Approx, "mark": mark, "fail": _fail}
-    module.__dict__.update(supported, fixture=_fixture)
+    names = {"raises": _raises, "approx": _Approx, "mark": mark, "fail": _fail}
+    module.__dict__.update(names, fixture=_fixture)
 
     def refuse(name: str) -> Any:
         if name.startswith("__"):
@@ -177,32 +177,34 @@ FIXTURES: dict[str, Callable[[ExitStack], Any]] = {
 """Fixtures of pytest's own, by name."""
 
 
-def _value(name: str, own: dict[str, Any], stack: ExitStack, made: dict[str, Any]) -> Any:
-    if name in made:
-        return made[name]
-    function = own.get(name)
+def _value(name: str, definitions: dict[str, Any], stack: ExitStack, values: dict[str, Any]) -> Any:
+    if name in values:
+        return values[name]
+    function = definitions.get(name)
     if getattr(function, "__passhat_fixture__", False):
         assert function is not None
-        needed = inspect.signature(function).parameters
-        made[name] = function(**{each: _value(each, own, stack, made) for each in needed})
-        if inspect.isgenerator(made[name]):
-            steps = made[name]
-            made[name] = next(steps)
+        parameters = inspect.signature(function).parameters
+        values[name] = function(
+            **{key: _value(key, definitions, stack, values) for key in parameters}
+        )
+        if inspect.isgenerator(values[name]):
+            steps = values[name]
+            values[name] = next(steps)
             stack.callback(next, steps, None)
     elif name in FIXTURES:
-        made[name] = FIXTURES[name](stack)
+        values[name] = FIXTURES[name](stack)
     else:
         raise NameError(f"the tests need a fixture {name!r}")
-    return made[name]
+    return values[name]
 
 
 # -- running --------------------------------------------------------------------------------------
 
 
-def run_functions(functions: list[Callable[..., Any]], own: dict[str, Any]) -> None:
+def run_functions(functions: list[Callable[..., Any]], definitions: dict[str, Any]) -> None:
     """Run test functions, and the test methods of plain classes called Test..."""
     tests = [(function, None) for function in functions]
-    for name, kind in own.items():
+    for name, kind in definitions.items():
         plain = isinstance(kind, type) and not hasattr(kind, "run")
         if name.startswith("Test") and plain:
             for key in [key for key in vars(kind) if key.startswith("test")]:
@@ -210,22 +212,24 @@ def run_functions(functions: list[Callable[..., Any]], own: dict[str, Any]) -> N
                 tests.append((getattr(instance, key), instance))
     for function, instance in tests:
         for row in getattr(function, "__passhat_rows__", [{}]):
-            _run(function, instance, row, own)
+            _run(function, instance, row, definitions)
 
 
-def _run(function: Callable[..., Any], instance: Any, row: dict[str, Any], own: Any) -> None:
+def _run(
+    function: Callable[..., Any], instance: Any, row: dict[str, Any], definitions: Any
+) -> None:
     with ExitStack() as stack:
-        made = dict(row)
+        values = dict(row)
         for name in ("setup_method", "teardown_method"):
             step = getattr(instance, name, None)
             if step is not None:
-                given = (function,) if inspect.signature(step).parameters else ()
+                arguments = (function,) if inspect.signature(step).parameters else ()
                 if name == "setup_method":
-                    step(*given)
+                    step(*arguments)
                 else:
-                    stack.callback(step, *given)
+                    stack.callback(step, *arguments)
         for name, parameter in inspect.signature(function).parameters.items():
-            if name not in made and parameter.default is inspect.Parameter.empty:
-                _value(name, own, stack, made)
-        wanted = inspect.signature(function).parameters
-        function(**{name: value for name, value in made.items() if name in wanted})
+            if name not in values and parameter.default is inspect.Parameter.empty:
+                _value(name, definitions, stack, values)
+        parameters = inspect.signature(function).parameters
+        function(**{name: value for name, value in values.items() if name in parameters})

@@ -104,13 +104,13 @@ class _Relay:
         else:
             mine, theirs = socket.socketpair()
             self._stream, live = mine.detach(), theirs.detach()
-        given = [*map(_in_memory, self._files), live]
+        descriptors = [*map(_in_memory, self._files), live]
         self._files = []
         # Before the job begins: its report must not be seen before its stream is. What came of
         # the stream after the report would be taken for the next job's.
         os.write(self._wake, b"+")
-        socket.send_fds(self._control, [b"+"], given)
-        for descriptor in given:
+        socket.send_fds(self._control, [b"+"], descriptors)
+        for descriptor in descriptors:
             os.close(descriptor)
         self._control.sendall(job[1:])
 
@@ -133,24 +133,24 @@ class _Relay:
         control = self._control.fileno()
         for descriptor in (control, self._woken):
             waiting.register(descriptor, select.POLLIN)
-        watched = -1
+        stream = -1
         while True:
             ready = {descriptor for descriptor, _ in waiting.poll()}
             if self._woken in ready:
                 os.read(self._woken, 1)
                 assert self._stream is not None
-                watched = self._stream
-                waiting.register(watched, select.POLLIN)
-            elif watched in ready:
-                if not self._pass_on(watched):
-                    waiting.unregister(watched)
-                    watched = -1
+                stream = self._stream
+                waiting.register(stream, select.POLLIN)
+            elif stream in ready:
+                if not self._pass_on(stream):
+                    waiting.unregister(stream)
+                    stream = -1
             elif control in ready:
                 report = wire.receive_bytes(control)
-                if watched >= 0:
-                    self._drain(watched)
-                    waiting.unregister(watched)
-                    watched = -1
+                if stream >= 0:
+                    self._drain(stream)
+                    waiting.unregister(stream)
+                    stream = -1
                 send_part(1, REPORT, report)
 
     def _pass_on(self, stream: int) -> bool:

@@ -129,8 +129,8 @@ def _if_both(call: int, first: tuple[int, int], second: tuple[int, tuple[int, ..
     position, value = first
     at, values = second
     inner = _code(_LOAD, _ARGUMENTS_AT + 8 * at)
-    for allowed in values:
-        inner += _code(_EQUAL, allowed, 0, 1) + _code(_RETURN, _ALLOW)
+    for allowance in values:
+        inner += _code(_EQUAL, allowance, 0, 1) + _code(_RETURN, _ALLOW)
     body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
     body += _code(_EQUAL, value, 0, len(inner) // 8) + inner + _refuse(errno.EPERM)
     return _code(_EQUAL, call, 0, len(body) // 8) + body
@@ -143,13 +143,13 @@ def _limits_of_self(call: int, pid: int) -> bytes:
     """
     body = b""
     for own in (0, pid):
-        allowed = _code(_LOAD, _ARGUMENTS_AT + 8)
-        allowed += _code(_EQUAL, _LIMIT_STACK, 0, 1) + _code(_RETURN, _ALLOW)
+        allowance = _code(_LOAD, _ARGUMENTS_AT + 8)
+        allowance += _code(_EQUAL, _LIMIT_STACK, 0, 1) + _code(_RETURN, _ALLOW)
         for word in (0, 4):  # both halves of the address of the new limit, which must be none
-            allowed += _code(_LOAD, _ARGUMENTS_AT + 16 + word)
-            allowed += _code(_EQUAL, 0, 1, 0) + _refuse(errno.EPERM)
-        allowed += _code(_RETURN, _ALLOW)
-        body += _code(_LOAD, _ARGUMENTS_AT) + _code(_EQUAL, own, 0, len(allowed) // 8) + allowed
+            allowance += _code(_LOAD, _ARGUMENTS_AT + 16 + word)
+            allowance += _code(_EQUAL, 0, 1, 0) + _refuse(errno.EPERM)
+        allowance += _code(_RETURN, _ALLOW)
+        body += _code(_LOAD, _ARGUMENTS_AT) + _code(_EQUAL, own, 0, len(allowance) // 8) + allowance
     body += _refuse(errno.EPERM)
     return _code(_EQUAL, call, 0, len(body) // 8) + body
 

@@ -118,7 +118,7 @@ def _run(
     confinement.freshen()
     reading, writing = os.pipe()
     phase[0] = 0
-    started = time.monotonic()
+    start = time.monotonic()
     pid = os.fork()
     if pid == 0:
         control.close()
@@ -126,9 +126,9 @@ def _run(
         _child(job, confinement, descriptors, writing, phase)
     for descriptor in (*descriptors, writing):
         os.close(descriptor)
-    ended = _watch(pid, job, confinement, reading, control, started)
+    ending = _watch(pid, job, confinement, reading, control, start)
     os.close(reading)
-    return {**ended, "waiting": bool(phase[0])}
+    return {**ending, "waiting": bool(phase[0])}
 
 
 def _child(
@@ -200,7 +200,7 @@ def _watch(
     confinement: Confinement,
     report: int,
     control: socket.socket,
-    started: float,
+    start: float,
 ) -> dict[str, Any]:
     """Wait for the child to end, a stop request or a limit; then remove everything of it."""
     handle = os.pidfd_open(pid)
@@ -209,7 +209,7 @@ def _watch(
     waiting.register(control.fileno(), select.POLLIN)
     waiting.register(report, select.POLLIN)
     os.set_blocking(report, False)
-    why, words, ticked, waited = "", b"", started, 0.0
+    why, words, last_tick, waiting_time = "", b"", start, 0.0
     try:
         while not why:
             ready = dict(waiting.poll(_TICK_MS))
@@ -217,19 +217,19 @@ def _watch(
                 why = "ended"
             elif control.fileno() in ready:
                 why = _after_word(control, pid, handle)
-            elif report in ready and not (more := _read(report)):
+            elif report in ready and not (chunk := _read(report)):
                 waiting.unregister(report)
             elif report in ready:
-                words = _kept(words + more)
-            if not why and (not ready or time.monotonic() - ticked > _TICK_MS / 1000):
+                words = _cut_middle(words + chunk)
+            if not why and (not ready or time.monotonic() - last_tick > _TICK_MS / 1000):
                 now = time.monotonic()
                 # A tick that comes late says that the machine stood still, and the program with it.
-                waited += min(now - ticked, _LONGEST_TICK)
-                ticked = now
-                why = _limit_reached(pid, job, confinement, waited)
+                waiting_time += min(now - last_tick, _LONGEST_TICK)
+                last_tick = now
+                why = _limit_reached(pid, job, confinement, waiting_time)
         # What the child says last is in the pipe before it dies; read it before the limits do.
-        while more := _read(report):
-            words = _kept(words + more)
+        while chunk := _read(report):
+            words = _cut_middle(words + chunk)
         _kill(pid, confinement)
         _, status, usage = os.wait4(pid, 0)
     finally:
@@ -240,7 +240,7 @@ def _watch(
         "why": why,
         "status": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime,
-        "seconds": time.monotonic() - started,
+        "seconds": time.monotonic() - start,
         "memory": usage.ru_maxrss * 1024,
         "words": words.hex(),
     }
@@ -259,16 +259,16 @@ def _ends(pid: int, handle: int) -> bool:
     """Whether the child is about to end; on a busy machine that takes a while, but no work."""
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
-    before = _used(pid)
+    before = _cpu_time(pid)
     for _ in range(_MOMENT_MS // _TICK_MS):
         if waiting.poll(_TICK_MS):
             return True
-        if _used(pid) - before > _MOST_TO_END:
+        if _cpu_time(pid) - before > _MOST_TO_END:
             return False
     return False
 
 
-def _used(pid: int) -> float:
+def _cpu_time(pid: int) -> float:
     """Processor time of another process, by the kernel's rule for making its clock's number."""
     try:
         return time.clock_gettime((~pid << 3) | 2)
@@ -276,10 +276,12 @@ def _used(pid: int) -> float:
         return 0.0
 
 
-def _limit_reached(pid: int, job: dict[str, Any], confinement: Confinement, waited: float) -> str:
-    if _used(pid) > job["cpu"]:
+def _limit_reached(
+    pid: int, job: dict[str, Any], confinement: Confinement, waiting_time: float
+) -> str:
+    if _cpu_time(pid) > job["cpu"]:
         return "cpu"
-    if waited > job["wall"]:
+    if waiting_time > job["wall"]:
         return "wall"
     return "files" if confinement.too_much() else ""
 
@@ -291,7 +293,7 @@ def _read(report: int) -> bytes:
         return b""
 
 
-def _kept(words: bytes) -> bytes:
+def _cut_middle(words: bytes) -> bytes:
     """The beginning and the end of a child's report."""
     return words[:_MOST_REPORT] + words[_MOST_REPORT:][-_MOST_REPORT:]
 

@@ -367,17 +367,23 @@ def forward_comparisons(facts: dict[str, Any]) -> dict[str, Any]:
 
 def judge_comparisons(name: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Comparisons that the program's code has no part in: by fields, or not at all."""
-    fields, compared = facts.get("fields"), set(facts.get("compared", ()))
+    fields, defined_methods = facts.get("fields"), set(facts.get("compared", ()))
     if fields is None:
-        body = {each: _stop_at(each, name) for each in COMPARISONS if each in compared}
+        body = {
+            method: _stop_at(method, name) for method in COMPARISONS if method in defined_methods
+        }
         if "__eq__" in body:
             body["__hash__"] = _stop_at("__hash__", name)
         return body
-    generated = COMPARISONS if facts.get("order") else COMPARISONS[:1]
-    body = {each: _compare_fields(each) for each in generated}
+    methods = COMPARISONS if facts.get("order") else COMPARISONS[:1]
+    body = {method: _compare_fields(method) for method in methods}
     hash_fields = (lambda self: hash(_fields(self))) if facts.get("hashed") else None
-    others = compared - {*generated, "__hash__"}
-    return {**body, "__hash__": hash_fields, **{each: _stop_at(each, name) for each in others}}
+    others = defined_methods - {*methods, "__hash__"}
+    return {
+        **body,
+        "__hash__": hash_fields,
+        **{method: _stop_at(method, name) for method in others},
+    }
 
 
 def _fields(instance: Any) -> tuple[Any, ...]:
@@ -467,8 +473,8 @@ def flatten(value: Any) -> list[Any]:
             return [tag, list(value)]
     for base, copy in _BASES:
         if isinstance(value, base):
-            added = kind.__mro__[: kind.__mro__.index(base)]
-            behaves = any(name not in _PASSIVE for owner in added for name in vars(owner))
+            subclasses = kind.__mro__[: kind.__mro__.index(base)]
+            behaves = any(name not in _PASSIVE for owner in subclasses for name in vars(owner))
             return ["~", str(kind.__name__)[:LONGEST_NAME], behaves, copy(value)]
     if kind.__module__.split(".")[0] == "numpy" and hasattr(value, "tolist"):
         return ["~", f"numpy {kind.__name__}", True, value.tolist()]
@@ -506,9 +512,9 @@ def describe_class(kind: type, peer: Any) -> dict[str, Any]:
 def _describe_comparisons(kind: Any, lineage: list[type]) -> dict[str, Any]:
     """Which comparisons the class has, and whether a dataclass generated them."""
     facts: dict[str, Any] = {}
-    compared = {name for base in lineage for name in vars(base)} & {*COMPARISONS, "__hash__"}
-    if compared:
-        facts["compared"] = sorted(compared)
+    defined_methods = {name for base in lineage for name in vars(base)} & {*COMPARISONS, "__hash__"}
+    if defined_methods:
+        facts["compared"] = sorted(defined_methods)
     parameters = getattr(kind, "__dataclass_params__", None)
     if parameters is None:
         return facts

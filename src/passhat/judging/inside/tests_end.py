@@ -83,8 +83,8 @@ class TestsEnd(Peer):
 
     def additions(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        if unused := self._codec.unused():
-            fields["x"] = unused
+        if numbers := self._codec.drop_unused():
+            fields["x"] = numbers
         if builtins.input is not self._input or sys.stdin is not self._stdin:
             fields["i"] = True
         if self._brief["random"]:
@@ -167,11 +167,11 @@ class TestsEnd(Peer):
         """The same, unless something crossed that is not mirrored: then it may be our failure."""
         if outcome[0] != "failed":
             return outcome
-        shared, handed_over = self._brief["shared"], self._handed_over()
+        shared, foreign = self._brief["shared"], self._foreign_class()
         if shared:
             why = f"the tests use {shared[0]}, which the program's process does not share"
-        elif handed_over:
-            why = f"the tests hand over an object of {handed_over}"
+        elif foreign:
+            why = f"the tests hand over an object of {foreign}"
         elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):
             why = f"{self.flattened}, a subclass of built-in data, crosses as the plain data"
         elif self.ran_ahead:
@@ -182,7 +182,7 @@ class TestsEnd(Peer):
             return outcome
         return ("unsupported", "unsupported", f"{why} ({outcome[2]})")
 
-    def _handed_over(self) -> str:
+    def _foreign_class(self) -> str:
         """The class of an object that the tests handed over, apart from functions and classes."""
         plain = (type(lambda: 0), type(len), type, BaseException)
         return next(

@@ -22,7 +22,7 @@ __all__ = [
     "Malformed",
     "NotPlain",
     "exactly",
-    "framed",
+    "frame",
     "frames",
     "receive",
     "receive_bytes",
@@ -50,7 +50,7 @@ class NotPlain(Exception):
 
 def send_bytes(descriptor: int, content: bytes) -> None:
     """Write one frame."""
-    left = memoryview(framed(content))
+    left = memoryview(frame(content))
     try:
         while left:
             left = left[os.write(descriptor, left) :]
@@ -58,7 +58,7 @@ def send_bytes(descriptor: int, content: bytes) -> None:
         raise Closed from None
 
 
-def framed(content: bytes) -> bytes:
+def frame(content: bytes) -> bytes:
     """The content with its length before it."""
     if len(content) > MAX_FRAME:
         raise NotPlain(f"{len(content):,} bytes, which are more than {MAX_FRAME:,}")
@@ -104,15 +104,15 @@ def receive(descriptor: int, most: int = MAX_FRAME) -> Any:
 
 def frames(content: bytes) -> list[Any]:
     """The frames of JSON in some bytes, as far as they are whole and well formed."""
-    found = []
+    messages = []
     while len(content) >= _HEADER.size:
         (size,) = _HEADER.unpack_from(content)
         body, content = content[_HEADER.size : _HEADER.size + size], content[_HEADER.size + size :]
         try:
-            found.append(json.loads(body))
+            messages.append(json.loads(body))
         except (ValueError, RecursionError):
             break
-    return found
+    return messages
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -196,18 +196,20 @@ class Codec:
         except _UNREADABLE as error:
             raise Malformed(f"{type(error).__name__}: {str(error)[:200]}") from None
 
-    def unused(self) -> list[int]:
+    def drop_unused(self) -> list[int]:
         """Forget containers that nothing else here refers to; their numbers."""
-        known = self._known
-        unused = [
-            number for number in known if getrefcount(known[number]) <= _HELD_BY_THE_TABLE_ALONE
+        containers = self._known
+        numbers = [
+            number
+            for number in containers
+            if getrefcount(containers[number]) <= _HELD_BY_THE_TABLE_ALONE
         ]
-        if len(self._known) - len(unused) > _MOST_KNOWN:
+        if len(self._known) - len(numbers) > _MOST_KNOWN:
             # Comparing thousands of containers for every call would take longer than the tests.
             self.forgot = True
-            unused = list(self._known)[: len(self._known) // 2]
-        self.forget(unused)
-        return unused
+            numbers = list(self._known)[: len(self._known) // 2]
+        self.forget(numbers)
+        return numbers
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Forget containers that the other side no longer has."""

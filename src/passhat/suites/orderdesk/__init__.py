@@ -18,7 +18,7 @@ from passhat.suites.orderdesk.airline import airline
 from passhat.suites.orderdesk.episode import JUDGE_VERSION, OrderdeskEpisode, goals_of
 from passhat.suites.orderdesk.retail import retail
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.tools import listed
+from passhat.suites.orderdesk.tools import list_tools
 from passhat.suites.orderdesk.user import ScriptedUser, SimulatedEpisode, instructions
 
 __all__ = ["OrderdeskSuite"]
@@ -62,7 +62,7 @@ class OrderdeskSuite(Suite):
             [
                 [
                     domain.policy,
-                    listed(domain.tools),
+                    list_tools(domain.tools),
                     domain.records,
                     dict(domain.phrases),
                     str(domain.today),

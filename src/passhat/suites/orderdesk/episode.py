@@ -10,7 +10,7 @@ from typing import Protocol
 from passhat.stats.outcomes import FailureCategory, MissingReason
 from passhat.suites.base import Episode, Judgement, Turn
 from passhat.suites.orderdesk.scenarios import Domain, Scenario
-from passhat.suites.orderdesk.tools import Desk, Tool, invoke, listed, specified
+from passhat.suites.orderdesk.tools import Desk, Tool, invoke, list_tools, tool_specs
 from passhat.suites.tool_calls import RESPOND, Call, Unreadable, read_call, write_call
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "User",
     "decide",
     "goals_of",
-    "told",
+    "is_told",
 ]
 
 
@@ -64,7 +64,7 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
         if not desk.changes and all(goal.asks_for_change for goal in goals):
             return Judgement.failed(FailureCategory.TASK_INCOMPLETE, f"nothing was done: {first}")
         return Judgement.failed(FailureCategory.WRONG_STATE, first)
-    untold = [output for output in scenario.outputs if not told(output, said)]
+    untold = [output for output in scenario.outputs if not is_told(output, said)]
     if not untold:
         return Judgement.passed()
     all_of_them = len(untold) == len(scenario.outputs)
@@ -74,12 +74,12 @@ def decide(scenario: Scenario, goals: Sequence[Goal], desk: Desk, said: Sequence
     return Judgement.failed(category, f"the user was not told {', '.join(untold)}")
 
 
-def told(output: str, said: Sequence[str]) -> bool:
+def is_told(output: str, said: Sequence[str]) -> bool:
     """Whether the user was told an output: any of its alternatives, a number by its value.
 
     Examples
     --------
-    >>> told("1240.50|free", ["That makes $1,240.5 in all."])
+    >>> is_told("1240.50|free", ["That makes $1,240.5 in all."])
     True
     """
     text = " ".join(said).casefold()
@@ -181,11 +181,11 @@ class DeskEpisode(Episode):
         """The first turn, with the user's first message."""
         policy = f"{self._domain.policy}\nToday is {self._domain.today}."
         return Turn(
-            f"{policy}\n\n## Tools\n\n{listed(self.tools)}\n\n"
+            f"{policy}\n\n## Tools\n\n{list_tools(self.tools)}\n\n"
             f"## How to answer\n\n{_FORM}\n\nUser: {words}",
             system=f"{policy}\n\n## How to answer\n\n{_NATIVE_FORM}",
             said=words,
-            tools=specified(self.tools),
+            tools=tool_specs(self.tools),
         )
 
     def heard(self, words: str | None) -> Turn | None:
@@ -241,11 +241,11 @@ class OrderdeskEpisode(DeskEpisode):
         return self.first_turn(self._user.first())
 
     def reply(self, answer: str) -> Turn | None:
-        done = self.work(answer)
-        if not isinstance(done, str):
-            return done
+        result = self.work(answer)
+        if not isinstance(result, str):
+            return result
         try:
-            return self.heard(self._user.reply_to(done))
+            return self.heard(self._user.reply_to(result))
         except Exception as error:
             self.user_broke(error)
             return None

@@ -21,9 +21,9 @@ __all__ = [
     "ToolError",
     "hand_over",
     "invoke",
-    "listed",
-    "specified",
+    "list_tools",
     "tool",
+    "tool_specs",
     "toolbox",
 ]
 
@@ -98,11 +98,11 @@ class Tool:
 def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]], Tool]:
     """Make a tool of a function whose first parameter is the desk."""
 
-    def made(function: Callable[..., object]) -> Tool:
-        accepted = list(inspect.signature(function).parameters.values())[1:]
-        if [parameter.name for parameter in accepted] != list(parameters):
+    def make_tool(function: Callable[..., object]) -> Tool:
+        signature = list(inspect.signature(function).parameters.values())[1:]
+        if [parameter.name for parameter in signature] != list(parameters):
             raise TypeError(f"{function.__name__}: describe every parameter, in order")
-        kinds = {parameter.name: str(parameter.annotation) for parameter in accepted}
+        kinds = {parameter.name: str(parameter.annotation) for parameter in signature}
         return Tool(
             function.__name__,
             description,
@@ -111,14 +111,14 @@ def tool(description: str, **parameters: str) -> Callable[[Callable[..., object]
             function,
         )
 
-    return made
+    return make_tool
 
 
 def toolbox(tools: Iterable[Tool]) -> Mapping[str, Tool]:
     return MappingProxyType({tool.name: tool for tool in tools})
 
 
-def listed(tools: Mapping[str, Tool]) -> str:
+def list_tools(tools: Mapping[str, Tool]) -> str:
     """The list that the agent reads: one tool a line."""
     lines = []
     for tool in tools.values():
@@ -127,7 +127,7 @@ def listed(tools: Mapping[str, Tool]) -> str:
     return "\n".join(lines)
 
 
-def specified(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
+def tool_specs(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
     """The same list for models with tool calling."""
     return tuple(ToolSpec(tool.name, tool.description, _schema(tool)) for tool in tools.values())
 

@@ -68,11 +68,11 @@ class SimulatedEpisode(DeskEpisode):
         return self.first_turn(words)
 
     async def reply(self, answer: str) -> Turn | None:
-        done = self.work(answer)
-        if not isinstance(done, str):
-            return done
+        result = self.work(answer)
+        if not isinstance(result, str):
+            return result
         try:
-            return self.heard(await self._spoken(Turn(done, said=done)))
+            return self.heard(await self._spoken(Turn(result, said=result)))
         except (WorldFault, RunStopped):
             raise
         except Exception as error:
@@ -223,8 +223,8 @@ class ScriptedUser:
         ]
         if answers := self._answers(asking):
             return " ".join(answers)
-        if any(map(_REFUSES.search, sentences)) and (more := self._after_refusal()):
-            return more
+        if any(map(_REFUSES.search, sentences)) and (reply := self._after_refusal()):
+            return reply
         if any(map(_AGREES.search, asking)):
             return self._random.choice(("Yes, please.", "Yes, that is fine.", "Yes, go ahead."))
         if any("?" in sentence for sentence in asking):
@@ -237,12 +237,12 @@ class ScriptedUser:
 
     def _answers(self, asking: list[str]) -> list[str]:
         """Every requested fact that the user has, in any order."""
-        known = dict(self._about_me)
+        facts = dict(self._about_me)
         for wish in self._stated:
-            known |= wish.facts
+            facts |= wish.facts
         answers = [
             words
-            for topic, words in known.items()
+            for topic, words in facts.items()
             if any(re.search(self._domain.topics[topic], sentence) for sentence in asking)
         ]
         self._random.shuffle(answers)

@@ -13,7 +13,7 @@ _BAG_PRICE = 35.0
 _MOST_BAGS = 4
 
 
-def _booked(desk: Desk, code: str) -> Record:
+def _find_booked(desk: Desk, code: str) -> Record:
     booking = desk.find("bookings", code)
     if booking["status"] != "booked":
         raise ToolError(f"booking {code} is {booking['status']}.")
@@ -24,7 +24,7 @@ def _flight(desk: Desk, booking: Record) -> Record:
     return desk.find("flights", booking["flight"])
 
 
-def _disrupted(flight: Record) -> bool:
+def _is_disrupted(flight: Record) -> bool:
     """The airline's doing: the flight is cancelled or at least three hours late."""
     return bool(flight["status"] == "cancelled" or flight["delay"] >= 180)
 
@@ -95,9 +95,9 @@ def bag_scans(desk: Desk, tag: str) -> object:
 
 @tool("Cancel a booking and refund an amount.", code="booking code", refund="amount to refund")
 def cancel_booking(desk: Desk, code: str, refund: float) -> object:
-    booking = _booked(desk, code)
-    allowed = _refund(desk, booking)
-    desk.rule(refund <= allowed, f"{code} allows a refund of {allowed:.2f}, not {refund:.2f}")
+    booking = _find_booked(desk, code)
+    amount_due = _refund(desk, booking)
+    desk.rule(refund <= amount_due, f"{code} allows a refund of {amount_due:.2f}, not {refund:.2f}")
     desk.change(f"cancel_booking {code}", booking["traveller"])
     _flight(desk, booking)["seats"] += len(booking["passengers"])
     booking |= {"status": "cancelled", "refunded": refund}
@@ -111,7 +111,7 @@ def cancel_booking(desk: Desk, code: str, refund: float) -> object:
     charge="amount to charge in all",
 )
 def change_flight(desk: Desk, code: str, flight: str, charge: float) -> object:
-    booking, new = _booked(desk, code), desk.find("flights", flight)
+    booking, new = _find_booked(desk, code), desk.find("flights", flight)
     old, people = _flight(desk, booking), len(booking["passengers"])
     route = ("origin", "destination")
     if any(old[end] != new[end] for end in route) or new["status"] != "scheduled":
@@ -119,7 +119,7 @@ def change_flight(desk: Desk, code: str, flight: str, charge: float) -> object:
     if new["seats"] < people:
         raise ToolError(f"{flight} has {new['seats']} free seats, {people} are needed.")
     desk.rule(
-        booking["fare"] != "saver" or _disrupted(old),
+        booking["fare"] != "saver" or _is_disrupted(old),
         f"{code} is a saver fare and was moved although its flight is not disrupted",
     )
     desk.rule(people <= 4, f"{code} is a group of {people} and was moved at this desk")
@@ -139,13 +139,13 @@ def change_flight(desk: Desk, code: str, flight: str, charge: float) -> object:
     charge="amount to charge in all",
 )
 def add_bags(desk: Desk, code: str, bags: int, charge: float) -> object:
-    booking = _booked(desk, code)
+    booking = _find_booked(desk, code)
     tier = desk.find("travellers", booking["traveller"])["tier"]
-    included = _INCLUDED[booking["fare"]] + (tier == "gold")
+    free_bags = _INCLUDED[booking["fare"]] + (tier == "gold")
     total = booking["bags"] + bags
     if bags < 1:
         raise ToolError(f"bags should be at least 1, not {bags}.")
-    due = _BAG_PRICE * (max(0, total - included) - max(0, booking["bags"] - included))
+    due = _BAG_PRICE * (max(0, total - free_bags) - max(0, booking["bags"] - free_bags))
     desk.rule(total <= _MOST_BAGS, f"{code} would have {total} bags, {_MOST_BAGS} at most")
     desk.rule(charge >= due, f"{bags} more bags on {code} cost {due:.2f}, not {charge:.2f}")
     desk.change(f"add_bags {code}", booking["traveller"])
@@ -160,7 +160,7 @@ def add_bags(desk: Desk, code: str, bags: int, charge: float) -> object:
     new_name="the name as it should be",
 )
 def correct_name(desk: Desk, code: str, passenger: str, new_name: str) -> object:
-    booking = _booked(desk, code)
+    booking = _find_booked(desk, code)
     names = [name.casefold() for name in booking["passengers"]]
     if passenger.casefold() not in names:
         raise ToolError(f"there is no passenger {passenger!r} on booking {code}.")
@@ -181,10 +181,12 @@ def give_voucher(desk: Desk, code: str, amount: float) -> object:
     booking = desk.find("bookings", code)
     # Compensation is owed for the flight first booked, also after a move to another one.
     flight = desk.find("flights", booking["first_flight"])
-    each = 120 if flight["status"] == "cancelled" else 50 if flight["delay"] >= 120 else 0
-    owed = 0 if flight["cause"] == "weather" or booking["voucher"] else each
-    allowed = float(owed * len(booking["passengers"]))
-    desk.rule(amount <= allowed, f"{code} allows a voucher of {allowed:.2f}, not {amount:.2f}")
+    per_passenger = 120 if flight["status"] == "cancelled" else 50 if flight["delay"] >= 120 else 0
+    due = 0 if flight["cause"] == "weather" or booking["voucher"] else per_passenger
+    amount_due = float(due * len(booking["passengers"]))
+    desk.rule(
+        amount <= amount_due, f"{code} allows a voucher of {amount_due:.2f}, not {amount:.2f}"
+    )
     desk.change(f"give_voucher {code}", booking["traveller"])
     booking["voucher"] = round(booking["voucher"] + amount, 2)
     return {"code": code, "voucher": amount}
@@ -200,8 +202,8 @@ def file_bag_claim(desk: Desk, code: str, tag: str, amount: float) -> object:
     booking, bag = desk.find("bookings", code), desk.find("bags", tag)
     if bag["code"] != booking["code"]:
         raise ToolError(f"bag {tag} does not belong to booking {code}.")
-    allowed = 0.0 if tag in booking["claims"] else _bag_payment(desk, booking, bag)
-    desk.rule(amount <= allowed, f"bag {tag} allows {allowed:.2f}, not {amount:.2f}")
+    amount_due = 0.0 if tag in booking["claims"] else _bag_payment(desk, booking, bag)
+    desk.rule(amount <= amount_due, f"bag {tag} allows {amount_due:.2f}, not {amount:.2f}")
     desk.change(f"file_bag_claim {tag}", booking["traveller"])
     booking["claims"][tag] = amount
     return {"tag": tag, "paid": amount}
@@ -216,14 +218,14 @@ def _refund(desk: Desk, booking: Record) -> float:
     """The most that may be refunded."""
     paid = float(booking["paid"])
     recent = desk.days_since(booking["booked"]) <= 1
-    cancelled = _flight(desk, booking)["status"] == "cancelled"
-    if recent or cancelled or booking["insured"] or booking["fare"] == "flex":
+    is_cancelled = _flight(desk, booking)["status"] == "cancelled"
+    if recent or is_cancelled or booking["insured"] or booking["fare"] == "flex":
         return paid
     return max(0.0, paid - 60) if booking["fare"] == "standard" else 0.0
 
 
 def _change_price(booking: Record, old: Record, new: Record) -> float:
-    if _disrupted(old):
+    if _is_disrupted(old):
         return 0.0
     fee = 40.0 if booking["fare"] == "standard" else 0.0
     dearer = max(0.0, float(new["price"]) - float(old["price"]))
@@ -232,10 +234,10 @@ def _change_price(booking: Record, old: Record, new: Record) -> float:
 
 def _bag_payment(desk: Desk, booking: Record, bag: Record) -> float:
     flown = desk.days_since(_flight(desk, booking)["day"])
-    arrived = bag["delivered"]
-    if not arrived and desk.days_since(bag["scans"][-1]["day"]) > 21:
+    delivery = bag["delivered"]
+    if not delivery and desk.days_since(bag["scans"][-1]["day"]) > 21:
         return 600.0
-    late = flown - desk.days_since(arrived) if arrived else flown
+    late = flown - desk.days_since(delivery) if delivery else flown
     return 40.0 * min(5, late)
 
 

@@ -23,8 +23,8 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
 def _item(order: Record, sku: str) -> Record:
     for item in order["items"]:
         if item["sku"].casefold() == sku.strip().casefold():
-            bought: Record = item
-            return bought
+            entry: Record = item
+            return entry
     raise ToolError(f"order {order['number']} holds no {sku!r}.")
 
 
@@ -33,7 +33,7 @@ def _still_bought(item: Record) -> None:
         raise ToolError(f"{item['sku']} is {item['state']} already.")
 
 
-def _delivered(order: Record) -> None:
+def _require_delivery(order: Record) -> None:
     if order["status"] != "delivered":
         raise ToolError(f"order {order['number']} is {order['status']}, not delivered.")
 
@@ -155,9 +155,9 @@ def change_address(desk: Desk, order: str, address: str) -> object:
 def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> object:
     record = desk.find("orders", order)
     _one_of("refund_to", refund_to, _WAYS)
-    _delivered(record)
-    chosen = [_item(record, sku) for sku in items]
-    for item in chosen:
+    _require_delivery(record)
+    selection = [_item(record, sku) for sku in items]
+    for item in selection:
         _still_bought(item)
         _within_window(desk, record, item)
     desk.rule(
@@ -165,10 +165,10 @@ def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> ob
         f"{order} was paid by voucher and refunded to a card",
     )
     desk.change(f"return_items {order}", record["customer"])
-    for item in chosen:
+    for item in selection:
         item |= {"state": "returned", "refund_to": refund_to}
-    record["refunded"] = round(record["refunded"] + _total(chosen), 2)
-    return {"order": order, "refund": _total(chosen), "to": refund_to}
+    record["refunded"] = round(record["refunded"] + _total(selection), 2)
+    return {"order": order, "refund": _total(selection), "to": refund_to}
 
 
 @tool(
@@ -180,7 +180,7 @@ def return_items(desk: Desk, order: str, items: list[str], refund_to: str) -> ob
 )
 def exchange_item(desk: Desk, order: str, item: str, new_item: str) -> object:
     record = desk.find("orders", order)
-    _delivered(record)
+    _require_delivery(record)
     old, new = _item(record, item), desk.find("products", new_item)
     _still_bought(old)
     if new["line"] != desk.find("products", old["sku"])["line"]:
@@ -211,7 +211,7 @@ def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
     age = _silence(desk, record)
     desk.rule(age > 14, f"{order} was settled as lost {age} days after its last scan")
     desk.change(f"settle_lost_parcel {order}", record["customer"])
-    return _remedied(record, record["items"], remedy)
+    return _apply_remedy(record, record["items"], remedy)
 
 
 @tool(
@@ -223,21 +223,21 @@ def settle_lost_parcel(desk: Desk, order: str, remedy: str) -> object:
 def settle_damage(desk: Desk, order: str, item: str, remedy: str) -> object:
     record = desk.find("orders", order)
     _one_of("remedy", remedy, _REMEDIES)
-    _delivered(record)
-    chosen = _item(record, item)
-    _still_bought(chosen)
+    _require_delivery(record)
+    selection = _item(record, item)
+    _still_bought(selection)
     age = desk.days_since(record["delivered"])
     desk.rule(age <= 7, f"damage of {item} was settled {age} days after delivery")
     desk.change(f"settle_damage {order}", record["customer"])
-    return _remedied(record, [chosen], remedy)
+    return _apply_remedy(record, [selection], remedy)
 
 
 @tool("Give a voucher for a late delivery.", order="order number", amount="amount of the voucher")
 def give_voucher(desk: Desk, order: str, amount: float) -> object:
     record = desk.find("orders", order)
     late = _days_late(desk, record)
-    allowed = round(_total(record["items"]) / 10, 2) if late > 3 and not record["voucher"] else 0.0
-    desk.rule(amount <= allowed, f"{order} allows a voucher of {allowed:.2f}, not {amount:.2f}")
+    credit = round(_total(record["items"]) / 10, 2) if late > 3 and not record["voucher"] else 0.0
+    desk.rule(amount <= credit, f"{order} allows a voucher of {credit:.2f}, not {amount:.2f}")
     desk.change(f"give_voucher {order}", record["customer"])
     record["voucher"] = round(record["voucher"] + amount, 2)
     return {"order": order, "voucher": amount}
@@ -263,11 +263,11 @@ def _silence(desk: Desk, order: Record) -> int:
 
 
 def _days_late(desk: Desk, order: Record) -> int:
-    _delivered(order)
+    _require_delivery(order)
     return desk.days_since(order["promised"]) - desk.days_since(order["delivered"])
 
 
-def _remedied(order: Record, items: list[Record], remedy: str) -> object:
+def _apply_remedy(order: Record, items: list[Record], remedy: str) -> object:
     amount = _total(items)
     for item in items:
         item["state"] = "replaced" if remedy == "replacement" else "refunded"
