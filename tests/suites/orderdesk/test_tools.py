@@ -188,3 +188,14 @@ def test_a_word_to_the_user_needs_its_content() -> None:
     assert read_call(write_call(RESPOND, {"content": "Hello."})).arguments == {"content": "Hello."}
     with pytest.raises(Unreadable, match="respond takes"):
         read_call(write_call(RESPOND, {"text": "Hello."}))
+
+
+def test_compensation_is_bounded_by_the_rules_and_not_by_what_is_asked_for() -> None:
+    domain = DOMAINS["airline"]
+    seen = set()
+    for code in domain.desk().data["bookings"]:
+        desk = domain.desk()
+        invoke(domain.tools, desk, Call("give_voucher", {"code": code, "amount": 1e6}))
+        assert desk.violations, code
+        seen.add(desk.violations[0].partition("voucher of ")[2].partition(",")[0])
+    assert {"0.00"} < seen
