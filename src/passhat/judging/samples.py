@@ -86,7 +86,7 @@ def normalize(program: str) -> str:
 
     Examples
     --------
-    >>> normalized("def f(x):  # add\\n    return x+1") == normalized("def f(n): return n + 1")
+    >>> normalize("def f(x):  # add\\n    return x+1") == normalize("def f(n): return n + 1")
     True
     """
     try:
