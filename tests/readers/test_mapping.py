@@ -12,7 +12,9 @@ import pytest
 from passhat import read
 from passhat.errors import InvalidValue, ReadError, UnknownFormat
 from passhat.readers.base import ReadOptions
-from passhat.readers.mapping import RecordMap, _shipped, guess
+from passhat.readers.guessing import guess_mapping
+from passhat.readers.mapping import _load_shipped_mappings
+from passhat.readers.record_map import RecordMap
 from passhat.readers.records import steps_of, value_at
 from passhat.readers.sources import Source
 
@@ -173,7 +175,7 @@ def test_the_hint_for_a_threshold_names_no_number_that_decides(tmp_path: Path) -
 
 def test_a_guess_is_toml_that_is_read_back(tmp_path: Path) -> None:
     path = _write(tmp_path, NESTED)
-    mapping, _ = guess(Source(str(path), path), ReadOptions())
+    mapping, _ = guess_mapping(Source(str(path), path), ReadOptions())
     assert RecordMap.from_toml(mapping.to_toml(["a comment"]), "x") == mapping
 
 
@@ -181,7 +183,7 @@ def test_a_guess_is_toml_that_is_read_back(tmp_path: Path) -> None:
 
 
 def test_at_least_ten_formats_are_mappings_alone() -> None:
-    names = [mapping.name for mapping in _shipped()]
+    names = [mapping.name for mapping in _load_shipped_mappings()]
     assert len(names) >= 10
     assert len(names) == len(set(names))
 

@@ -54,14 +54,14 @@ def command(
 def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     """Print the mapping that the first file seems to need, with its structure as comments."""
     from passhat.readers.base import ReadOptions
-    from passhat.readers.mapping import guess, structure
+    from passhat.readers.guessing import describe_structure, guess_mapping
     from passhat.readers.sources import expand
 
     options = ReadOptions(
         columns=how.columns, records=how.records, trials=how.trials, passes=how.passes
     )
     source = expand(sources[:1])[0]
-    mapping, certain = guess(source, options)
+    mapping, certain = guess_mapping(source, options)
     lacking = [word for word in ("task", "success") if word not in mapping.fields]
     comments = [
         f"How to read {source.name}. Use it with: passhat read {source.name} --mapping THIS_FILE",
@@ -69,7 +69,9 @@ def _print_guess(sources: tuple[str, ...], how: ReadingOptions) -> ExitCode:
     ]
     if lacking:
         comments.append(f"Still to be stated under [fields]: {', '.join(lacking)}.")
-    click.echo(mapping.to_toml([visible(c) for c in (*comments, *structure(source, options))]))
+    click.echo(
+        mapping.to_toml([visible(c) for c in (*comments, *describe_structure(source, options))])
+    )
     return ExitCode.OK
 
 

@@ -17,14 +17,14 @@ from passhat.errors import PasshatError, ReadError, shorten
 from passhat.protocol import Protocol
 from passhat.readers.base import ReadOptions
 from passhat.readers.sources import Source
+from passhat.readers.values import LONGEST_DETAIL, number_or_none
 from passhat.stats.outcomes import Loss, Outcomes, Run, Tally
 from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
 
-__all__ = ["LogBuilder", "RunFacts", "number_or_none", "scalars", "why_missing"]
+__all__ = ["LogBuilder", "RunFacts"]
 
 _CHUNK_ROWS = 2_000
-_LONGEST_DETAIL = 120
 _LOSSES_KEPT = 1_000
 """A file of a million broken lines is described by the first thousand and a count."""
 _NUMBERS = ("duration", "steps", "tokens", "cost")
@@ -155,7 +155,7 @@ class LogBuilder:
         key = self._keys.setdefault(run, len(self._keys))
         self._buffer.append(
             (
-                *(key, name, label, value, why[:_LONGEST_DETAIL], answer),
+                *(key, name, label, value, why[:LONGEST_DETAIL], answer),
                 *map(number_or_none, (seconds, steps, tokens, cost)),
                 *labels,
                 *("" if seed is None else str(seed), transcript, own_id),
@@ -191,8 +191,9 @@ class LogBuilder:
         rows = self._read + sum(skipped.values()) + sum(loss.rows for loss in losses)
         return Tally(rows, self._read, skipped, tuple(losses), self._absent)
 
-    def runs(self, facts: Callable[[str], RunFacts]) -> list[Run]:
+    def runs(self, facts: RunFacts | Callable[[str], RunFacts]) -> list[Run]:
         """One run per key that attempts were added under, in order of appearance."""
+        facts_of = facts if callable(facts) else lambda _: facts
         self._flush()
         tally = self.tally()
         if self._gatherer.count == 0:
@@ -202,7 +203,7 @@ class LogBuilder:
         except PasshatError as error:
             raise ReadError(error.message, source=self.source.name, hint=error.hint) from None
         keys = list(self._keys)
-        known = [(part, facts(keys[int(part.model or 0)])) for part in gathered]
+        known = [(part, facts_of(keys[int(part.model or 0)])) for part in gathered]
         several = len({fact.variant for _, fact in known}) > 1
         reading = (self.kind, *tally.sentences())
         return [
@@ -292,51 +293,6 @@ def _run(
         origin=fact.origin,
         agent_guessed=fact.guessed,
     )
-
-
-# -- small conversions that readers share ----------------------------------------------------
-
-
-def number_or_none(cell: object) -> float | None:
-    """A finite number, or None: null stays null and nonsense is not a measure."""
-    if cell is None or isinstance(cell, bool):
-        return None
-    if type(cell) is float and math.isfinite(cell):  # nearly always, and quick
-        return cell
-    try:
-        number = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def scalars(settings: object, *left_out: str) -> dict[str, str | int | float | bool]:
-    """The decoding settings of a log that have a plain value."""
-    if not isinstance(settings, Mapping):
-        return {}
-    return {
-        str(key): value
-        for key, value in settings.items()
-        if isinstance(value, str | int | float | bool) and key not in left_out
-    }
-
-
-_REASONS = (
-    ("rate_limit", ("rate limit", "ratelimit", "rate_limit", "429", "quota", "overloaded")),
-    ("sandbox_error", ("sandbox", "docker", "container")),
-    ("judge_error", ("judge", "grader", "scorer", "verifier")),
-    ("stopped", ("cancelled", "canceled", "keyboardinterrupt")),
-)
-
-
-def why_missing(message: object) -> str:
-    """A missing reason and the message itself, from the error that left an attempt unscored."""
-    text = " ".join(str(message).split())[:_LONGEST_DETAIL]
-    folded = text.lower()
-    for reason, marks in _REASONS:
-        if any(mark in folded for mark in marks):
-            return f"{reason}: {text}"
-    return f"infrastructure: {text}"
 
 
 def _label(value: object) -> str:

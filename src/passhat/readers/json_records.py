@@ -27,7 +27,9 @@ __all__ = [
     "decode",
     "json_lines",
     "open_document",
+    "open_list",
     "read_bytes",
+    "read_sibling",
     "short_lines",
 ]
 
@@ -101,6 +103,17 @@ def read_bytes(source: Source, log: LossLog) -> bytearray:
     return data
 
 
+def read_sibling(source: Source, name: str, kind: type[T], log: LossLog) -> T | None:
+    """Another file of the same folder, decoded; ``None`` when it is not there or not sound."""
+    path = source.path.with_name(name)
+    if not path.is_file():
+        return None
+    try:
+        return decode(bytes(read_bytes(Source(str(path), path), log)), kind)
+    except (ReadError, *BROKEN):
+        return None
+
+
 def open_document(
     data: Bytes,
     log: LossLog,
@@ -129,6 +142,15 @@ def open_document(
     except BROKEN as error:
         return _piecewise(data, log, whole, item, paths, noun, error)
     return Document(document, _pairs(items(document)))
+
+
+def open_list(data: Bytes, log: LossLog, item: type[T], noun: str) -> Iterator[T]:
+    """The records of a document that is a list of them."""
+    kind: Any = list[item]  # type: ignore[valid-type]
+    document = open_document(
+        data, log, whole=kind, item=item, items=lambda records: records, paths=[()], noun=noun
+    )
+    return (record for _, record in document.items)
 
 
 def json_lines(source: Source, log: LossLog, kind: type[T]) -> Iterator[tuple[int, T]]:

@@ -14,8 +14,10 @@ from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, counted_note, is_counted
-from passhat.readers.mapping import RecordMap, guess, read_mapped, unknown
+from passhat.readers.guessing import guess_mapping, unknown_format
+from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
+from passhat.readers.record_map import RecordMap
 from passhat.readers.records import content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
 from passhat.readers.sources import Source
@@ -125,9 +127,9 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
             passes=options.passes or mapping.passes,
             fields={**mapping.fields, **{w: (p,) for w, p in options.columns.items()}},
         )
-    mapping, certain = guess(source, options)
+    mapping, certain = guess_mapping(source, options)
     if not certain:
-        raise unknown(source, options)
+        raise unknown_format(source, options)
     mapping.check("--map")
     return mapping
 
@@ -215,7 +217,7 @@ def _stating(columns: ColumnMap, names: list[str], source: Source, options: Read
     prefix, count = kinds.most_common(1)[0] if kinds else ("", 0)
     if "task" in columns.meaning and count > 1:
         return f"If each of these columns holds an attempt: --trials '{prefix}*'"
-    mapping, _ = guess(source, options)
+    mapping, _ = guess_mapping(source, options)
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]
     return (

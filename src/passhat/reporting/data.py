@@ -16,7 +16,8 @@ import numpy as np
 
 from passhat._display import csv_cell, percent_interval
 from passhat._version import __version__
-from passhat.readers.platforms import PlatformClient
+from passhat.readers.platform_client import PlatformClient
+from passhat.readers.platforms import PLATFORMS
 from passhat.reporting.view import Report, RunReport
 from passhat.stats.estimate import Estimate, pass_at_k, pass_hat_k
 from passhat.stats.gate import GateResult, GateVerdict, RuleResult
@@ -230,7 +231,7 @@ def send_to_mlflow(report: Report, experiment: str) -> list[str]:
 
     The server is the one that ``MLFLOW_TRACKING_URI`` names; the experiment is made if absent.
     """
-    with PlatformClient("mlflow", f"mlflow:{experiment}") as client:
+    with PlatformClient(PLATFORMS["mlflow"], f"mlflow:{experiment}") as client:
         path = "/api/2.0/mlflow"
         known = client.get_or_none(
             f"{path}/experiments/get-by-name", experiment_name=experiment

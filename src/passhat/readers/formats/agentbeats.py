@@ -13,10 +13,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.json_parts import Bytes
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["AgentBeatsReader"]
@@ -92,7 +93,7 @@ class AgentBeatsReader(Reader):
             counts=("source averages partial scores; here only a full score passes",),
             guessed=not _agent(document.head.participants),
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _unwrapped(data: Bytes) -> Bytes:

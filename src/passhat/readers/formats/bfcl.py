@@ -12,10 +12,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["BfclReader"]
@@ -72,4 +73,4 @@ class BfclReader(Reader):
             reading=(*(named if model is None else ()), *((note,) if unlisted else ())),
             guessed=model is None,
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)

@@ -8,10 +8,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import numbers_in
 from passhat.stats.outcomes import Run
 
 __all__ = ["CruxEvalReader"]
@@ -72,7 +73,7 @@ class CruxEvalReader(Reader):
             reading=named,
             guessed=True,
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _answers(raw: msgspec.Raw | None) -> list[Any]:
@@ -85,8 +86,5 @@ def _answers(raw: msgspec.Raw | None) -> list[Any]:
 
 def _printed(head: _Results) -> dict[str, float]:
     """The scores that the file states, which are in percent."""
-    return {
-        f"pass@{name.removeprefix(_PREFIX)}": value / 100
-        for name in head.__struct_fields__
-        if name.startswith(_PREFIX) and (value := number_or_none(getattr(head, name))) is not None
-    }
+    stated = numbers_in({k: getattr(head, f"{_PREFIX}{k}") for k in ("1", "5", "10")})
+    return {f"pass@{k}": percent / 100 for k, percent in stated.items()}

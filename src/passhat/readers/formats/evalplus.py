@@ -8,10 +8,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import as_dict, numbers_in
 from passhat.stats.outcomes import Run
 
 __all__ = ["EvalPlusReader"]
@@ -136,10 +137,5 @@ def _why(status: object) -> str:
 
 
 def _printed(pass_at_k: object, key: str) -> dict[str, float]:
-    scores = pass_at_k.get(key) if isinstance(pass_at_k, dict) else None
-    numbers = scores.items() if isinstance(scores, dict) else ()
-    return {
-        str(word): value
-        for word, cell in numbers
-        if str(word).startswith("pass@") and (value := number_or_none(cell)) is not None
-    }
+    scores = numbers_in(as_dict(as_dict(pass_at_k).get(key)))
+    return {word: value for word, value in scores.items() if str(word).startswith("pass@")}

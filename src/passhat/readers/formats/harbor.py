@@ -10,10 +10,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.formats.terminal_bench import seconds_between
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.json_records import BROKEN, BYTE_ORDER_MARK, decode
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none, seconds_between, sum_numbers
 from passhat.stats.outcomes import Run
 
 __all__ = ["HarborReader"]
@@ -121,7 +121,7 @@ class HarborReader(Reader):
         return log.runs(
             lambda key: RunFacts(
                 key or source.stem,
-                Protocol(suite=_text(agents[key].source) if key in agents else None),
+                Protocol(suite=_suite(agents.get(key))),
                 variant=key,
                 guessed=not key,
             )
@@ -161,8 +161,6 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
         category = next((word for start, word in _FAILED if raised.startswith(start)), "exception")
         why = f"{category}: {raised}"
     used = trial.agent_result or _Used()
-    tokens = [number_or_none(cell) for cell in (used.n_input_tokens, used.n_output_tokens)]
-    known = [count for count in tokens if count is not None]
     log.add(
         where,
         trial.task_name,
@@ -170,7 +168,7 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
         run=_agent(trial),
         why=why if reward != 1 else "",
         seconds=seconds_between(trial.started_at, trial.finished_at),
-        tokens=sum(known) if known else None,
+        tokens=sum_numbers((used.n_input_tokens, used.n_output_tokens)),
         cost=used.cost_usd,
         transcript=where,
         source_id=trial.id,
@@ -204,5 +202,5 @@ def _agent(trial: _Trial) -> str:
     return " ".join(parts)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _suite(trial: _Trial | None) -> str | None:
+    return None if trial is None or trial.source is None else str(trial.source)

@@ -9,9 +9,14 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.json_records import (
+    open_list,
+    read_bytes,
+    read_sibling,
+)
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["HelmReader"]
@@ -70,16 +75,7 @@ class HelmReader(Reader):
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "HELM per-instance statistics", options, order="trial")
         stats = source.inside(_STATS) if source.is_folder else source
-        document = open_document(
-            read_bytes(stats, log),
-            log,
-            whole=list[_Instance],
-            item=_Instance,
-            items=lambda rows: rows,
-            paths=[()],
-            noun="instance",
-        )
-        rows = [row for _, row in document.items]
+        rows = list(open_list(read_bytes(stats, log), log, _Instance, "instance"))
         metric = _metric(rows, options.scorer, source)
         for number, row in enumerate(rows, 1):
             where = f"instance {number}"
@@ -91,7 +87,7 @@ class HelmReader(Reader):
                 why = "not_recorded: no such metric" if mean is None else "wrong_answer: "
                 log.add(where, row.instance_id, mean, trial=row.train_trial_index, why=why)
         facts = _facts(stats, metric, log)
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _named(stat: _Stat) -> str:
@@ -113,11 +109,11 @@ def _metric(rows: list[_Instance], scorer: str | None, source: Source) -> str:
 
 
 def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
-    spec = _sibling_file(stats, _SPEC, _RunSpec, log) or _RunSpec()
+    spec = read_sibling(stats, _SPEC, _RunSpec, log) or _RunSpec()
     adapter = spec.adapter_spec or _Adapter()
     model = adapter.model or adapter.model_deployment
     temperature = number_or_none(adapter.temperature)
-    summary = _sibling_file(stats, _SUMMARY, list[_Stat], log) or []
+    summary = read_sibling(stats, _SUMMARY, list[_Stat], log) or []
     says = [
         number
         for stat in summary
@@ -139,14 +135,3 @@ def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
         reading=(f"metric {metric}",),
         guessed=not model,
     )
-
-
-def _sibling_file(stats: Source, name: str, kind: type[Any], log: LogBuilder) -> Any:
-    """Another file of the same run folder, when it is there and sound."""
-    path = stats.path.with_name(name)
-    if not path.is_file():
-        return None
-    try:
-        return decode(bytes(read_bytes(Source(str(path), path), log)), kind)
-    except (ReadError, *BROKEN):
-        return None

@@ -56,7 +56,7 @@ class HumanEvalReader(Reader):
         facts = RunFacts(
             agent, Protocol(suite="HumanEval", decoding=decoding), reading=notes, guessed=True
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _why(row: _Row) -> str:

@@ -15,9 +15,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
-from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.json_records import BROKEN, decode, open_document, open_list, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import error_message, number_or_none, scalars, sum_numbers, why_missing
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run
 
@@ -135,7 +136,7 @@ class InspectReader(Reader):
                     _take(log, sample, scorer, places)
         _add_absent(log, head, latest)
         facts = _facts(head, samples, scorer, source)
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
@@ -184,16 +185,7 @@ def _summaries(members: Members, name: str, log: LogBuilder) -> list[_Sample] | 
     except BrokenMember as error:
         log.lose(name, str(error), 0)
         return None
-    document = open_document(
-        data,
-        log,
-        whole=list[_Sample],
-        item=_Sample,
-        items=lambda summaries: summaries,
-        paths=[()],
-        noun=f"{name}, sample",
-    )
-    return [sample for _, sample in document.items]
+    return list(open_list(data, log, _Sample, f"{name}, sample"))
 
 
 def _whole_samples(members: Members, known: set[str], log: LogBuilder) -> Iterator[_Sample]:
@@ -211,7 +203,7 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
     reward = value_of(value)
     why = ""
     if sample.error is not None and sample.error != "":
-        reward, why = None, why_missing(_message(sample.error))
+        reward, why = None, why_missing(error_message(sample.error))
     elif reward is None and isinstance(value, dict | list):
         why = "unsupported: the score is not a single value"
     elif reward is None:
@@ -227,8 +219,8 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
         why=why,
         seconds=sample.total_time,
         steps=sample.message_count,
-        tokens=_total(used.total_tokens for used in usage),
-        cost=_total(used.total_cost for used in usage),
+        tokens=sum_numbers(used.total_tokens for used in usage),
+        cost=sum_numbers(used.total_cost for used in usage),
         source_id=sample.uuid,
         transcript=_member(sample) if in_zip else f"sample {sample.id}, epoch {sample.epoch}",
     )
@@ -336,17 +328,8 @@ def _number(name: str) -> int:
     return int(digits[:18]) if digits else 0
 
 
-def _message(error: object) -> object:
-    return error.get("message", error) if isinstance(error, dict) else error
-
-
 def _limit(limit: object) -> object:
     return limit.get("type", "a") if isinstance(limit, dict) else limit
-
-
-def _total(numbers: Iterator[Any]) -> float | None:
-    known = [number for cell in numbers if (number := number_or_none(cell)) is not None]
-    return sum(known) if known else None
 
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}

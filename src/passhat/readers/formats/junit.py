@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.records import elements
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["JUnitReader"]
@@ -73,7 +74,7 @@ class JUnitReader(Reader):
             reading=("a test report does not name the agent: the run is named after the file",),
             guessed=True,
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _take(log: LogBuilder, case: ET.Element, where: str) -> int:

@@ -8,10 +8,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
-from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.json_records import BROKEN, decode, open_list, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["LiveCodeBenchReader"]
@@ -51,17 +52,9 @@ class LiveCodeBenchReader(Reader):
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         slices = ("difficulty", "platform")
         log = LogBuilder(source, "LiveCodeBench results", options, slices=slices)
-        document = open_document(
-            read_bytes(source, log),
-            log,
-            whole=list[_Question],
-            item=_Question,
-            items=lambda questions: questions,
-            paths=[()],
-            noun="question",
-        )
+        records = open_list(read_bytes(source, log), log, _Question, "question")
         printed = []
-        for number, (_, question) in enumerate(document.items, 1):
+        for number, question in enumerate(records, 1):
             with log.row(f"question {number}"):
                 _take(log, number, question)
                 printed.append(number_or_none(question.pass_1))
@@ -74,7 +67,7 @@ class LiveCodeBenchReader(Reader):
             reading=notes,
             guessed=True,
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _take(log: LogBuilder, number: int, question: _Question) -> None:

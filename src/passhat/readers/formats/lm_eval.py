@@ -7,7 +7,6 @@ filter is a run of its own and no document counts twice in any of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,9 +14,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.json_records import BROKEN, decode, json_lines, read_bytes
+from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.json_records import BROKEN, decode, json_lines, read_sibling
 from passhat.readers.sources import STANDARD_INPUT, Source
+from passhat.readers.values import as_dict, numbers_in
 from passhat.stats.outcomes import Run
 
 __all__ = ["LmEvalReader"]
@@ -154,22 +154,16 @@ def _refuse(metric: str, metrics: list[str], scorer: str, source: Source) -> Non
 def _results_file(source: Source, log: LogBuilder) -> _Results:
     """The results file of the same run, when it lies in the same folder."""
     named = _NAME.search(source.path.name)
-    path = source.path.with_name(f"results_{named[2]}.json") if named else None
-    if path is None or not path.is_file():
+    if named is None:
         return _Results()
-    try:
-        return decode(bytes(read_bytes(Source(str(path), path), log)), _Results)
-    except (ReadError, *BROKEN):
-        return _Results()
+    return read_sibling(source, f"results_{named[2]}.json", _Results, log) or _Results()
 
 
 def _printed(beside: _Results, suite: str | None, metric: str, filtered: str) -> dict[str, float]:
-    tasks = beside.results if isinstance(beside.results, Mapping) else {}
-    numbers = tasks.get(suite)
-    if not isinstance(numbers, Mapping):
-        return {}
-    printed = {
-        "accuracy": number_or_none(numbers.get(f"{metric},{filtered}")),
-        "stderr": number_or_none(numbers.get(f"{metric}_stderr,{filtered}")),
-    }
-    return {name: value for name, value in printed.items() if value is not None}
+    numbers = as_dict(as_dict(beside.results).get(suite))
+    return numbers_in(
+        {
+            "accuracy": numbers.get(f"{metric},{filtered}"),
+            "stderr": numbers.get(f"{metric}_stderr,{filtered}"),
+        }
+    )

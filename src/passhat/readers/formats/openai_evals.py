@@ -8,9 +8,10 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, scalars, why_missing
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.json_records import json_lines
 from passhat.readers.sources import Source
+from passhat.readers.values import numbers_in, scalars, why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["OpenAiEvalsReader"]
@@ -72,7 +73,7 @@ class OpenAiEvalsReader(Reader):
             why = "not_recorded: sampled and not judged"
             log.add(f"line {line}", sample, None, why=why, absent=True)
         facts = _facts(spec, report, source)
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _take(log: LogBuilder, line: int, event: _Event, unjudged: dict[str, int]) -> None:
@@ -82,7 +83,8 @@ def _take(log: LogBuilder, line: int, event: _Event, unjudged: dict[str, int]) -
         verdict = data.correct if event.type == "match" else data.score
         why = "" if verdict else "wrong_answer: "
         why = "judge_error: no verdict" if verdict is None else why
-        log.add(where, event.sample_id, verdict, why=why, answer=_text(data.sampled))
+        answer = data.sampled if isinstance(data.sampled, str) else None
+        log.add(where, event.sample_id, verdict, why=why, answer=answer)
     elif event.type == "error":
         unjudged.pop(str(event.sample_id), None)
         why = why_missing(data.message or data.error or "an error")
@@ -95,12 +97,8 @@ def _take(log: LogBuilder, line: int, event: _Event, unjudged: dict[str, int]) -
 
 def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:
     functions = [str(name) for name in spec.completion_fns or []]
-    numbers = scalars(report)
-    says = {
-        name: value
-        for name in ("accuracy", "score")
-        if (value := number_or_none(numbers.get(name))) is not None
-    }
+    numbers = numbers_in(scalars(report))
+    stated = next((name for name in ("accuracy", "score") if name in numbers), None)
     seed = spec.run_config.seed if spec.run_config else None
     return RunFacts(
         agent=", ".join(functions) or str(spec.model_name or source.stem),
@@ -109,10 +107,6 @@ def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:
             decoding={"seed": seed} if isinstance(seed, int) else {},
         ),
         guessed=not functions and not spec.model_name,
-        says={"accuracy": says["accuracy"]} if "accuracy" in says else says,
+        says={} if stated is None else {stated: numbers[stated]},
         origin=f"OpenAI evals run {spec.run_id}" if spec.run_id else "",
     )
-
-
-def _text(sampled: object) -> object:
-    return sampled if isinstance(sampled, str) else None

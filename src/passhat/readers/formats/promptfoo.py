@@ -10,10 +10,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none, why_missing
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.rows import CsvRows
 from passhat.readers.sources import Source
+from passhat.readers.values import as_dict, number_or_none, why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["PromptfooReader"]
@@ -260,7 +261,7 @@ class _Tasks:
     def of(self, row: _Row) -> str:
         case = row.test_case or _Case()
         name = _task(row.vars or case.vars)
-        about = {**_mapping(case.metadata), **_mapping(row.metadata)}
+        about = {**as_dict(case.metadata), **as_dict(row.metadata)}
         probe = [str(about[key]) for key in ("pluginId", "strategyId") if about.get(key)]
         if probe:
             name = f"{name} [{'/'.join(probe)}]"
@@ -270,10 +271,6 @@ class _Tasks:
             digest = hashlib.sha256(told_apart).hexdigest()[:6]
         names = self._known.setdefault(name, {})
         return names.setdefault(digest, name if not names else f"{name} ({digest})")
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _task(variables: object) -> str:
@@ -293,8 +290,7 @@ def _provider(row: _Row, output: _Output) -> str:
     if isinstance(provider, dict):
         provider = provider.get("label") or provider.get("id")
     if not provider:
-        config = output.config if isinstance(output.config, dict) else {}
-        listed = config.get("providers")
+        listed = as_dict(output.config).get("providers")
         provider = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
     return str(provider) if isinstance(provider, str) and provider else "unknown provider"
 
@@ -316,7 +312,7 @@ def _printed(output: _Output, index: int, *, alone: bool) -> dict[str, float]:
     prompts = (inner.prompts if inner else None) or output.prompts or []
     if 0 <= index < len(prompts):
         metrics = prompts[index].metrics
-        counts = metrics if isinstance(metrics, dict) else {}
+        counts = as_dict(metrics)
         return _share(*(counts.get(f"test{word}Count") for word in ("Pass", "Fail", "Error")))
     stats = (inner.stats if inner else None) or output.stats
     if stats is None or not alone:

@@ -10,11 +10,12 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
 from passhat.readers.json_parts import outline
 from passhat.readers.json_records import open_document, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["SweBenchReader", "is_summary", "read_summary"]
@@ -87,7 +88,7 @@ class SweBenchReader(Reader):
             reading=() if head.name else ("the log does not name the agent",),
             guessed=not head.name,
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _named(source: Source) -> str:
@@ -170,7 +171,7 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
         reading=(*reading, "one attempt per instance: how much attempts differ is not in it"),
         guessed=True,
     )
-    return log.runs(lambda _: facts)
+    return log.runs(facts)
 
 
 def _is_all(summary: _Summary) -> bool:

@@ -14,9 +14,10 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, scalars
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import scalars
 from passhat.stats.outcomes import Run
 
 __all__ = ["FAILED", "MISSING", "Tau2BenchReader", "failed_check"]
@@ -102,7 +103,7 @@ class Tau2BenchReader(Reader):
             with log.row(where):
                 _take(log, row, where)
         facts = _facts(document.head, source)
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simulation]]:

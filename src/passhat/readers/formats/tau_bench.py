@@ -8,10 +8,11 @@ import msgspec
 
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, why_missing
+from passhat.readers.builder import LogBuilder, RunFacts
 from passhat.readers.identity import from_name
-from passhat.readers.json_records import open_document, read_bytes
+from passhat.readers.json_records import open_list, read_bytes
 from passhat.readers.sources import Source
+from passhat.readers.values import why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["TauBenchReader"]
@@ -46,23 +47,15 @@ class TauBenchReader(Reader):
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "tau-bench results", options, order="trial")
-        document = open_document(
-            read_bytes(source, log),
-            log,
-            whole=list[_Row],
-            item=_Row,
-            items=lambda rows: rows,
-            paths=[()],
-            noun="row",
-        )
-        for number, (_, row) in enumerate(document.items, 1):
+        records = open_list(read_bytes(source, log), log, _Row, "row")
+        for number, row in enumerate(records, 1):
             with log.row(f"row {number}"):
                 _take(log, number, row)
         agent, decoding, notes = from_name(source)
         facts = RunFacts(
             agent, Protocol(suite=_suite(source), decoding=decoding), reading=notes, guessed=True
         )
-        return log.runs(lambda _: facts)
+        return log.runs(facts)
 
 
 def _take(log: LogBuilder, number: int, row: _Row) -> None:

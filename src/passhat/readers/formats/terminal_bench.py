@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
 from passhat.protocol import Protocol
 from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts, number_or_none
-from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.json_records import open_document, read_bytes, read_sibling
 from passhat.readers.sources import Source
+from passhat.readers.values import as_dict, number_or_none, numbers_in, seconds_between, sum_numbers
 from passhat.stats.outcomes import Run
 
-__all__ = ["TerminalBenchReader", "seconds_between"]
+__all__ = ["TerminalBenchReader"]
 
 _LONG_ID = 16
 """Trials have a UUID; what is shorter is a counter."""
@@ -101,8 +100,9 @@ class TerminalBenchReader(Reader):
         for number, (_, trial) in enumerate(document.items, 1):
             with log.row(f"trial {number}"):
                 _take(log, number, trial)
-        facts = _facts(document.head, _metadata(results, log), results)
-        return log.runs(lambda _: facts)
+        about = read_sibling(results, "run_metadata.json", _Metadata, log)
+        facts = _facts(document.head, about or _Metadata(), results)
+        return log.runs(facts)
 
 
 def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
@@ -122,20 +122,10 @@ def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
         or seconds_between(
             trial.trial_started_at or trial.started_at, trial.trial_ended_at or trial.ended_at
         ),
-        tokens=_sum(trial.total_input_tokens, trial.total_output_tokens),
+        tokens=sum_numbers((trial.total_input_tokens, trial.total_output_tokens)),
         transcript=str(trial.trial_name or ""),
         source_id=trial.id if len(str(trial.id or "")) >= _LONG_ID else None,
     )
-
-
-def _metadata(results: Source, log: LogBuilder) -> _Metadata:
-    path = results.path.with_name("run_metadata.json")
-    if not path.is_file():
-        return _Metadata()
-    try:
-        return decode(bytes(read_bytes(Source(str(path), path), log)), _Metadata)
-    except (ReadError, *BROKEN):
-        return _Metadata()
 
 
 def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
@@ -159,21 +149,8 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
 
 
 def _printed(head: _Results) -> dict[str, float]:
-    at = head.pass_at_k if isinstance(head.pass_at_k, dict) else {}
-    numbers = {"accuracy": number_or_none(head.accuracy)}
-    numbers |= {f"pass@{k}": number_or_none(v) for k, v in at.items() if str(k).isdigit()}
-    return {name: value for name, value in numbers.items() if value is not None}
-
-
-def seconds_between(start: object, end: object) -> float | None:
-    """The seconds between two times as harnesses write them."""
-    try:
-        times = [datetime.fromisoformat(str(at)) for at in (start, end)]
-        return (times[1] - times[0]).total_seconds()
-    except (ValueError, TypeError):
-        return None
-
-
-def _sum(*cells: object) -> float | None:
-    known = [number for cell in cells if (number := number_or_none(cell)) is not None]
-    return sum(known) if known else None
+    at = as_dict(head.pass_at_k)
+    return numbers_in(
+        {"accuracy": head.accuracy}
+        | {f"pass@{k}": value for k, value in at.items() if str(k).isdigit()}
+    )

@@ -1,0 +1,282 @@
+"""Mappings: where the records of a file are, and the meaning of their fields.
+
+A mapping is a small TOML file. passhat ships one for each format that needs no code (the folder
+``mappings``), users write their own, and ``passhat read FILE --guess`` proposes one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from passhat.errors import InvalidValue
+from passhat.readers.records import Record, Step, steps_of, value_at
+from passhat.readers.values import number_or_none
+from passhat.stats.outcomes.columns import ALIASES, SLICE_PREFIX
+from passhat.stats.outcomes.rewards import RewardWords
+
+__all__ = ["REWARD_WORDS", "SCORER", "RecordMap", "Rule", "compile_path", "parse_rule", "value_of"]
+
+_WORDS = (*ALIASES, "id", "seed", "error", "experiment")
+SCORER = "{scorer}"
+"""Stands for the name of a judge in a path or a rule."""
+_RULE = re.compile(r"\s*(.+?)\s*(>=|<=|==|!=|>|<)\s*(.+?)\s*")
+
+FieldPath = tuple[str, tuple[Step, ...]]
+"""Where a path starts (``record``, ``root``, ``parent``, ``@key``, ...), and its steps."""
+
+REWARD_WORDS = RewardWords()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A comparison such as ``score >= 0.5``."""
+
+    path: FieldPath
+    sign: str
+    value: object
+
+    def holds(self, record: Record, root: object) -> bool | None:
+        """Whether it holds; ``None`` when the field is absent."""
+        value = value_of(record, root, self.path)
+        if value is None or value == "":
+            return True if self.sign == "!=" else None
+        if isinstance(self.value, bool | int | float):
+            word = REWARD_WORDS[value] if isinstance(value, str | bool | int | float) else None
+            left, right = number_or_none(word), float(self.value)
+            return None if left is None else _compare(left, self.sign, right)
+        return _compare(str(value), self.sign, str(self.value))
+
+
+def _compare(left: Any, sign: str, right: Any) -> bool:
+    if sign in (">=", "<=") and isinstance(left, float) and abs(left - right) <= 1e-9:
+        return True  # sums of floating scores land just below the threshold
+    signs = {
+        ">=": left >= right,
+        "<=": left <= right,
+        ">": left > right,
+        "<": left < right,
+        "==": left == right,
+        "!=": left != right,
+    }
+    return bool(signs[sign])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMap:
+    """How to read a file: the place of its records, and the meaning of their fields.
+
+    Attributes
+    ----------
+    name, title : str
+        The format, for programs and for people.
+    records : str
+        The path to the records, as in ``results[*]``; empty in a table.
+    header : str
+        Where the names of the fields are, when a record is a list of cells.
+    fields : mapping
+        passhat's name of a field to paths inside a record, the first that has a value wins. A path
+        that starts with ``/`` starts at the document, one with ``^`` at the object around the
+        record; ``@key`` is the record's key in an object, ``^@key`` the key of the object around
+        it, ``@index`` the record's place.
+    trials : str
+        Fields that hold one attempt each, as in ``run_*``.
+    passes : str
+        The rule for a pass, as in ``score >= 0.5``; without it, ``fields["success"]`` decides.
+    where : str
+        Which records count, as in ``name == {scorer}``; the others are skipped.
+    order : {"trial", "appearance", "unknown"}
+        The order of attempts at a task, as far as it is known.
+    constants : mapping
+        Facts about every run: ``model``, ``suite``, ``judge``.
+    says : mapping
+        Numbers the file prints: a path at the document, or several whose first is divided by the
+        sum of all.
+    keys, marks : tuple
+        The format is recognized when the first object of the file has all keys and the head
+        contains all marks, and none of ``without`` and ``unmarked``.
+    columns : tuple of str
+        Likewise for the header of a table.
+    absent : str
+        The message for a file of this format that holds no verdicts at all.
+    """
+
+    name: str = "mapping"
+    title: str = ""
+    records: str = ""
+    header: str = ""
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    trials: str = ""
+    passes: str = ""
+    where: str = ""
+    order: str = "trial"
+    constants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    says: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    absent: str = ""
+
+    @property
+    def scorer_texts(self) -> list[str]:
+        """The paths and rules in which {scorer} stands for the name of a judge."""
+        texts = [path for paths in self.fields.values() for path in paths]
+        return [text for text in (*texts, self.passes, self.where) if SCORER in text]
+
+    @classmethod
+    def from_toml(cls, text: str, name: str) -> RecordMap:
+        """Read a mapping; ``name`` is the file's, for messages."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidValue(f"{name} is not TOML: {error}.") from None
+        known = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
+        known |= {"absent"}
+        tables = {"fields", "run", "says", "recognize"}
+        for key in data.keys() - known - tables:
+            raise InvalidValue(
+                f"{name}: {key!r} is not part of a mapping.",
+                hint=f"It has: {', '.join(sorted(known | tables))}.",
+            )
+        texts = {key: str(data.get(key, "")) for key in known}
+        recognize = data.get("recognize", {})
+        made = cls(
+            name=texts["name"] or Path(name).stem,
+            title=texts["title"],
+            records=texts["records"],
+            header=texts["header"],
+            fields={str(k): _as_paths(v) for k, v in data.get("fields", {}).items()},
+            trials=texts["trials"],
+            passes=texts["pass"],
+            where=texts["where"],
+            order=texts["order"] or "trial",
+            constants={str(k): _as_paths(v) for k, v in data.get("run", {}).items()},
+            says={str(k): _as_paths(v) for k, v in data.get("says", {}).items()},
+            keys=tuple(recognize.get("keys", ())),
+            without=tuple(recognize.get("without", ())),
+            marks=tuple(recognize.get("marks", ())),
+            unmarked=tuple(recognize.get("unmarked", ())),
+            columns=tuple(recognize.get("columns", ())),
+            absent=texts["absent"],
+        )
+        made.check(name)
+        return made
+
+    def check(self, name: str) -> None:
+        """Refuse invalid words and paths, before any file is read."""
+        for word in self.fields:
+            if word not in _WORDS and not word.startswith(SLICE_PREFIX):
+                raise InvalidValue(
+                    f"{name}: {word!r} is not a field passhat knows.",
+                    hint=f"Known fields: {', '.join(_WORDS)}, and slice:NAME.",
+                )
+        if self.order not in ("trial", "appearance", "unknown"):
+            raise InvalidValue(
+                f"{name}: order is trial, appearance or unknown, not {self.order!r}."
+            )
+        try:
+            steps_of(self.records)
+            for paths in self.fields.values():
+                for path in paths:
+                    compile_path(path)
+        except ValueError as error:
+            raise InvalidValue(f"{name}: {error}.") from None
+        for text in (self.passes, self.where):
+            if text:
+                parse_rule(text, "x")
+
+    def to_toml(self, comments: Sequence[str] = ()) -> str:
+        """The mapping as TOML, with comments at the top."""
+        lines = [f"# {line}" for line in comments]
+        lines.append(f"name = {_quote_toml(self.name)}")
+        for key, value in (
+            ("title", self.title),
+            ("records", self.records),
+            ("trials", self.trials),
+            ("pass", self.passes),
+            ("where", self.where),
+        ):
+            if value:
+                lines.append(f"{key} = {_quote_toml(value)}")
+        lines += ["", "[fields]"]
+        for word, paths in self.fields.items():
+            key = word if word.isidentifier() else _quote_toml(word)
+            texts = [_quote_toml(path) for path in paths]
+            lines.append(f"{key} = {texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}")
+        return "\n".join(lines) + "\n"
+
+
+def _quote_toml(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\u{ord(m[0]):04x}", escaped) + '"'
+
+
+def _as_paths(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
+
+
+def compile_path(path: str, scorer: str = SCORER) -> FieldPath:
+    if path == "^@key":
+        return path, ()
+    for sign, start in (("/", "root"), ("^", "parent")):
+        if path.startswith(sign):
+            return start, _fill_scorer(path[1:], scorer)
+    if path in ("@key", "@index", "@value"):
+        return path, ()
+    return "record", _fill_scorer(path, scorer)
+
+
+def _fill_scorer(path: str, scorer: str) -> tuple[Step, ...]:
+    """The steps of a path; the scorer is a single name, even with dots and brackets in it."""
+
+    def fill_step(step: Step) -> Step:
+        where = step.where
+        return replace(
+            step,
+            key=step.key and step.key.replace(SCORER, scorer),
+            where=where and (where[0], where[1].replace(SCORER, scorer)),
+        )
+
+    return tuple(map(fill_step, steps_of(path)))
+
+
+def value_of(record: Record, root: object, path: FieldPath) -> object:
+    start, steps = path
+    if start == "@key":
+        return record.key
+    if start == "^@key":
+        return record.parent_key
+    if start == "@index":
+        return record.index
+    if start == "@value":
+        return None if isinstance(record.data, dict) else record.data
+    data = {"record": record.data, "root": root}.get(start)
+    if start == "parent":
+        data = record.parents[-1] if record.parents else root
+    return value_at(data, steps) if steps else data
+
+
+def parse_rule(text: str, scorer: str) -> Rule:
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise InvalidValue(
+            f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
+        )
+    value: object = match[3].strip("'\"")
+    number = number_or_none(match[3])
+    if value == SCORER:
+        value = scorer
+    elif number is not None:
+        value = number
+    elif match[3].lower() in ("true", "false"):
+        value = float(match[3].lower() == "true")
+    try:
+        return Rule(compile_path(match[1], scorer), match[2], value)
+    except ValueError as error:
+        raise InvalidValue(f"{text!r} is not a rule: {error}.") from None
