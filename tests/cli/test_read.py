@@ -66,12 +66,12 @@ def test_a_folder_with_something_else_in_it(passhat: Passhat, log: Path) -> None
 
 
 def test_standard_input(passhat: Passhat, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources._kept_standard_input.cache_clear()
+    sources._save_standard_input.cache_clear()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
     ended = passhat("read", "-")
     assert ended.code == 0
     assert "stdin: 1 task" in ended.out
-    sources._kept_standard_input.cache_clear()
+    sources._save_standard_input.cache_clear()
 
 
 def test_a_scorer_that_no_source_has_is_refused(passhat: Passhat, log: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from passhat.errors import InvalidValue
 from passhat.readers import Reader
-from passhat.readers.base import _loaded, registered_readers
+from passhat.readers.base import _load_entry, load_readers
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_a_reader_without_its_methods_says_which() -> None:
 def test_a_plug_in_that_cannot_be_used_is_named() -> None:
     entry = EntryPoint("mine", "collections:OrderedDict", "passhat.readers")
     with pytest.raises(InvalidValue, match=r"'mine'.*not a subclass"):
-        _loaded(entry)
+        _load_entry(entry)
     with pytest.raises(InvalidValue, match=r"'mine'.*cannot be loaded"):
-        _loaded(EntryPoint("mine", "no_such_module:Mine", "passhat.readers"))
+        _load_entry(EntryPoint("mine", "no_such_module:Mine", "passhat.readers"))
 
 
 def test_general_readers_are_asked_last() -> None:
-    names = [reader.name for reader in registered_readers()]
+    names = [reader.name for reader in load_readers()]
     assert names[-1] == "table"
     assert len(names) == len(set(names))

@@ -31,16 +31,16 @@ def transformer() -> dict[str, KnownRates]:
 
     from passhat.stats.temperature import KnownRates
 
-    packed = (
+    content = (
         files("passhat.examples").joinpath("transformer_multiplication.rates.csv.gz").read_bytes()
     )
-    header, *rows = csv.reader(gzip.decompress(packed).decode().splitlines())
+    header, *rows = csv.reader(gzip.decompress(content).decode().splitlines())
     temperatures = tuple(map(float, header[2:]))
     stages = {}
     for stage in dict.fromkeys(row[0] for row in rows):
-        own = [row for row in rows if row[0] == stage]
-        rates = np.array([row[2:] for row in own], np.float64).T
-        stages[stage] = KnownRates(stage, tuple(row[1] for row in own), temperatures, rates)
+        stage_rows = [row for row in rows if row[0] == stage]
+        rates = np.array([row[2:] for row in stage_rows], np.float64).T
+        stages[stage] = KnownRates(stage, tuple(row[1] for row in stage_rows), temperatures, rates)
     return stages
 
 
@@ -63,8 +63,8 @@ def smollm2() -> KnownRates:
 
     from passhat.stats.temperature import KnownRates
 
-    packed = files("passhat.examples").joinpath("smollm2.csv.gz").read_bytes()
-    rows = list(csv.DictReader(gzip.decompress(packed).decode().splitlines()))
+    content = files("passhat.examples").joinpath("smollm2.csv.gz").read_bytes()
+    rows = list(csv.DictReader(gzip.decompress(content).decode().splitlines()))
     tasks = tuple(dict.fromkeys(row["task"] for row in rows))
     temperatures = tuple(sorted({float(row["temperature"]) for row in rows}))
     rates = np.zeros((len(temperatures), len(tasks)))

@@ -24,9 +24,9 @@ __all__ = [
     "Needs",
     "ReadOptions",
     "Reader",
-    "counted_note",
     "is_counted",
-    "registered_readers",
+    "load_readers",
+    "note_counted",
 ]
 
 GROUP = "passhat.readers"
@@ -88,11 +88,11 @@ def is_counted(attempts: int, needs: Needs) -> bool:
     """Whether a run of this size is counted by the database rather than read."""
     if needs.one_by_one or attempts <= FEW_ATTEMPTS:
         return False
-    most = min(needs.attempts_up_to or MOST_ATTEMPTS, MOST_ATTEMPTS)
-    return not needs.attempts or attempts > most
+    limit = min(needs.attempts_up_to or MOST_ATTEMPTS, MOST_ATTEMPTS)
+    return not needs.attempts or attempts > limit
 
 
-def counted_note(attempts: int) -> str:
+def note_counted(attempts: int) -> str:
     """The note on a run that was counted: its report omits figures on single attempts."""
     note = f"{attempts:,} attempts were counted in the database, not read one by one"
     if attempts <= MOST_ATTEMPTS:
@@ -143,8 +143,8 @@ class ReadOptions:
     @property
     def is_mapped(self) -> bool:
         """Whether the user states how the records of a file are to be read."""
-        stated = (self.records, self.trials, self.passes, self.mapping)
-        return any(option is not None for option in stated)
+        options = (self.records, self.trials, self.passes, self.mapping)
+        return any(option is not None for option in options)
 
 
 class Reader:
@@ -197,25 +197,25 @@ class Reader:
                 )
 
 
-def registered_readers() -> list[Reader]:
+def load_readers() -> list[Reader]:
     """Every installed reader, those that take nearly any file last."""
-    readers = [reader for entry in _entries(tuple(sys.path)) for reader in _loaded(entry)]
+    readers = [reader for entry in _entries(tuple(sys.path)) for reader in _load_entry(entry)]
     return sorted(readers, key=lambda reader: reader.general)
 
 
-def _loaded(entry: EntryPoint) -> list[Reader]:
+def _load_entry(entry: EntryPoint) -> list[Reader]:
     """The reader that an entry point names, or those that its function returns."""
     try:
-        made: Any = entry.load()
+        target: Any = entry.load()
     except (ImportError, AttributeError, TypeError) as error:
         raise InvalidValue(
             f"the reader {entry.name!r} ({entry.value}) cannot be loaded: {error}",
             hint="Fix or uninstall the package that brings it.",
         ) from None
-    if inspect.isclass(made) and issubclass(made, Reader):
-        return [made()]
-    readers: list[Reader] = [] if inspect.isclass(made) else list(made())
-    if inspect.isclass(made) or not all(isinstance(reader, Reader) for reader in readers):
+    if inspect.isclass(target) and issubclass(target, Reader):
+        return [target()]
+    readers: list[Reader] = [] if inspect.isclass(target) else list(target())
+    if inspect.isclass(target) or not all(isinstance(reader, Reader) for reader in readers):
         raise InvalidValue(
             f"the reader {entry.name!r} ({entry.value}) is not a subclass of passhat's Reader.",
             hint="Write: from passhat.readers import Reader; class MyReader(Reader): ...",

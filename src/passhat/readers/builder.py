@@ -199,16 +199,16 @@ class LogBuilder:
         if self._gatherer.count == 0:
             raise self._empty(tally)
         try:
-            gathered = self._gatherer.runs()
+            gathered_runs = self._gatherer.runs()
         except PasshatError as error:
             raise ReadError(error.message, source=self.source.name, hint=error.hint) from None
         keys = list(self._keys)
-        known = [(part, facts_of(keys[int(part.model or 0)])) for part in gathered]
-        several = len({fact.variant for _, fact in known}) > 1
+        parts = [(part, facts_of(keys[int(part.model or 0)])) for part in gathered_runs]
+        several = len({fact.variant for _, fact in parts}) > 1
         reading = (self.kind, *tally.sentences())
         return [
             _run(part, fact, self.source, self.options, reading, tally, several)
-            for part, fact in known
+            for part, fact in parts
         ]
 
     def _empty(self, tally: Tally) -> ReadError:
@@ -278,7 +278,7 @@ def _run(
     pass_at = 1.0 if options.pass_at is None else options.pass_at
     agent = fact.agent
     name = f"{agent} {fact.variant}" if several and fact.variant else agent
-    unordered = () if outcomes.order is not None else ("the order of attempts is unknown",)
+    order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
     return Run(
         name=name,
         agent=agent,
@@ -288,7 +288,7 @@ def _run(
         source=source.name,
         source_says=MappingProxyType(dict(fact.says)),
         source_counts=fact.counts,
-        reading=(*reading, *fact.reading, *unordered, *gathered.notes),
+        reading=(*reading, *fact.reading, *order_note, *gathered.notes),
         tally=tally,
         origin=fact.origin,
         agent_guessed=fact.guessed,

@@ -64,7 +64,7 @@ class CsvBlock(Mapping[str, Sequence[object]]):
             word = self._word(starts, lengths, offset)
             words.append(word)
             key = (key ^ (key >> np.uint64(29))) * _MIX + word
-        firsts, codes = _numbered(key)
+        firsts, codes = _number_keys(key)
         if len(words) > 1 and not all((w == w[firsts][codes]).all() for w in words):
             return self._same_texts(starts, lengths)  # two cells with one hash
         return firsts, codes
@@ -76,19 +76,19 @@ class CsvBlock(Mapping[str, Sequence[object]]):
         return words
 
     def _same_texts(self, starts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
-        known: dict[bytes, int] = {}
+        codes_by_cell: dict[bytes, int] = {}
         firsts: list[int] = []
         codes = np.empty(len(starts), np.int64)
         places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
         for row, (start, end) in enumerate(places):
-            code = known.setdefault(self._data[start:end], len(known))
+            code = codes_by_cell.setdefault(self._data[start:end], len(codes_by_cell))
             if code == len(firsts):
                 firsts.append(row)
             codes[row] = code
         return np.array(firsts, np.int64), codes
 
 
-def _numbered(
+def _number_keys(
     key: _Words,
 ) -> tuple[IntArray, IntArray]:
     """A row of every distinct key, and for each row the number of its key."""
@@ -96,12 +96,12 @@ def _numbered(
     if len(changes) * 4 < len(key):
         # Equal cells follow each other, as tasks do in most tables: look at each run of them once.
         begins = np.concatenate(([0], changes))
-        firsts, codes = _numbered_keys(key[begins])
+        firsts, codes = _number_sorted(key[begins])
         return begins[firsts], np.repeat(codes, np.diff(np.append(begins, len(key))))
-    return _numbered_keys(key)
+    return _number_sorted(key)
 
 
-def _numbered_keys(
+def _number_sorted(
     key: _Words,
 ) -> tuple[IntArray, IntArray]:
     if int(key.max()) < _FEW:  # cells of one or two bytes: no sorting is needed

@@ -39,8 +39,8 @@ def guess_mapping(source: Source, options: ReadOptions) -> tuple[RecordMap, bool
     """
     best: tuple[RecordMap, bool] | None = None
     for path in _containers(source, options):
-        seen = _fields(source, path)
-        mapping, certain = _guess_fields(path, seen, options)
+        examples = _fields(source, path)
+        mapping, certain = _guess_fields(path, examples, options)
         if certain:
             return mapping, True
         if best is None or len(mapping.fields) > len(best[0].fields):
@@ -57,11 +57,11 @@ def describe_structure(source: Source, options: ReadOptions) -> list[str]:
         if keys:
             lines.append(f"top keys: {some(keys, 12)}")
     for path in _containers(source, options)[:2]:
-        seen = _fields(source, path)
-        if not seen:
+        examples = _fields(source, path)
+        if not examples:
             continue
         lines.append(f"records at {path or 'the top'!r}:" if kind == "JSON" else "a record has:")
-        lines += [f"  {s.path} ({s.kind}): {', '.join(s.examples)}" for s in seen[:30]]
+        lines += [f"  {s.path} ({s.kind}): {', '.join(s.examples)}" for s in examples[:30]]
     return lines
 
 
@@ -82,8 +82,8 @@ def unknown_format(source: Source, options: ReadOptions) -> UnknownFormat:
     top = f"; its top keys are {some([shorten(k, 30) for k in keys], 10)}" if keys else ""
     mapping, _ = guess_mapping(source, options)
     fields = [s for path in _containers(source, options)[:1] for s in _fields(source, path)]
-    seen = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
-    has = f"; a record has {seen}" if fields else ""
+    shown_fields = some([f"{shorten(s.path, 40)[1:-1]} ({s.kind})" for s in fields], 8)
+    has = f"; a record has {shown_fields}" if fields else ""
     lacking = [w for w in ("task", "success") if w not in mapping.fields]
     records = f" --records {mapping.records!r}" if mapping.records else ""
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
@@ -163,9 +163,9 @@ def _fields(source: Source, path: str) -> list[_FieldExamples]:
             kinds.setdefault("@key", {}).setdefault("text")
         for name, value in _flat(record.data, ""):
             kinds.setdefault(name, {}).setdefault(_kind(value))
-            known = values.setdefault(name, {})
-            if len(known) < 3:
-                known.setdefault(shorten(value))
+            shown_values = values.setdefault(name, {})
+            if len(shown_values) < 3:
+                shown_values.setdefault(shorten(value))
     return [
         _FieldExamples(name, " or ".join(kinds[name]), tuple(examples))
         for name, examples in values.items()
@@ -202,26 +202,26 @@ _WEAK = {
 def _guess_fields(
     path: str, seen: list[_FieldExamples], options: ReadOptions
 ) -> tuple[RecordMap, bool]:
-    taken: dict[str, tuple[str, ...]] = {w: (p,) for w, p in options.columns.items()}
-    certain = dict.fromkeys(taken, True)
+    fields_of: dict[str, tuple[str, ...]] = {w: (p,) for w, p in options.columns.items()}
+    certain = dict.fromkeys(fields_of, True)
     names = [s.path for s in seen if s.kind != "list" or s.path.count(".") == 0]
-    used = {p for paths in taken.values() for p in paths}
+    claimed_names = {p for paths in fields_of.values() for p in paths}
     for word, aliases in ALIASES.items():
-        if word in taken:
+        if word in fields_of:
             continue
-        match = _find_field(word, aliases, names, used)
+        match = _find_field(word, aliases, names, claimed_names)
         if match is not None:
-            taken[word] = (match[0],)
+            fields_of[word] = (match[0],)
             certain[word] = match[1]
-            used.add(match[0])
-    verdict = "success" if "success" in taken else "c" if {"n", "c"} <= taken.keys() else ""
-    if verdict == "c" or "success" in taken:
-        for word in ("n", "c", "missing") if "success" in taken else ():
-            taken.pop(word, None)
+            claimed_names.add(match[0])
+    verdict = "success" if "success" in fields_of else "c" if {"n", "c"} <= fields_of.keys() else ""
+    if verdict == "c" or "success" in fields_of:
+        for word in ("n", "c", "missing") if "success" in fields_of else ():
+            fields_of.pop(word, None)
     mapping = RecordMap(
         name="mine",
         records=path,
-        fields=taken,
+        fields=fields_of,
         trials=options.trials or "",
         passes=options.passes or "",
     )
@@ -233,14 +233,14 @@ def _find_field(
     word: str, aliases: Sequence[str], names: list[str], used: set[str]
 ) -> tuple[str, bool] | None:
     """The field that seems to be meant, and whether its name leaves no doubt."""
-    folded = {name: name.rpartition(".")[2].strip('"').strip().lower() for name in names}
+    plain_names = {name: name.rpartition(".")[2].strip('"').strip().lower() for name in names}
     for deep in (False, True):
         for alias in aliases:
             for name in names:
-                if name not in used and folded[name] == alias and ("." in name) == deep:
+                if name not in used and plain_names[name] == alias and ("." in name) == deep:
                     return name, not deep
     for alias in _WEAK.get(word, ()):
         for name in names:
-            if name not in used and folded[name] == alias:
+            if name not in used and plain_names[name] == alias:
                 return name, False
     return None

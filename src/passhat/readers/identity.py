@@ -39,13 +39,13 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
     A harness that begins a run again writes a second file with the run's own id, and copies into
     it what was finished. Counting both would count those attempts twice.
     """
-    kept: dict[object, Run] = {}
+    latest: dict[object, Run] = {}
     for index, run in enumerate(runs):
         key = (run.origin, run.agent, run.protocol.suite, run.protocol.judge)
         key_of_this: object = key if run.origin else index
-        other = kept.get(key_of_this)
+        other = latest.get(key_of_this)
         if other is None or other.source == run.source:
-            kept[key_of_this if other is None else index] = run
+            latest[key_of_this if other is None else index] = run
             continue
         further = run.outcomes.scored >= other.outcomes.scored
         winner, loser = (run, other) if further else (other, run)
@@ -53,8 +53,8 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
             f"{loser.source} holds the same run ({run.origin}), begun another time: left aside "
             f"with {counted(loser.outcomes.attempts, 'attempt')}"
         )
-        kept[key_of_this] = replace(winner, reading=(*winner.reading, note))
-    return list(kept.values())
+        latest[key_of_this] = replace(winner, reading=(*winner.reading, note))
+    return list(latest.values())
 
 
 def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
@@ -66,25 +66,29 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     joined, where the same attempts would count twice; names of files that number them as repeats
     (``run1``, ``run2``) keep them apart even then.
     """
-    kept: list[Run] = []
+    unique_runs: list[Run] = []
     copies: dict[int, list[str]] = {}
     by_content: dict[bytes, list[int]] = {}
     for run in runs:
         if run.attempts is None:
-            kept.append(run)
+            unique_runs.append(run)
             continue
         digest, telling = _content(run.attempts)
         places = by_content.setdefault(digest, [])
-        first = next((p for p in places if _is_copy(kept[p], run, telling or joining, telling)), -1)
+        first = next(
+            (p for p in places if _is_copy(unique_runs[p], run, telling or joining, telling)), -1
+        )
         if first >= 0:
             copies.setdefault(first, []).append(run.source)
         else:
-            places.append(len(kept))
-            kept.append(run)
+            places.append(len(unique_runs))
+            unique_runs.append(run)
     for place, sources in copies.items():
         note = f"the same attempts are also in {some(sources)}: counted once"
-        kept[place] = replace(kept[place], reading=(*kept[place].reading, note))
-    return _attempts_once(kept)
+        unique_runs[place] = replace(
+            unique_runs[place], reading=(*unique_runs[place].reading, note)
+        )
+    return _attempts_once(unique_runs)
 
 
 def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:
@@ -115,33 +119,35 @@ def _content(attempts: Attempts) -> tuple[bytes, bool]:
         if not np.isnan(column).all():
             digest.update(name.encode() + column.astype(np.float64).tobytes())
             # No two attempts take the same fraction of a second; they may take the same steps.
-            known = column[~np.isnan(column)]
-            telling = telling or bool((known % 1 != 0).any())
+            values = column[~np.isnan(column)]
+            telling = telling or bool((values % 1 != 0).any())
     for name in ("seed", "source_id"):
         texts = attempts.extras.get(name)
         if texts is not None and any(texts.values):
             codes, back = np.unique(texts.codes, return_inverse=True)
-            used = [texts.values[code] for code in codes.tolist()]
-            digest.update("\0".join([name, *used]).encode("utf-8", "replace") + back.tobytes())
-            telling = telling or (name == "source_id" and all(used))
+            texts_used = [texts.values[code] for code in codes.tolist()]
+            digest.update(
+                "\0".join([name, *texts_used]).encode("utf-8", "replace") + back.tobytes()
+            )
+            telling = telling or (name == "source_id" and all(texts_used))
     return digest.digest(), telling
 
 
 def _attempts_once(runs: list[Run]) -> list[Run]:
     """Drop single attempts whose id an earlier file has already brought."""
-    seen: dict[tuple[str, str, str], tuple[int, tuple[object, ...]]] = {}
-    kept: list[Run | None] = []
+    first_places: dict[tuple[str, str, str], tuple[int, tuple[object, ...]]] = {}
+    remaining: list[Run | None] = []
     notes: dict[int, list[str]] = {}
     for place, run in enumerate(runs):
         ids = None if run.attempts is None else run.attempts.extras.get("source_id")
         if run.attempts is None or ids is None or not any(ids.values) or len(runs) == 1:
-            kept.append(run)
+            remaining.append(run)
             continue
         again: dict[int, int] = {}
         for row, (key, facts) in enumerate(_identities(run, run.attempts, ids)):
             if key is None:
                 continue
-            other = seen.setdefault(key, (place, facts))
+            other = first_places.setdefault(key, (place, facts))
             if runs[other[0]].source != run.source and _same(key, other[1], facts):
                 again[row] = other[0]
         for other_place in sorted(set(again.values())):
@@ -151,10 +157,10 @@ def _attempts_once(runs: list[Run]) -> list[Run]:
                 "here, by their own ids: counted once"
             )
         rows = np.array([row for row in range(len(run.attempts)) if row not in again], np.int64)
-        kept.append(run if not again else _taken(run, rows) if len(rows) else None)
+        remaining.append(run if not again else _take_attempts(run, rows) if len(rows) else None)
     return [
         run if place not in notes else replace(run, reading=(*run.reading, *notes[place]))
-        for place, run in enumerate(kept)
+        for place, run in enumerate(remaining)
         if run is not None
     ]
 
@@ -180,25 +186,25 @@ def _identities(run: Run, attempts: Attempts, ids: Categorical) -> list[_Identit
 def _same(key: tuple[str, str, str], first: tuple[object, ...], second: tuple[object, ...]) -> bool:
     """Whether one id means one attempt: a counter needs something recorded that agrees."""
     weak = len(key[2]) < _WEAK_ID or key[2].isdigit()
-    measured = any(value is not None for value in first[1:])
-    return first == second and (measured or not weak)
+    has_measure = any(value is not None for value in first[1:])
+    return first == second and (has_measure or not weak)
 
 
-def _taken(run: Run, rows: IntArray) -> Run:
+def _take_attempts(run: Run, rows: IntArray) -> Run:
     """The run with some of its attempts."""
     assert run.attempts is not None
     attempts = run.attempts
     task = np.repeat(np.arange(len(attempts.tasks)), np.diff(attempts.starts))[rows]
-    kept, place = np.unique(task, return_inverse=True)
-    names = tuple(attempts.tasks[index] for index in kept.tolist())
+    task_places, place = np.unique(task, return_inverse=True)
+    names = tuple(attempts.tasks[index] for index in task_places.tolist())
     starts = np.searchsorted(place, np.arange(len(names) + 1))
-    part = _concatenated([attempts], names, starts, rows)
+    part = _concatenate([attempts], names, starts, rows)
     labels = {
-        name: tuple(values[index] for index in kept.tolist())
+        name: tuple(values[index] for index in task_places.tolist())
         for name, values in run.outcomes.labels.items()
     }
-    ordered = run.outcomes.order is not None
-    columns = columns_of(part, ordered=ordered, labels=labels)
+    has_order = run.outcomes.order is not None
+    columns = columns_of(part, ordered=has_order, labels=labels)
     return replace(run, attempts=part, outcomes=Outcomes.from_columns(columns))
 
 
@@ -213,16 +219,16 @@ def join_runs(runs: Sequence[Run], words: Sequence[str] = ()) -> list[Run]:
     """
     groups: dict[object, list[Run]] = {}
     for run in runs:
-        known = replace(run.protocol, attempts=None)
-        key = (run.name, run.agent, known.digest) if run.attempts is not None else id(run)
+        protocol = replace(run.protocol, attempts=None)
+        key = (run.name, run.agent, protocol.digest) if run.attempts is not None else id(run)
         groups.setdefault(key, []).append(run)
     for group in groups.values():
         if len(group) > 1 and any(run.agent_guessed for run in group):
-            raise _guessed(group, words)
+            raise _guess_error(group, words)
     return [group[0] if len(group) == 1 else join_group(group) for group in groups.values()]
 
 
-def _guessed(group: list[Run], words: Sequence[str]) -> InvalidValue:
+def _guess_error(group: list[Run], words: Sequence[str]) -> InvalidValue:
     """Refuse to join runs that are one agent only by the look of their file names."""
     agent = group[0].agent
     sources = shlex.join(words or [run.source for run in group])
@@ -245,9 +251,9 @@ def join_group(runs: list[Run]) -> Run:
     # Stable: within a task the attempts stay in the order of the files, then of the file itself.
     sorting = np.argsort(task, kind="stable")
     starts = np.searchsorted(task[sorting], np.arange(len(tasks) + 1))
-    attempts = _concatenated(parts, tuple(tasks), starts, sorting)
-    ordered = all(run.outcomes.order is not None for run in runs)
-    columns = columns_of(attempts, ordered=ordered, labels=_labels(runs, tasks))
+    attempts = _concatenate(parts, tuple(tasks), starts, sorting)
+    has_order = all(run.outcomes.order is not None for run in runs)
+    columns = columns_of(attempts, ordered=has_order, labels=_labels(runs, tasks))
     outcomes = Outcomes.from_columns(columns)
     first = runs[0]
     per_task = np.diff(starts)
@@ -265,7 +271,7 @@ def join_group(runs: list[Run]) -> Run:
             f"{len(runs)} runs of the same agent joined: {first.source} first",
             *dict.fromkeys(line for run in runs for line in run.reading),
         ),
-        tally=_summed([run.tally for run in runs if run.tally is not None]),
+        tally=_sum_tallies([run.tally for run in runs if run.tally is not None]),
         origin="",
         agent_guessed=any(run.agent_guessed for run in runs),
     )
@@ -285,7 +291,7 @@ def _labels(runs: list[Run], tasks: Sequence[str]) -> dict[str, tuple[str, ...]]
     return labels
 
 
-def _concatenated(
+def _concatenate(
     parts: list[Attempts],
     tasks: tuple[str, ...],
     starts: np.ndarray[tuple[int], np.dtype[np.int64]],
@@ -293,7 +299,7 @@ def _concatenated(
 ) -> Attempts:
     measures = dict.fromkeys(name for part in parts for name in part.measures)
     extras = dict.fromkeys(name for part in parts for name in part.extras)
-    known = all(part.answers is not None for part in parts)
+    all_answered = all(part.answers is not None for part in parts)
     return Attempts(
         tasks,
         starts,
@@ -308,7 +314,7 @@ def _concatenated(
             }
         ),
         np.concatenate([part.answers for part in parts if part.answers is not None])[sorting]
-        if known
+        if all_answered
         else None,
         MappingProxyType(
             {
@@ -334,7 +340,7 @@ def _texts(columns: list[Categorical | None], parts: list[Attempts]) -> Categori
     return Categorical(tuple(values), np.concatenate(codes))
 
 
-def _summed(tallies: list[Tally]) -> Tally | None:
+def _sum_tallies(tallies: list[Tally]) -> Tally | None:
     """Each file once, even when several of its runs were joined."""
     different = list({id(tally): tally for tally in tallies}.values())
     if not different:

@@ -62,7 +62,7 @@ def find_container(data: Bytes, path: Sequence[str]) -> int | None:
 
 def parts(data: Bytes, opening: int) -> Iterator[Part]:
     """The elements of the list or object that opens here; the last may be cut off."""
-    keyed = data[opening : opening + 1] == b"{"
+    has_keys = data[opening : opening + 1] == b"{"
     depth, start, stop = 1, opening + 1, len(data)
     for token in _TOKEN.finditer(data, opening + 1):
         sign = token[0]
@@ -74,13 +74,13 @@ def parts(data: Bytes, opening: int) -> Iterator[Part]:
                 stop = token.start()
                 break
         elif sign == b"," and depth == 1:
-            yield _part(data[start : token.start()], keyed, complete=True)
+            yield _part(data[start : token.start()], has_keys, complete=True)
             start = token.end()
         elif sign == b'"':
             break
     rest = data[start:stop]
     if rest.strip(_SPACE):
-        yield _part(rest, keyed, complete=depth == 0)
+        yield _part(rest, has_keys, complete=depth == 0)
 
 
 def container_end(data: Bytes, opening: int) -> int | None:

@@ -187,13 +187,13 @@ def short_lines(stream: IO[bytes]) -> Iterator[bytes]:
             yield line
             continue
         cutter = _TextCutter()
-        kept = bytearray(cutter.feed(line))
+        short = bytearray(cutter.feed(line))
         while block := stream.readline(_LONG_LINE):
-            if len(kept) < _LONGEST_RECORD:  # a longer line is lost: it has no end
-                kept += cutter.feed(block)
+            if len(short) < _LONGEST_RECORD:  # a longer line is lost: it has no end
+                short += cutter.feed(block)
             if block.endswith(b"\n"):
                 break
-        yield bytes(kept)
+        yield bytes(short)
 
 
 class _TextCutter:
@@ -225,7 +225,7 @@ class _TextCutter:
             # The text goes on in the next block. A character or an escape that is cut in two here
             # stays whole there: half of it must not be the last that is kept.
             if self._kept < _LONGEST_TEXT:
-                stop -= _unfinished(block[at:stop])
+                stop -= _partial_bytes(block[at:stop])
             self._keep(out, block[at:stop])
             self._pending = block[stop:]
             break
@@ -243,7 +243,7 @@ class _TextCutter:
         out += text
 
 
-def _unfinished(text: bytes) -> int:
+def _partial_bytes(text: bytes) -> int:
     """Bytes at the end of a text that are the beginning of a character or an escape."""
     return next((back for back in range(12) if _is_text(text[: len(text) - back])), 0)
 

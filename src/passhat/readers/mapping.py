@@ -62,12 +62,12 @@ class MappedReader(Reader):
             names = {name.strip().strip('"') for name in first.strip().split(",")}
             if set(mapping.columns) <= names:
                 return True
-        seen = source.outline
+        outline = source.outline
         return (
             bool(mapping.keys or mapping.marks)
-            and bool(seen.opens)
-            and set(mapping.keys) <= seen.keys
-            and seen.keys.isdisjoint(mapping.without)
+            and bool(outline.opens)
+            and set(mapping.keys) <= outline.keys
+            and outline.keys.isdisjoint(mapping.without)
             and all(mark.encode() in head for mark in mapping.marks)
             and not any(mark.encode() in head for mark in mapping.unmarked)
         )
@@ -308,11 +308,11 @@ class _MappedFile:
             for metric, paths in self._map.says.items()
             if (number := _parse_stated_metric(root, paths)) is not None and len(self._runs) == 1
         }
-        taken = ", ".join(f"{w} = {' or '.join(p)}" for w, p in self._map.fields.items())
-        reading = [f"fields: {taken}"]
+        field_texts = ", ".join(f"{w} = {' or '.join(p)}" for w, p in self._map.fields.items())
+        reading = [f"fields: {field_texts}"]
         if not facts["model"]:
-            named = "its experiment" if facts["experiment"] else "the file"
-            reading.append(f"the agent is not named: the run is named after {named}")
+            namesake = "its experiment" if facts["experiment"] else "the file"
+            reading.append(f"the agent is not named: the run is named after {namesake}")
         return RunFacts(
             facts["model"] or facts["experiment"] or self._source.stem,
             Protocol(suite=facts["suite"] or None, decoding=decoding, judge=self._judge or None),
@@ -331,10 +331,10 @@ class _MappedFile:
 
     def _scorer(self) -> str:
         """The name to fill in for {scorer}; refuses when there are several to choose from."""
-        chosen = self._map.scorer_texts
-        if not chosen:
+        texts = self._map.scorer_texts
+        if not texts:
             return ""
-        names = next((names for text in chosen if (names := self._scorers(text))), [])
+        names = next((names for text in texts if (names := self._scorers(text))), [])
         scorer = self._options.scorer
         if scorer is not None and (scorer in names or not names):
             return scorer
@@ -364,14 +364,14 @@ class _MappedFile:
 def _scorer_names(record: Record, before: str, after: str) -> Iterator[str]:
     """The names that fit {scorer} in a record, between two parts of a path."""
     rule = re.fullmatch(r"\s*(\S+)\s*==\s*", before)
-    listed = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
+    list_step = re.fullmatch(r"(.*)\[([^\[=]+)=", before)
     if rule:  # where = "name == {scorer}"
         value = value_at(record.data, steps_of(rule[1]))
         yield from () if value is None else (str(value),)
-    elif listed:  # feedback[key={scorer}].score
-        rows = value_at(record.data, steps_of(listed[1]))
+    elif list_step:  # feedback[key={scorer}].score
+        rows = value_at(record.data, steps_of(list_step[1]))
         for row in rows if isinstance(rows, list) else ():
-            name = value_at(row, steps_of(listed[2]))
+            name = value_at(row, steps_of(list_step[2]))
             yield from () if name is None else (str(name),)
     elif after.startswith("/") or (before and not before.endswith(".")):
         yield from _scorer_columns(record.data, before, after)  # correctness/value
@@ -387,13 +387,13 @@ def _scorer_columns(data: object, before: str, after: str) -> Iterator[str]:
 
 def _scorer_fields(data: object, before: str, after: str) -> Iterator[str]:
     path = before.removesuffix(".")
-    inside = value_at(data, steps_of(path)) if path else data
-    if inside is None:
+    container = value_at(data, steps_of(path)) if path else data
+    if container is None:
         # A table writes the path as the name of a column: feedback.correct
         yield from _scorer_columns(data, before, after)
         return
     rest = after.split(" ")[0].lstrip(".")
-    for key, value in inside.items() if isinstance(inside, dict) else ():
+    for key, value in container.items() if isinstance(container, dict) else ():
         if rest and value_at(value, steps_of(rest)) is None:
             continue
         number = isinstance(value, bool | int | float) or number_or_none(value) is not None
@@ -425,7 +425,7 @@ def _parse_stated_metric(root: object, paths: tuple[str, ...]) -> float | None:
     numbers = [number_or_none(value_at(root, steps_of(path.lstrip("/")))) for path in paths]
     if any(number is None for number in numbers):
         return None
-    known = [number for number in numbers if number is not None]
-    if len(known) == 1:
-        return known[0]
-    return known[0] / sum(known) if sum(known) else None
+    stated_numbers = [number for number in numbers if number is not None]
+    if len(stated_numbers) == 1:
+        return stated_numbers[0]
+    return stated_numbers[0] / sum(stated_numbers) if sum(stated_numbers) else None

@@ -22,8 +22,8 @@ from passhat.stats.outcomes.gathering import (
     SPLIT_HINT,
     Gathered,
     OutcomeColumns,
+    as_gathered,
     blame_notes,
-    gathered_as,
 )
 from passhat.stats.outcomes.names import PackedNames, whole_numbers_of
 from passhat.stats.outcomes.rewards import RewardWords, verdicts_from_rewards
@@ -69,12 +69,12 @@ class CountedParquet:
             verdict, notes = self._verdict(database)
             if verdict is None:
                 return None
-            words = [*self._columns.used(*RUN_COLUMNS)]
+            words = [*self._columns.names_of(*RUN_COLUMNS)]
             keys = [f"{self._text(word)} AS run_{word}" for word in words]
-            listed = ", ".join(keys) or "'' AS run_"
+            key_columns = ", ".join(keys) or "'' AS run_"
             groups = self._all(
                 database,
-                f"SELECT DISTINCT {listed}, min(file_row_number) AS first "
+                f"SELECT DISTINCT {key_columns}, min(file_row_number) AS first "
                 f"FROM {self._table} GROUP BY ALL ORDER BY first",
             )
             return [
@@ -96,10 +96,10 @@ class CountedParquet:
         aggregates = Aggregates(
             reasons,
             self._measures(database, where, values, verdict) if self._needs.measures else {},
-            self._alike(database, where, values) if self._needs.answers else None,
+            self._count_equal_answers(database, where, values) if self._needs.answers else None,
         )
         notes = (*notes, *blame_notes(reasons.get(Verdict.FAILED, {})))
-        return gathered_as(key, columns, notes=notes, aggregates=aggregates)
+        return as_gathered(key, columns, notes=notes, aggregates=aggregates)
 
     def _by_task(
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
@@ -111,7 +111,7 @@ class CountedParquet:
         """
         trial, trials = self._trial(database, where, values)
         labels = list(self._columns.slices)
-        sliced = "".join(
+        labels_sql = "".join(
             f", min({as_text(column)}), max({as_text(column)})"
             for column in self._columns.slices.values()
         )
@@ -125,8 +125,8 @@ class CountedParquet:
             result = database.execute(
                 f"SELECT {self._text('task')} AS the_task, "
                 f"count(*) FILTER (WHERE v >= 0), count(*) FILTER (WHERE v = 1), "
-                f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first{sliced} "
-                f"FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE "
+                f"count(*) FILTER (WHERE v = -1), {trial}, min(file_row_number) AS first"
+                f"{labels_sql} FROM (SELECT *, {verdict} AS v FROM {self._table}) WHERE "
                 f"{own_rows if parts > 1 else where} GROUP BY the_task",
                 values,
             )
@@ -135,8 +135,8 @@ class CountedParquet:
                     self._refuse_broken(row, labels, trials)
                 names.extend(row[0] for row in block)
                 numbers.extend(number for row in block for number in (*row[1:4], row[5]))
-                for place, kept in enumerate(slices.values()):
-                    kept.extend(
+                for place, values_of_slice in enumerate(slices.values()):
+                    values_of_slice.extend(
                         same.setdefault(row[6 + 2 * place], row[6 + 2 * place]) for row in block
                     )
         # Sorted one after the other, and each let go at once: with a million tasks this is where
@@ -146,8 +146,8 @@ class CountedParquet:
         n, c, m = (columns[order, place] for place in range(3))
         del columns, numbers
         names = names.chosen(order)
-        for name, kept in slices.items():
-            slices[name] = [kept[i] for i in whole_numbers_of(order)]
+        for name, values_of_slice in slices.items():
+            slices[name] = [values_of_slice[i] for i in whole_numbers_of(order)]
         return OutcomeColumns(names, n, c, m, labels=slices)
 
     def _parts(self, database: DuckDBPyConnection, where: str, values: list[str]) -> int:
@@ -161,7 +161,7 @@ class CountedParquet:
 
     def _verdict(self, database: DuckDBPyConnection) -> tuple[str | None, tuple[str, ...]]:
         """An expression for 1, 0 or -1, by the rules that single rows are read with."""
-        column = quoted(self._columns.meaning["success"])
+        column = quote_name(self._columns.meaning["success"])
         rows = self._all(
             database,
             f"SELECT {column}, count(*) FROM {self._table} GROUP BY ALL LIMIT {_MOST_REWARDS + 1}",
@@ -188,7 +188,7 @@ class CountedParquet:
             for verdict, cells in cases.items()
             if cells
         )
-        notes = [weighted(note, rewards, times) for note in judged.notes]
+        notes = [weight_note(note, rewards, times) for note in judged.notes]
         return (f"(CASE{parts} ELSE -1 END)" if parts else "-1"), tuple(notes)
 
     def _trial(
@@ -198,7 +198,7 @@ class CountedParquet:
         column = self._columns.meaning.get("trial")
         if column is None:
             return "count(*)", False
-        name = quoted(column)
+        name = quote_name(column)
         kind, low, high = database.execute(
             f"SELECT any_value(typeof({name})), min({name}), max({name}) FROM {self._table} "
             f"WHERE {where}",
@@ -236,24 +236,24 @@ class CountedParquet:
         column = self._columns.meaning.get("failure")
         word = "''" if column is None else as_text(column)
         reasons: dict[Verdict, dict[str, int]] = {}
-        for ended, why, count, _ in database.execute(
+        for code, why, count, _ in database.execute(
             f"SELECT {verdict} AS v, {word} AS why, count(*), min(file_row_number) AS first "
             f"FROM {self._table} WHERE {where} AND v <= 0 GROUP BY ALL ORDER BY first",
             values,
         ).fetchall():
-            if ended == Verdict.MISSING or column is not None:
-                reasons.setdefault(Verdict(ended), {})[why] = count
+            if code == Verdict.MISSING or column is not None:
+                reasons.setdefault(Verdict(code), {})[why] = count
         return reasons
 
     def _measures(
         self, database: DuckDBPyConnection, where: str, values: list[str], verdict: str
     ) -> dict[str, MeasureSum]:
-        columns = self._columns.used(*_MEASURES)
+        columns = self._columns.names_of(*_MEASURES)
         if not columns:
             return {}
         numbers = "".join(
             f", {as_number(column)} AS number_{word}, {as_text(column)} <> '' AND "
-            f"TRY_CAST({quoted(column)} AS DOUBLE) IS NULL AS no_{word}"
+            f"TRY_CAST({quote_name(column)} AS DOUBLE) IS NULL AS no_{word}"
             for word, column in columns.items()
         )
         names = ", ".join(
@@ -280,13 +280,13 @@ class CountedParquet:
                 sums[_MEASURES[word]] = MeasureSum(recorded, total, passed)
         return sums
 
-    def _alike(
+    def _count_equal_answers(
         self, database: DuckDBPyConnection, where: str, values: list[str]
     ) -> tuple[int, int] | None:
         column = self._columns.meaning.get("answer")
         if column is None:
             return None
-        answer = f"CAST({quoted(column)} AS VARCHAR)"
+        answer = f"CAST({quote_name(column)} AS VARCHAR)"
         row = database.execute(
             f"SELECT count(*), count(*) FILTER (WHERE low = high) FROM (SELECT count(*) AS made, "
             f"count(nullif({answer}, '')) AS known, min({answer}) AS low, max({answer}) AS high "
@@ -338,7 +338,7 @@ def different(column: str, low: int, high: int) -> str | None:
     Bits in numbers, or in a text where there are many: a hundredth of the memory that the values
     themselves would take.
     """
-    name, width = quoted(column), high - low + 1
+    name, width = quote_name(column), high - low + 1
     nothing = f"CAST(count(*) FILTER (WHERE {name} IS NULL) > 0 AS INTEGER)"
     if width > _WIDEST:
         return None
@@ -354,30 +354,30 @@ def different(column: str, low: int, high: int) -> str | None:
     return " + ".join([*words, nothing])
 
 
-def quoted(column: str) -> str:
+def quote_name(column: str) -> str:
     doubled = column.replace('"', '""')
     return f'"{doubled}"'
 
 
 def as_text(column: str) -> str:
     """A column as text, as a table's cell is read: nothing is the empty text."""
-    return f"coalesce(trim(CAST({quoted(column)} AS VARCHAR)), '')"
+    return f"coalesce(trim(CAST({quote_name(column)} AS VARCHAR)), '')"
 
 
 def as_number(column: str) -> str:
     """A column as a number; nothing where it is empty, or none."""
-    number = f"TRY_CAST({quoted(column)} AS DOUBLE)"
+    number = f"TRY_CAST({quote_name(column)} AS DOUBLE)"
     return f"CASE WHEN isnan({number}) THEN NULL ELSE {number} END"
 
 
 def as_literal(cell: object) -> str:
     if isinstance(cell, str):
-        quoted = cell.replace("'", "''")
-        return f"'{quoted}'"
+        quote_name = cell.replace("'", "''")
+        return f"'{quote_name}'"
     return str(cell).upper() if isinstance(cell, bool) else repr(cell)
 
 
-def weighted(note: str, rewards: Any, times: Any) -> str:
+def weight_note(note: str, rewards: Any, times: Any) -> str:
     """The note with numbers of attempts instead of numbers of distinct rewards."""
     if note.startswith("-1 "):
         count = int(times[rewards == -1].sum())

@@ -111,7 +111,7 @@ class PlatformClient:
         )
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            shown = f"is {shorten(_without_user(url))}" if url else "is not set"
+            state = f"is {shorten(_without_user(url))}" if url else "is not set"
             hint = f"Set {variable} to an address such as {platform.url or 'https://HOST'}"
             if platform.title == "MLflow":
                 hint = (
@@ -119,7 +119,7 @@ class PlatformClient:
                     "--backend-store-uri STORE --port 5000, then export "
                     f"{variable}=http://127.0.0.1:5000"
                 )
-            raise self.error(f"{variable} {shown}, and an http address is needed.", hint)
+            raise self.error(f"{variable} {state}, and an http address is needed.", hint)
         return url.rstrip("/")
 
     @property
@@ -186,9 +186,9 @@ class PlatformClient:
                 f"{self.shown_url}.",
             )
         if status == 429:
-            asked = "" if wait is None else f" and asks to wait {wait:,.0f} seconds"
+            request = "" if wait is None else f" and asks to wait {wait:,.0f} seconds"
             return self.error(
-                f"{platform.title} gets too many requests{asked} (HTTP 429).", "Try again then."
+                f"{platform.title} gets too many requests{request} (HTTP 429).", "Try again then."
             )
         if answer.is_redirect:
             target = _without_user(answer.headers.get("location", ""))
@@ -196,9 +196,9 @@ class PlatformClient:
                 f"{where} redirects to {shorten(target, 80)}, and keys are not sent elsewhere.",
                 f"Set {platform.url_variables[0]} to the final address.",
             )
-        told = " ".join(answer.text.split())
+        text = " ".join(answer.text.split())
         return self.error(
-            f"{platform.title} answered {where} with HTTP {status}: {shorten(told, 160)}.",
+            f"{platform.title} answered {where} with HTTP {status}: {shorten(text, 160)}.",
             "Try again later."
             if status >= 500
             else f"Check the name after the colon, and {platform.url_variables[0]}.",
@@ -289,10 +289,10 @@ def pages(
     for _ in range(_MOST_PAGES):
         answer = ask(place)
         yield answer
-        found = following(answer) if isinstance(answer, dict) else None
-        if not found or found == place:
+        next_place = following(answer) if isinstance(answer, dict) else None
+        if not next_place or next_place == place:
             return
-        place = found
+        place = next_place
 
 
 def offset_pages(ask: Callable[[int], list[Json]], size: int) -> Iterator[Json]:

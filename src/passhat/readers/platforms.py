@@ -96,7 +96,7 @@ def _langfuse(client: PlatformClient, name: str) -> Iterator[Json]:
 
 def _langfuse_items(client: PlatformClient, experiment: str) -> list[Json] | None:
     """The items of experiments in Langfuse 4, with their scores; ``None`` before that."""
-    asked = {
+    params = {
         "fields": "scores",
         "limit": 50,
         "fromStartTime": "2020-01-01T00:00:00Z",
@@ -105,7 +105,7 @@ def _langfuse_items(client: PlatformClient, experiment: str) -> list[Json] | Non
     }
     items: list[Json] = []
     for page in pages(
-        lambda cursor: client.get_or_none("/api/public/experiment-items", cursor=cursor, **asked),
+        lambda cursor: client.get_or_none("/api/public/experiment-items", cursor=cursor, **params),
         lambda page: (page.get("meta") or {}).get("cursor"),
     ):
         if page is None:
@@ -166,20 +166,20 @@ def _langsmith(client: PlatformClient, name: str) -> Iterator[Json]:
         if not datasets:
             raise client.unknown("experiment or dataset", name)
         for dataset in datasets:
-            asked = {"reference_dataset": dataset.get("id"), "limit": _PAGE}
+            params = {"reference_dataset": dataset.get("id"), "limit": _PAGE}
             sessions += offset_pages(
-                lambda at, asked=asked: rows_in(  # type: ignore[misc]
-                    client.get("/api/v1/sessions", offset=at, **asked)
+                lambda at, params=params: rows_in(  # type: ignore[misc]
+                    client.get("/api/v1/sessions", offset=at, **params)
                 ),
                 _PAGE,
             )
-    wanted = ["id", "error", "start_time", "end_time", "reference_example_id", "feedback_stats"]
+    fields = ["id", "error", "start_time", "end_time", "reference_example_id", "feedback_stats"]
     for session in sessions:
         body = {
             "session": [session.get("id")],
             "is_root": True,
             "limit": _PAGE,
-            "select": [*wanted, "total_tokens", "total_cost"],
+            "select": [*fields, "total_tokens", "total_cost"],
         }
         for page in pages(
             lambda cursor, body=body: client.post(  # type: ignore[misc]
@@ -262,16 +262,16 @@ def _braintrust(client: PlatformClient, name: str) -> Iterator[Json]:
 
 def _phoenix(client: PlatformClient, name: str) -> Iterator[Json]:
     """The runs of the experiments on a dataset."""
-    wanted, _, experiment = name.partition("/")
+    dataset, _, experiment = name.partition("/")
     datasets = list(_phoenix_pages(client, "/v1/datasets"))
-    ids = [row.get("id") for row in datasets if wanted in (row.get("name"), row.get("id"))]
+    ids = [row.get("id") for row in datasets if dataset in (row.get("name"), row.get("id"))]
     if not ids:
-        raise client.unknown("dataset", wanted, [row.get("name") for row in datasets])
-    known: list[object] = []
+        raise client.unknown("dataset", dataset, [row.get("name") for row in datasets])
+    titles: list[object] = []
     for number in ids:
         for row in _phoenix_pages(client, f"/v1/datasets/{number}/experiments"):
             title = row.get("name") or row.get("id")
-            known.append(title)
+            titles.append(title)
             if experiment and experiment not in (title, row.get("id")):
                 continue
             answer = client.get_or_none(f"/v1/experiments/{row.get('id')}/json")
@@ -282,8 +282,8 @@ def _phoenix(client: PlatformClient, name: str) -> Iterator[Json]:
                     "latency": _milliseconds(run.get("latency_ms")),
                     "experiment": title,
                 }
-    if experiment and experiment not in known:
-        raise client.unknown(f"experiment on {wanted}", experiment, known)
+    if experiment and experiment not in titles:
+        raise client.unknown(f"experiment on {dataset}", experiment, titles)
 
 
 def _milliseconds(value: object) -> float | None:
@@ -382,10 +382,8 @@ def _mlflow(client: PlatformClient, name: str) -> Iterator[Json]:
 def _request(client: PlatformClient, trace: Json) -> object:
     """The request. MLflow cuts long requests in its list, so that two tasks would look the same."""
     preview = trace.get("request_preview") or trace.get("request")
-    tagged = (trace.get("tags") or {}).get("task") or (trace.get("trace_metadata") or {}).get(
-        "task"
-    )
-    if tagged or not isinstance(preview, str) or len(preview) < _MLFLOW_PREVIEW:
+    task = (trace.get("tags") or {}).get("task") or (trace.get("trace_metadata") or {}).get("task")
+    if task or not isinstance(preview, str) or len(preview) < _MLFLOW_PREVIEW:
         return preview
     path = "/api/3.0/mlflow/traces/get"
     answer = client.get_or_none(path, trace_id=trace.get("trace_id")) or {}

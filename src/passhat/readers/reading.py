@@ -21,7 +21,7 @@ from passhat.errors import (
     UnknownFormat,
     shorten,
 )
-from passhat.readers.base import Needs, Reader, ReadOptions, registered_readers
+from passhat.readers.base import Needs, Reader, ReadOptions, load_readers
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.sources import Source, expand, files_inside
 from passhat.stats.outcomes import Run
@@ -155,21 +155,21 @@ def read_all(
     if join_by not in (None, *JOIN_BY):
         raise InvalidValue(f"cannot join by {join_by!r}.", hint=f"Choose: {', '.join(JOIN_BY)}.")
     options = _options(how, joining=join_by is not None)
-    reader_list = registered_readers()
-    collected = _Collected(reader_list, options)
+    reader_list = load_readers()
+    collector = _Collected(reader_list, options)
     store = how.get("store") or DEFAULT_PATH
-    expanded = expand(map(str, words), store, how.get("max_unpacked"))
-    for source in expanded:
-        collected.add(source, several=len(expanded) > 1)
-    if not collected.read:
+    all_sources = expand(map(str, words), store, how.get("max_unpacked"))
+    for source in all_sources:
+        collector.add(source, several=len(all_sources) > 1)
+    if not collector.read:
         raise (
-            collected.errors[0]
-            if collected.errors
+            collector.errors[0]
+            if collector.errors
             else ReadError(
                 "matches nothing that passhat can read.", source=", ".join(map(str, words))
             )
         )
-    return collected.reading(join_by, [str(word) for word in words])
+    return collector.reading(join_by, [str(word) for word in words])
 
 
 def _options(how: ReadKeywords, *, joining: bool) -> ReadOptions:
@@ -229,20 +229,20 @@ class _Collected:
         agent = self._options.agent
         if agent is None:
             return runs
-        stated = {run.agent for run in runs if not run.agent_guessed} - {agent}
-        if len(stated) > 1:
+        agents = {run.agent for run in runs if not run.agent_guessed} - {agent}
+        if len(agents) > 1:
             raise InvalidValue(
-                f"--agent {agent} names one agent, but the sources state {len(stated)}: "
-                f"{some(sorted(stated))}.",
+                f"--agent {agent} names one agent, but the sources state {len(agents)}: "
+                f"{some(sorted(agents))}.",
                 hint="Leave --agent out, or read the files of each agent on their own.",
             )
         return [_Rename(agent)(run) for run in runs]
 
     def _refuse_useless_scorer(self) -> None:
         scorer = self._options.scorer
-        stated = self._options.mapping is not None  # by the user, perhaps with {scorer}
+        has_mapping = self._options.mapping is not None  # by the user, perhaps with {scorer}
         if scorer is None or any(
-            f.reader.has_scorers or (stated and f.reader.general) for f in self.read
+            f.reader.has_scorers or (has_mapping and f.reader.general) for f in self.read
         ):
             return
         kinds = some(sorted({file.reader.name for file in self.read}))
@@ -257,14 +257,14 @@ class _Collected:
         files = self._with_repeats_joined()
         if join_by == "folder":
             files = [replace(f, runs=tuple(map(_folder_name(f.source), f.runs))) for f in files]
-        kept = without_retries([run for file in files for run in file.runs])
-        kept = self._with_stated_agent(kept)
-        kept = count_once(kept, joining=join_by is not None)
+        runs = without_retries([run for file in files for run in file.runs])
+        runs = self._with_stated_agent(runs)
+        runs = count_once(runs, joining=join_by is not None)
         if join_by is not None:
-            kept = join_runs(kept, words)
+            runs = join_runs(runs, words)
         per_file = tuple(FileRead(f.source.name, f.reader.name, f.runs) for f in self.read)
         return Reading(
-            tuple(_with_unique_names(kept)),
+            tuple(_with_unique_names(runs)),
             per_file,
             tuple(self._passed_over),
             tuple(self._refused),
@@ -282,12 +282,10 @@ class _Collected:
             key: object = index
             if siblings and run is not None and run.attempts is not None:
                 agent = "" if run.agent_guessed else run.agent
-                known = replace(run.protocol, attempts=None).digest
-                key = (file.reader.name, folder, agent, known)
+                digest = replace(run.protocol, attempts=None).digest
+                key = (file.reader.name, folder, agent, digest)
             groups.setdefault(key, []).append(file)
-        return [
-            group[0] if len(group) == 1 else _joined_siblings(group) for group in groups.values()
-        ]
+        return [group[0] if len(group) == 1 else _join_siblings(group) for group in groups.values()]
 
     def _add_folder(self, folder: Source) -> None:
         """Read every log in a folder; other files are passed over, and named."""
@@ -395,7 +393,7 @@ def _run_folder(source: Source) -> Path:
     return path if source.is_folder else path.parent
 
 
-def _joined_siblings(group: list[_ReadSource]) -> _ReadSource:
+def _join_siblings(group: list[_ReadSource]) -> _ReadSource:
     runs = [run for file in group for run in file.runs]
     if runs[0].agent_guessed:
         # The layout AGENT/RUN names the agent.
@@ -422,16 +420,16 @@ class _Rename:
 
 def _with_unique_names(runs: list[Run]) -> list[Run]:
     """Add the source, then a number, where two runs would have the same name."""
-    taken = Counter(run.name for run in runs)
-    named = [
-        replace(run, name=f"{run.name} ({run.source})") if taken[run.name] > 1 else run
+    name_counts = Counter(run.name for run in runs)
+    with_sources = [
+        replace(run, name=f"{run.name} ({run.source})") if name_counts[run.name] > 1 else run
         for run in runs
     ]
-    taken = Counter(run.name for run in named)
-    seen: Counter[str] = Counter()
+    name_counts = Counter(run.name for run in with_sources)
+    numbers: Counter[str] = Counter()
     unique = []
-    for run in named:
-        seen[run.name] += 1
-        number = f" #{seen[run.name]}" if taken[run.name] > 1 else ""
+    for run in with_sources:
+        numbers[run.name] += 1
+        number = f" #{numbers[run.name]}" if name_counts[run.name] > 1 else ""
         unique.append(replace(run, name=run.name + number))
     return unique

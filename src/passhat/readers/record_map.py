@@ -136,17 +136,17 @@ class RecordMap:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidValue(f"{name} is not TOML: {error}.") from None
-        known = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
-        known |= {"absent"}
+        text_keys = {"name", "title", "records", "header", "trials", "pass", "where", "order"}
+        text_keys |= {"absent"}
         tables = {"fields", "run", "says", "recognize"}
-        for key in data.keys() - known - tables:
+        for key in data.keys() - text_keys - tables:
             raise InvalidValue(
                 f"{name}: {key!r} is not part of a mapping.",
-                hint=f"It has: {', '.join(sorted(known | tables))}.",
+                hint=f"It has: {', '.join(sorted(text_keys | tables))}.",
             )
-        texts = {key: str(data.get(key, "")) for key in known}
+        texts = {key: str(data.get(key, "")) for key in text_keys}
         recognize = data.get("recognize", {})
-        made = cls(
+        mapping = cls(
             name=texts["name"] or Path(name).stem,
             title=texts["title"],
             records=texts["records"],
@@ -165,8 +165,8 @@ class RecordMap:
             columns=tuple(recognize.get("columns", ())),
             absent=texts["absent"],
         )
-        made.check(name)
-        return made
+        mapping.check(name)
+        return mapping
 
     def check(self, name: str) -> None:
         """Refuse invalid words and paths, before any file is read."""
@@ -213,8 +213,8 @@ class RecordMap:
 
 
 def _quote_toml(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\u{ord(m[0]):04x}", escaped) + '"'
+    text_escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\u{ord(m[0]):04x}", text_escaped) + '"'
 
 
 def _as_paths(value: object) -> tuple[str, ...]:

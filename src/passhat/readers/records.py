@@ -61,16 +61,16 @@ def steps_of(path: str) -> tuple[Step, ...]:
         match = _STEP.match(path, at)
         if match is None or match.end() == at:
             raise ValueError(f"{path!r} is not a path: see {path[at:]!r}")
-        quoted, inside, star, name = match.groups()
-        if quoted is not None or name is not None:
-            steps.append(Step(quoted if quoted is not None else name.strip()))
-        elif star or inside == "*":
+        quoted_name, bracket, star, name = match.groups()
+        if quoted_name is not None or name is not None:
+            steps.append(Step(quoted_name if quoted_name is not None else name.strip()))
+        elif star or bracket == "*":
             steps.append(Step(every=True))
-        elif "=" in inside:
-            field_name, _, value = inside.partition("=")
+        elif "=" in bracket:
+            field_name, _, value = bracket.partition("=")
             steps.append(Step(where=(field_name.strip(), value.strip().strip("'\""))))
         else:
-            steps.append(Step(index=int(inside)))
+            steps.append(Step(index=int(bracket)))
         at = match.end()
     return tuple(steps)
 
@@ -98,8 +98,8 @@ def _follow(data: object, step: Step) -> object:
         rows = data if isinstance(data, list) else ()
         return next((r for r in rows if str(value_at(r, steps_of(name))) == value), None)
     if step.index is not None:
-        inside = isinstance(data, list) and -len(data) <= step.index < len(data)
-        return data[step.index] if inside and isinstance(data, list) else None
+        in_range = isinstance(data, list) and -len(data) <= step.index < len(data)
+        return data[step.index] if in_range and isinstance(data, list) else None
     if isinstance(data, dict):
         return data.get(step.key)
     if isinstance(data, str) and data[:1] in ("{", "["):
@@ -147,7 +147,7 @@ class RecordFile:
             # The elements of a list are the lines here: a mapping for a JSON list fits both.
             steps = steps_of(self.path.removeprefix("[*]").removeprefix("."))
             for line, row in json_lines(self.source, self.log, Any):
-                yield from _below(Record(f"line {line}", row, "", line - 1), steps)
+                yield from _records_below(Record(f"line {line}", row, "", line - 1), steps)
         elif kind == "XML":
             yield from self._from_xml()
         elif self.path.removeprefix("[*]"):
@@ -175,13 +175,13 @@ class RecordFile:
     def _from_document(self) -> Iterator[Record]:
         data = bytes(read_bytes(self.source, self.log))
         steps = steps_of(self.path)
-        fixed = next((i for i, step in enumerate(steps) if step.every), len(steps))
-        keys = [step.key for step in steps[:fixed]]
-        if any(step.index is not None or step.where for step in steps[:fixed]):
-            fixed, keys = 0, []
-        rest = steps[fixed + 1 :]
-        if fixed == len(steps):  # the document, or one object in it, is the only record
-            whole = self._decoded(data)
+        first_star = next((i for i, step in enumerate(steps) if step.every), len(steps))
+        keys = [step.key for step in steps[:first_star]]
+        if any(step.index is not None or step.where for step in steps[:first_star]):
+            first_star, keys = 0, []
+        rest = steps[first_star + 1 :]
+        if first_star == len(steps):  # the document, or one object in it, is the only record
+            whole = self._decode_whole(data)
             value = value_at(whole, steps)
             if value is not None:
                 yield Record("the document", value)
@@ -193,7 +193,7 @@ class RecordFile:
             except BROKEN as error:
                 self.log.lose(where, f"cannot be read ({error})")
                 continue
-            yield from _below(Record(where, value, key, number - 1), rest)
+            yield from _records_below(Record(where, value, key, number - 1), rest)
 
     def _elements(self, data: bytes, keys: list[str]) -> Iterator[tuple[str, bytes]]:
         """The raw elements of the container at a path of keys; cut out by hand if it is broken."""
@@ -201,7 +201,7 @@ class RecordFile:
         try:
             for key in keys:
                 raw = decode(bytes(raw), dict[str, msgspec.Raw])[key]
-            self.root = self._around(data, keys)
+            self.root = self._document_around(data, keys)
             content = bytes(raw).lstrip()
             if content.startswith(b"{"):
                 for name, value in decode(content, dict[str, msgspec.Raw]).items():
@@ -223,16 +223,16 @@ class RecordFile:
                 else:
                     self.log.lose(f"record {part.key}".strip(), "the file ends in the middle of it")
 
-    def _around(self, data: bytes, keys: list[str]) -> dict[str, Any]:
+    def _document_around(self, data: bytes, keys: list[str]) -> dict[str, Any]:
         """The document without its records."""
         opening = find_container(data, keys)
         end = None if opening is None else container_end(data, opening)
         if not keys or opening is None or end is None:
             return {}
-        whole = self._decoded(data[:opening] + b"null" + data[end:])
+        whole = self._decode_whole(data[:opening] + b"null" + data[end:])
         return whole if isinstance(whole, dict) else {}
 
-    def _decoded(self, data: bytes) -> object:
+    def _decode_whole(self, data: bytes) -> object:
         try:
             return decode(data, Any)
         except BROKEN as error:
@@ -249,7 +249,7 @@ class RecordFile:
                 element.clear()
 
 
-def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
+def _records_below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
     """The records at the rest of a path inside one element."""
     every = next((i for i, step in enumerate(steps) if step.every), None)
     if every is None:
@@ -272,16 +272,16 @@ def _below(record: Record, steps: tuple[Step, ...]) -> Iterator[Record]:
             (*record.parents, record.data),
             record.key,
         )
-        yield from _below(inner, steps[every + 1 :])
+        yield from _records_below(inner, steps[every + 1 :])
 
 
 def content_kind(source: Source) -> str:
     """JSON, JSON lines, XML, Excel, Parquet or CSV, by the content."""
     # Kept with the source: telling lines from a document may take reading a long first line.
-    known = source.__dict__.get("_kind")
-    if known is None:
-        known = source.__dict__["_kind"] = _content_kind(source)
-    return str(known)
+    kind = source.__dict__.get("_kind")
+    if kind is None:
+        kind = source.__dict__["_kind"] = _content_kind(source)
+    return str(kind)
 
 
 def _content_kind(source: Source) -> str:
@@ -356,8 +356,8 @@ def _as_dict(element: ET.Element) -> dict[str, Any]:
     for child in element:
         value: Any = _as_dict(child) if len(child) or child.attrib else (child.text or "").strip()
         if child.tag in data:
-            known = data[child.tag]
-            data[child.tag] = [*known, value] if isinstance(known, list) else [known, value]
+            earlier = data[child.tag]
+            data[child.tag] = [*earlier, value] if isinstance(earlier, list) else [earlier, value]
         else:
             data[child.tag] = value
     if element.text and element.text.strip():

@@ -78,8 +78,8 @@ class Losses:
     @property
     def all(self) -> tuple[Loss, ...]:
         """The first thousand, and a count of the rest."""
-        more = Loss("", f"{self._more:,} more like these", self._more_rows)
-        return (*self._kept, more) if self._more else tuple(self._kept)
+        rest = Loss("", f"{self._more:,} more like these", self._more_rows)
+        return (*self._kept, rest) if self._more else tuple(self._kept)
 
 
 class CsvRows:
@@ -100,7 +100,7 @@ class CsvRows:
                 first = stream.readline(_LONGEST_LINE)
             delimiter = _delimiter(self._source.head)
             if b'"' in first or not first.endswith(b"\n"):
-                yield from self._parsed(first, stream, delimiter)
+                yield from self._parse_chunks(first, stream, delimiter)
                 return
             text = first.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
             names = self._header(csv.reader([text], delimiter=delimiter, strict=True))
@@ -112,14 +112,14 @@ class CsvRows:
                         block += b"\n"
                 columns = cut(block, names, delimiter.encode()) if block.endswith(b"\n") else None
                 if columns is None:
-                    yield from self._parsed(block, stream, delimiter, names, line)
+                    yield from self._parse_chunks(block, stream, delimiter, names, line)
                     return
                 rows = block.count(b"\n")
                 self.lines = range(line, line + rows)
                 line += rows
                 yield columns
 
-    def _parsed(
+    def _parse_chunks(
         self,
         begun: bytes,
         stream: IO[bytes],
@@ -159,7 +159,7 @@ class CsvRows:
 
     def line_of(self, row: int) -> int:
         """Read again up to a row: only a broken table pays for this."""
-        line, seen = 1, -1  # the header is row -1
+        line, row_number = 1, -1  # the header is row -1
         with self._source.open() as stream:
             text = io.TextIOWrapper(
                 stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
@@ -168,9 +168,9 @@ class CsvRows:
             while True:
                 try:
                     for record in reader:
-                        if record and seen == row:
+                        if record and row_number == row:
                             return line
-                        seen += bool(record)
+                        row_number += bool(record)
                         line = reader.line_num + 1
                     return line
                 except csv.Error:
@@ -178,7 +178,7 @@ class CsvRows:
 
     def _sound(self, block: list[list[str]], before: int, width: int) -> list[list[str]]:
         """The rows with as many cells as the header and without broken characters."""
-        kept, lines = [], []
+        sound_rows, lines = [], []
         for line, row in enumerate(block, before + 1):
             where = f"line {line}"
             if not row:
@@ -190,10 +190,10 @@ class CsvRows:
             elif any(_SURROGATE.search(cell) for cell in row):
                 self._losing.lose(where, f"is not UTF-8 text; {_AS_UTF8}")
             else:
-                kept.append(row)
+                sound_rows.append(row)
                 lines.append(line)
         self.lines = lines
-        return kept
+        return sound_rows
 
     def _header(self, reader: _CsvReader) -> list[str]:
         try:
@@ -292,8 +292,8 @@ class JsonLinesRows:
     def chunks(self) -> Iterator[Chunk]:
         names: dict[str, None] = {}
         rows = json_lines(self._source, self._losing, dict[str, object])
-        while numbered := list(islice(rows, CHUNK_ROWS)):
-            self.lines, block = zip(*numbered, strict=True)
+        while numbered_rows := list(islice(rows, CHUNK_ROWS)):
+            self.lines, block = zip(*numbered_rows, strict=True)
             names |= dict.fromkeys(name for row in block for name in row)
             yield {name: [row.get(name) for row in block] for name in names}
 
@@ -314,34 +314,34 @@ class ParquetRows:
 
     def columns(self) -> list[str]:
         """The names of the columns, without reading any row."""
-        with self._found(0) as cursor:
+        with self._query(0) as cursor:
             return [column[0] for column in cursor.description or ()]
 
     def count(self) -> int:
         """Number of rows, according to the file's metadata."""
-        with self._found(what="count(*)") as cursor:
+        with self._query(what="count(*)") as cursor:
             row = cursor.fetchone()
             return 0 if row is None else int(row[0])
 
     def chunks(self) -> Iterator[Chunk]:
-        with self._found() as cursor:
+        with self._query() as cursor:
             names = [column[0] for column in cursor.description or ()]
-            done = 0
+            row_count = 0
             while block := cursor.fetchmany(CHUNK_ROWS):
-                self.lines = range(done + 1, done + 1 + len(block))
-                done += len(block)
+                self.lines = range(row_count + 1, row_count + 1 + len(block))
+                row_count += len(block)
                 columns = zip(*block, strict=True)
                 yield {name: list(cells) for name, cells in zip(names, columns, strict=True)}
 
     @contextmanager
-    def _found(self, limit: int | None = None, what: str = "*") -> Iterator[DuckDBPyConnection]:
+    def _query(self, limit: int | None = None, what: str = "*") -> Iterator[DuckDBPyConnection]:
         """The rows as DuckDB sees them; its complaints name the file."""
         try:
             import duckdb
         except ImportError:
             raise MissingExtra("Reading Parquet", extra="parquet") from None
-        few = "" if limit is None else f" LIMIT {limit}"
-        query = f"SELECT {what} FROM read_parquet(?){few}"
+        limit_clause = "" if limit is None else f" LIMIT {limit}"
+        query = f"SELECT {what} FROM read_parquet(?){limit_clause}"
         try:
             with duckdb.connect() as database:
                 database.execute("SET enable_progress_bar = false")

@@ -40,7 +40,7 @@ __all__ = [
     "examples",
     "expand",
     "files_inside",
-    "unpacked_limit",
+    "limit_unpacked",
 ]
 
 EXAMPLE_PREFIX = "example:"
@@ -83,7 +83,7 @@ class UnpackedTooLarge(ReadError):
         )
 
 
-def unpacked_limit(packed: int, stated: int | None) -> int:
+def limit_unpacked(packed: int, stated: int | None) -> int:
     """How many bytes a compressed file of this size may unpack to."""
     return max(UNPACKED_FLOOR, MOST_RATIO * packed) if stated is None else stated
 
@@ -150,13 +150,13 @@ class Source:
     def children(self, pattern: str) -> list[Source]:
         """The regular files below this folder that match a glob, each once and without links."""
         root = self.path.resolve()
-        kept = []
+        sources = []
         for path in sorted(self.path.glob(pattern)):
             relative = path.relative_to(self.path)
             # A link anywhere on the way would count a trial twice, or read outside the folder.
             if path.is_file() and path.resolve() == root / relative:
-                kept.append(self.inside(*relative.parts))
-        return kept
+                sources.append(self.inside(*relative.parts))
+        return sources
 
     def whole_lines(self) -> Source:
         """The file up to the end of its last whole line: the rest is still being written."""
@@ -202,15 +202,15 @@ class Source:
                 magic = plain.read(4)
                 plain.seek(0)
                 if magic.startswith(_GZIP_MAGIC):
-                    with gzip.open(plain) as unpacked, self._limited(unpacked) as limited:  # type: ignore[arg-type]
-                        yield limited
+                    with gzip.open(plain) as unpacked, self._limit(unpacked) as content:  # type: ignore[arg-type]
+                        yield content
                 elif magic == _ZSTD_MAGIC:
                     import zstandard
 
                     decompressor = zstandard.ZstdDecompressor(max_window_size=2**27)
                     try:
-                        with self._limited(decompressor.stream_reader(plain)) as limited:
-                            yield limited
+                        with self._limit(decompressor.stream_reader(plain)) as content:
+                            yield content
                     except zstandard.ZstdError as error:
                         raise zlib.error(str(error)) from None
                 elif self.size is None:
@@ -240,8 +240,8 @@ class Source:
                 hint="Pipe it to standard input instead: COMMAND | passhat read -",
             )
 
-    def _limited(self, unpacked: IO[bytes]) -> io.BufferedReader:
-        limit = unpacked_limit(self.path.stat().st_size, self.max_unpacked)
+    def _limit(self, unpacked: IO[bytes]) -> io.BufferedReader:
+        limit = limit_unpacked(self.path.stat().st_size, self.max_unpacked)
         return io.BufferedReader(_Beginning(unpacked, limit, UnpackedTooLarge(self.name, limit)))
 
 
@@ -280,25 +280,25 @@ def expand(
 
     Of a live platform (``langfuse:PROJECT``) the results are downloaded into a temporary file.
     """
-    expanded: dict[tuple[Path, str], Source] = {}
+    sources_by_path: dict[tuple[Path, str], Source] = {}
     for word in sources:
         for source in _expand_one(word, store):
             key = (source.path.resolve(), source.part)
-            expanded.setdefault(key, replace(source, max_unpacked=max_unpacked))
-    return list(expanded.values())
+            sources_by_path.setdefault(key, replace(source, max_unpacked=max_unpacked))
+    return list(sources_by_path.values())
 
 
 def _expand_one(word: str, store: str) -> list[Source]:
     if word.startswith(EXAMPLE_PREFIX):
-        known = examples()
+        tables = examples()
         name = word.removeprefix(EXAMPLE_PREFIX)
-        if name not in known:
+        if name not in tables:
             raise ReadError(
-                "there is no such example.", source=word, hint=f"There are: {', '.join(known)}."
+                "there is no such example.", source=word, hint=f"There are: {', '.join(tables)}."
             )
-        return [Source(word, known[name])]
+        return [Source(word, tables[name])]
     if word == STANDARD_INPUT:
-        return [Source(word, _kept_standard_input())]
+        return [Source(word, _save_standard_input())]
     if is_address(word):
         address, _, part = word.partition("#")
         return [Source(without_password(word), Path(word), part=part, address=address)]
@@ -313,11 +313,11 @@ def _expand_one(word: str, store: str) -> list[Source]:
         return [Source(word, download(word))]
     matches = sorted(glob.glob(word, recursive=True))  # noqa: PTH207 - a glob may be absolute
     if not matches:
-        return [_stored_run(word, store)]
+        return [_find_stored_run(word, store)]
     return [Source(match, Path(match), found=Path(match).is_dir()) for match in matches]
 
 
-def _stored_run(word: str, store: str) -> Source:
+def _find_stored_run(word: str, store: str) -> Source:
     """A run of the store, by its id."""
     hint = "Check the path or the glob."
     address = store if is_address(store) else ""
@@ -386,11 +386,11 @@ def _why_not_followed(path: Path, root: Path) -> str:
 
 
 @cache
-def _kept_standard_input() -> Path:
+def _save_standard_input() -> Path:
     """Standard input saved to a file: a log is read more than once."""
-    kept = tempfile.NamedTemporaryFile(prefix="passhat-", delete=False)  # noqa: SIM115
-    path = Path(kept.name)
+    file = tempfile.NamedTemporaryFile(prefix="passhat-", delete=False)  # noqa: SIM115
+    path = Path(file.name)
     atexit.register(path.unlink, missing_ok=True)
-    with kept:
-        shutil.copyfileobj(sys.stdin.buffer, kept)
+    with file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return path

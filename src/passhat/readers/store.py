@@ -13,7 +13,7 @@ from passhat._display import counted, percent
 from passhat.errors import ReadError
 from passhat.judging import is_code_judge
 from passhat.readers import base
-from passhat.readers.base import Needs, Reader, ReadOptions, counted_note, is_counted
+from passhat.readers.base import Needs, Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.sources import Source
 from passhat.stats.arrays import IntArray
 from passhat.stats.outcomes import Aggregates, Attempt, Outcomes, Run, Verdict
@@ -60,8 +60,10 @@ class StoreReader(Reader):
             damage_reported(place),
             open_store(place, must_exist=True, read_only=True) as store,
         ):
-            chosen = [store.find(source.part)] if source.part else store.runs()
-            runs = [run_from_store(store, run, options.needs) for run in chosen if run.attempts]
+            stored_runs = [store.find(source.part)] if source.part else store.runs()
+            runs = [
+                run_from_store(store, run, options.needs) for run in stored_runs if run.attempts
+            ]
         if not runs:
             raise ReadError("holds no finished attempt.", source=source.name)
         return runs
@@ -72,23 +74,23 @@ def run_from_store(store: Store, stored: StoredRun, needs: Needs | None = None) 
     needs = _with_programs(store, stored, needs or Needs())
     if is_counted(stored.attempts, needs):
         outcomes, aggregates = outcomes_from(store, stored.id, stored.attempts, needs)
-        run = _as_run(store, stored, outcomes, (counted_note(stored.attempts),))
+        run = _as_run(store, stored, outcomes, (note_counted(stored.attempts),))
         return replace(run, aggregates=aggregates)
     labels = dict.fromkeys(name for text in store.labels(stored.id) for name in json.loads(text))
     columns = ColumnMap.resolve([*_COLUMNS, *(SLICE_PREFIX + n for n in labels)])
-    kept = (*_KEPT, *_DETAILS) if needs.details else _KEPT
-    gatherer = AttemptGatherer(columns, extras=kept, first_trial=1)
-    parsed: dict[str, dict[str, str]] = {}
+    extras = (*_KEPT, *_DETAILS) if needs.details else _KEPT
+    gatherer = AttemptGatherer(columns, extras=extras, first_trial=1)
+    labels_of: dict[str, dict[str, str]] = {}
     for rows in store.rows(stored.id, details=needs.details):
         cells: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
         task, number, verdict, *others, label = cells[:11]
-        parsed |= {text: json.loads(text) for text in set(label) - parsed.keys()}
+        labels_of |= {text: json.loads(text) for text in set(label) - labels_of.keys()}
         success: list[object] = [None if value < 0 else value for value in verdict]
         block = dict(zip(_COLUMNS, (task, number, success, *others), strict=True))
         if needs.details:
             block |= _details(block["failure"], *cells[11:])
         block |= {
-            SLICE_PREFIX + name: [parsed[text].get(name) for text in label] for name in labels
+            SLICE_PREFIX + name: [labels_of[text].get(name) for text in label] for name in labels
         }
         gatherer.add(block)
     (gathered,) = gatherer.runs()
@@ -112,8 +114,10 @@ def _details(
 
 
 def _last_answer(body: bytes) -> str | None:
-    said = [entry["text"] for entry in unpack_transcript(bytes(body)) if entry["role"] == "agent"]
-    return said[-1] if said else None
+    answers = [
+        entry["text"] for entry in unpack_transcript(bytes(body)) if entry["role"] == "agent"
+    ]
+    return answers[-1] if answers else None
 
 
 def _with_programs(store: Store, stored: StoredRun, needs: Needs) -> Needs:
@@ -131,7 +135,7 @@ def _as_run(
         agent=stored.agent,
         outcomes=outcomes,
         protocol=stored.plan.add_to_protocol(store.protocol(stored.id)),
-        planned=_planned(stored.plan, outcomes),
+        planned=_planned_attempts(stored.plan, outcomes),
         planned_for=str(stored.plan.source.get("metric", "")),
         source=store.path,
         id=stored.id,
@@ -155,17 +159,17 @@ def _vote_notes(store: Store, stored: StoredRun) -> tuple[str, ...]:
     """How often a judge that is a model did not agree with itself."""
     if RUBRIC_BY not in (store.protocol(stored.id).judge or ""):
         return ()
-    repeated = [votes for votes in store.votes(stored.id) if len(votes) > 1]
-    if not repeated:
+    repeats = [votes for votes in store.votes(stored.id) if len(votes) > 1]
+    if not repeats:
         return ()
-    split = sum(len(set(votes)) > 1 for votes in repeated)
+    split = sum(len(set(votes)) > 1 for votes in repeats)
     return (
         f"the judge is a model: asked several times, it disagreed with itself on {split:,} of "
-        f"{counted(len(repeated), 'judgement')} ({percent(split / len(repeated), 0)})",
+        f"{counted(len(repeats), 'judgement')} ({percent(split / len(repeats), 0)})",
     )
 
 
-def _planned(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:
+def _planned_attempts(planned: PlannedAttempts, outcomes: Outcomes) -> IntArray | None:
     """Attempts planned for each task, where they differ."""
     if not planned.by_task:
         return None
@@ -223,7 +227,7 @@ def run_from_counts(reading: Reading, key: int, stored: StoredRun) -> Run:
         agent=stored.agent,
         outcomes=outcomes,
         protocol=reading.plan_of(key).add_to_protocol(reading.protocol(key)),
-        planned=_planned(reading.plan_of(key), outcomes),
+        planned=_planned_attempts(reading.plan_of(key), outcomes),
         planned_for=str(reading.plan_of(key).source.get("metric", "")),
         source=reading.path,
         id=stored.id,
@@ -248,8 +252,10 @@ def import_run(store: Store, run: Run) -> tuple[str, int]:
     record = RunRecord(run.agent, replace(run.protocol, attempts=None), tasks, run.source)
     attempts = list(run.attempts or ())
     store.begin(record, max((attempt.number for attempt in attempts), default=0))
-    claimed = set(store.claim(record.id, [(attempt.task, attempt.number) for attempt in attempts]))
-    new = [attempt for attempt in attempts if (attempt.task, attempt.number) in claimed]
+    new_attempts = set(
+        store.claim(record.id, [(attempt.task, attempt.number) for attempt in attempts])
+    )
+    new = [attempt for attempt in attempts if (attempt.task, attempt.number) in new_attempts]
     store.finish(record.id, map(attempt_record, new))
     return record.id, len(new)
 
@@ -288,6 +294,6 @@ def outcomes_from(
 
 def _labels(texts: Sequence[str]) -> dict[str, list[str]]:
     """Slices from the labels of every task as JSON; few of them differ."""
-    parsed = {text: json.loads(text) for text in set(texts)}
-    names = dict.fromkeys(name for text in dict.fromkeys(texts) for name in parsed[text])
-    return {name: [str(parsed[text].get(name, "")) for text in texts] for name in names}
+    labels_of = {text: json.loads(text) for text in set(texts)}
+    names = dict.fromkeys(name for text in dict.fromkeys(texts) for name in labels_of[text])
+    return {name: [str(labels_of[text].get(name, "")) for text in texts] for name in names}

@@ -13,7 +13,7 @@ from passhat._display import counted, some
 from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
-from passhat.readers.base import Reader, ReadOptions, counted_note, is_counted
+from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
@@ -57,7 +57,7 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
     losses = Losses()
     rows = _rows_of(source, losses)
     if isinstance(rows, ParquetRows):
-        large = _counted_runs(source, rows, options)
+        large = _count_runs(source, rows, options)
         if large is not None:
             return large
     chunks = rows.chunks()
@@ -74,7 +74,7 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
             _add(gatherer, chunk, rows, losses)
         if gatherer.count == 0:
             raise _no_rows(source, losses)
-        gathered = gatherer.runs()
+        parts = gatherer.runs()
     except RowError as error:
         raise _with_line(error, source, rows) from None
     except ReadError:
@@ -85,8 +85,8 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
     tally = Tally(gatherer.count + lost, gatherer.count, losses=losses.all)
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
     return [
-        replace(_as_run(part, source, options, reading, columns, gathered), tally=tally)
-        for part in gathered
+        replace(_as_run(part, source, options, reading, columns, parts), tally=tally)
+        for part in parts
     ]
 
 
@@ -134,7 +134,7 @@ def _mapping(source: Source, options: ReadOptions) -> RecordMap:
     return mapping
 
 
-def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
+def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list[Run] | None:
     """Runs of a table with many attempts; ``None`` when it is to be read row by row."""
     columns = ColumnMap.resolve(rows.columns(), options.columns, options.labels)
     count = rows.count()
@@ -157,16 +157,16 @@ def _counted_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> li
     reading = (
         f"{rows.kind} table, {counted(count, 'row')}",
         *columns.sentences(),
-        counted_note(count),
+        note_counted(count),
     )
     tally = Tally(count, count)
     return [
         replace(
-            _as_run(gathered, source, options, reading, columns, runs),
+            _as_run(part, source, options, reading, columns, runs),
             tally=tally,
-            aggregates=gathered.aggregates,
+            aggregates=part.aggregates,
         )
-        for gathered in runs
+        for part in runs
     ]
 
 
@@ -213,7 +213,7 @@ def _stating(columns: ColumnMap, names: list[str], source: Source, options: Read
     first = names[0].lstrip() if names else ""
     if first.startswith("- ") or first in ("---", "%YAML"):
         return "This looks like YAML: write it as JSON."
-    kinds = Counter(found[1] for name in names if (found := _NUMBERED.fullmatch(name)))
+    kinds = Counter(match[1] for name in names if (match := _NUMBERED.fullmatch(name)))
     prefix, count = kinds.most_common(1)[0] if kinds else ("", 0)
     if "task" in columns.meaning and count > 1:
         return f"If each of these columns holds an attempt: --trials '{prefix}*'"
@@ -254,14 +254,14 @@ def _as_run(
     )
     outcomes = Outcomes.from_columns(gathered.columns)
     per_task = outcomes.n + outcomes.missing
-    planned = int(per_task[0]) if per_task.min() == per_task.max() else None
+    attempts = int(per_task[0]) if per_task.min() == per_task.max() else None
     return Run(
         name=_name(agent, gathered, all_found),
         agent=agent,
         outcomes=outcomes,
         protocol=Protocol(
             suite=gathered.suite,
-            attempts=planned,
+            attempts=attempts,
             decoding=decoding,
             pass_at=1.0 if options.pass_at is None else options.pass_at,
         ),

@@ -58,9 +58,9 @@ _REASONS = (
 def why_missing(message: object) -> str:
     """A missing reason and the message itself, from the error that left an attempt unscored."""
     text = " ".join(str(message).split())[:LONGEST_DETAIL]
-    folded = text.lower()
+    lower = text.lower()
     for reason, marks in _REASONS:
-        if any(mark in folded for mark in marks):
+        if any(mark in lower for mark in marks):
             return f"{reason}: {text}"
     return f"infrastructure: {text}"
 

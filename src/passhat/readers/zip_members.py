@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from passhat.errors import ReadError
-from passhat.readers.sources import Source, UnpackedTooLarge, unpacked_limit
+from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked
 
 __all__ = ["BrokenMember", "Members", "is_excel", "is_zip"]
 
@@ -65,15 +65,15 @@ class Members:
         self._name = source.name
         self.cut_off = False
         try:
-            self._entries = self._found()
+            self._entries = self._find_entries()
             # One budget for all members: overlapping members unpack the same bytes many times.
-            self._limit = unpacked_limit(source.path.stat().st_size, source.max_unpacked)
+            self._limit = limit_unpacked(source.path.stat().st_size, source.max_unpacked)
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}."
             raise ReadError(message, source=source.name) from None
         self._left = self._limit
 
-    def _found(self) -> dict[str, _Entry]:
+    def _find_entries(self) -> dict[str, _Entry]:
         try:
             return _from_contents(self._path)
         except (zipfile.BadZipFile, struct.error, ValueError, OverflowError, NotImplementedError):
@@ -95,8 +95,8 @@ class Members:
             raise UnpackedTooLarge(self._name, self._limit)
         try:
             with self._path.open("rb") as stream:
-                packed = _packed(stream, entry)
-            data = _unpacked(packed, entry.method, self._left)
+                content = _read_packed(stream, entry)
+            data = _unpack(content, entry.method, self._left)
         except (zlib.error, struct.error, EOFError, OSError, OverflowError, MemoryError) as error:
             raise BrokenMember(f"cannot be unpacked ({error})") from None
         self._left -= len(data)
@@ -132,12 +132,12 @@ def _by_walking(stream: IO[bytes]) -> Iterator[tuple[str, _Entry]]:
         _, _, flags, method, _, _, crc, size, _, name_size, extra_size = _LOCAL.unpack(header)
         name = stream.read(name_size).decode("utf-8", "replace")
         start = offset + _LOCAL.size + name_size + extra_size
-        known: int | None = crc
+        checksum: int | None = crc
         following = start + size
         if flags & _SIZES_FOLLOW and size == 0:
             size, following = _until_descriptor(stream, start)
-            known = None
-        yield name, _Entry(offset, size, method, known)
+            checksum = None
+        yield name, _Entry(offset, size, method, checksum)
         offset = following
 
 
@@ -146,28 +146,28 @@ def _until_descriptor(stream: IO[bytes], start: int) -> tuple[int, int]:
     stream.seek(start)
     data = bytearray()
     while block := stream.read(_BLOCK):
-        searched = max(0, len(data) - len(_DESCRIPTOR_SIGN))
+        start_at = max(0, len(data) - len(_DESCRIPTOR_SIGN))
         data += block
-        at = data.find(_DESCRIPTOR_SIGN, searched)
+        at = data.find(_DESCRIPTOR_SIGN, start_at)
         if at >= 0:
             return at, start + at + 16
     return len(data), start + len(data)
 
 
-def _packed(stream: IO[bytes], entry: _Entry) -> bytes:
+def _read_packed(stream: IO[bytes], entry: _Entry) -> bytes:
     stream.seek(entry.offset)
     header = stream.read(_LOCAL.size)
     fields = _LOCAL.unpack(header)
     if fields[0] != _LOCAL_SIGN:
         raise BrokenMember("is not at the place given in the table of contents")
     stream.seek(fields[9] + fields[10], 1)
-    packed = stream.read(entry.size)
-    if len(packed) < entry.size:
+    content = stream.read(entry.size)
+    if len(content) < entry.size:
         raise BrokenMember("the file ends in the middle of it")
-    return packed
+    return content
 
 
-def _unpacked(packed: bytes, method: int, limit: int) -> bytes:
+def _unpack(packed: bytes, method: int, limit: int) -> bytes:
     """The content of a member, at most one byte more than the limit."""
     if method == _STORED:
         return packed

@@ -65,7 +65,7 @@ class AgentBeatsReader(Reader):
         log = LogBuilder(source, "AgentBeats results", options)
         data = read_bytes(source, log)
         document = open_document(
-            data if source.outline.keys >= _PLAIN else _unwrapped(data),
+            data if source.outline.keys >= _PLAIN else _unwrap(data),
             log,
             whole=_Results,
             item=dict,
@@ -89,14 +89,14 @@ class AgentBeatsReader(Reader):
         facts = RunFacts(
             _agent(document.head.participants) or source.stem,
             Protocol(suite=str(suite) if suite else None, judge="AgentBeats green agent"),
-            says=_printed(rates),
+            says=_parse_stated_metrics(rates),
             counts=("source averages partial scores; here only a full score passes",),
             guessed=not _agent(document.head.participants),
         )
         return log.runs(facts)
 
 
-def _unwrapped(data: Bytes) -> Bytes:
+def _unwrap(data: Bytes) -> Bytes:
     """The results inside a battle, a task or an artifact, as a document of the plain form.
 
     A broken document is returned unchanged: decoding it again reports the problem.
@@ -118,9 +118,9 @@ def _unwrapped(data: Bytes) -> Bytes:
 
 def _payloads(document: Mapping[str, Any]) -> Iterator[object]:
     result = document.get("result")
-    posted = result if isinstance(result, Mapping) else document
-    if "detail" in posted:
-        yield posted["detail"]
+    message = result if isinstance(result, Mapping) else document
+    if "detail" in message:
+        yield message["detail"]
     for artifact in document.get("artifacts") or ([document] if "parts" in document else []):
         parts = artifact.get("parts") if isinstance(artifact, Mapping) else None
         yield from (
@@ -156,13 +156,13 @@ def _rows(result: object, where: str) -> Iterator[_Found]:
         yield where, task, _first(result, _VERDICT), result
         return
     for inner in result.values():
-        rows = list(_inside(inner, where))
+        rows = list(_rows_inside(inner, where))
         if rows:
             yield from rows
             return
 
 
-def _inside(inner: object, where: str) -> Iterator[_Found]:
+def _rows_inside(inner: object, where: str) -> Iterator[_Found]:
     """The rows of a list of tasks, or of a mapping from tasks to their results."""
     if isinstance(inner, list):
         for number, row in enumerate(inner, 1):
@@ -172,7 +172,7 @@ def _inside(inner: object, where: str) -> Iterator[_Found]:
             if isinstance(row, Mapping) and any(word in row for word in _VERDICT):
                 yield f"{where}, task {name}", name, _first(row, _VERDICT), row
             elif isinstance(row, list):  # evaluation_results.raw_results
-                yield from _inside(row, where)
+                yield from _rows_inside(row, where)
 
 
 def _take(
@@ -192,17 +192,17 @@ def _agent(participants: object) -> str:
     """The assessed agents: all participants except the evaluator."""
     if not isinstance(participants, Mapping):
         return ""
-    assessed = {r: who for r, who in participants.items() if str(r).lower() not in _EVALUATORS}
-    return ", ".join(_named(str(role), who) for role, who in (assessed or participants).items())
+    agents = {r: who for r, who in participants.items() if str(r).lower() not in _EVALUATORS}
+    return ", ".join(_agent_name(str(role), who) for role, who in (agents or participants).items())
 
 
-def _named(role: str, who: object) -> str:
+def _agent_name(role: str, who: object) -> str:
     if isinstance(who, Mapping):
         return str(who.get("name") or who.get("agent_id") or role)
     return str(who)
 
 
-def _printed(rates: list[float | None]) -> dict[str, float]:
+def _parse_stated_metrics(rates: list[float | None]) -> dict[str, float]:
     """The pass rate, when there was one assessment; evaluators write it in percent."""
     if len(rates) != 1 or rates[0] is None:
         return {}
@@ -212,9 +212,9 @@ def _printed(rates: list[float | None]) -> dict[str, float]:
 def _rate(result: Mapping[str, Any]) -> float | None:
     """The share that an assessment prints: a pass rate, or its score of the best possible one."""
     rate = number_or_none(result.get("pass_rate"))
-    score, most = number_or_none(result.get("score")), number_or_none(result.get("max_score"))
-    if rate is None and score is not None and most:
-        return score / most
+    score, maximum = number_or_none(result.get("score")), number_or_none(result.get("max_score"))
+    if rate is None and score is not None and maximum:
+        return score / maximum
     return rate
 
 

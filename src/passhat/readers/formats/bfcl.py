@@ -47,7 +47,7 @@ class BfclReader(Reader):
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "BFCL score file", options)
         head, model, category = _Line(), None, None
-        listed = passed = 0
+        entries = passed = 0
         for line, row in json_lines(source, log, _Line):
             if row.id is None and row.total_count is not None:
                 head = row
@@ -55,22 +55,22 @@ class BfclReader(Reader):
             model, category = row.model_name or model, row.test_category or category
             why = "" if row.valid else f"wrong_answer: {row.error_type or ''}"
             log.add(f"line {line}", row.id, bool(row.valid), why=why)
-            listed += 1
+            entries += 1
             passed += bool(row.valid)
         total, correct = number_or_none(head.total_count), number_or_none(head.correct_count)
-        unlisted = 0
-        if total is not None and correct is not None and listed < total <= _MOST:
-            unlisted = min(int(total) - listed, max(0, int(correct) - passed))
-        for number in range(1, unlisted + 1):
+        uncounted = 0
+        if total is not None and correct is not None and entries < total <= _MOST:
+            uncounted = min(int(total) - entries, max(0, int(correct) - passed))
+        for number in range(1, uncounted + 1):
             log.add("line 1", f"(passed entry {number}, without id)", True, absent=True)
         accuracy = number_or_none(head.accuracy)
-        agent, _, named = from_name(source)
-        note = f"{unlisted:,} passed entries are only counted, and have no id"
+        agent, _, notes = from_name(source)
+        note = f"{uncounted:,} passed entries are only counted, and have no id"
         facts = RunFacts(
             str(model or agent),
             Protocol(suite=f"BFCL/{category}" if category else "BFCL"),
             says={} if accuracy is None else {"accuracy": accuracy},
-            reading=(*(named if model is None else ()), *((note,) if unlisted else ())),
+            reading=(*(notes if model is None else ()), *((note,) if uncounted else ())),
             guessed=model is None,
         )
         return log.runs(facts)

@@ -34,9 +34,9 @@ class CruxEvalReader(Reader):
     name = "cruxeval"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
-        return seen.opens == "{" and (
-            not seen.keys.isdisjoint({"raw_scored_generations", "raw_generations"})
+        outline = source.outline
+        return outline.opens == "{" and (
+            not outline.keys.isdisjoint({"raw_scored_generations", "raw_generations"})
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -63,14 +63,14 @@ class CruxEvalReader(Reader):
                     why="" if verdict else "wrong_answer: ",
                     answer=texts[index] if index < len(texts) else None,
                 )
-        agent, decoding, named = from_name(source)
+        agent, decoding, notes = from_name(source)
         kind = next((kind for kind in ("input", "output") if f"_{kind}" in source.path.name), "")
         facts = RunFacts(
             agent,
             Protocol(suite="CRUXEval" + (f"/{kind}" if kind else ""), decoding=decoding),
-            says=_printed(document.head),
+            says=_parse_stated_metrics(document.head),
             counts=("source counts pass@k as 1 for a task with fewer than k attempts",),
-            reading=named,
+            reading=notes,
             guessed=True,
         )
         return log.runs(facts)
@@ -84,7 +84,7 @@ def _answers(raw: msgspec.Raw | None) -> list[Any]:
         return []
 
 
-def _printed(head: _Results) -> dict[str, float]:
+def _parse_stated_metrics(head: _Results) -> dict[str, float]:
     """The scores that the file states, which are in percent."""
-    stated = numbers_in({k: getattr(head, f"{_PREFIX}{k}") for k in ("1", "5", "10")})
-    return {f"pass@{k}": percent / 100 for k, percent in stated.items()}
+    percents = numbers_in({k: getattr(head, f"{_PREFIX}{k}") for k in ("1", "5", "10")})
+    return {f"pass@{k}": percent / 100 for k, percent in percents.items()}

@@ -49,10 +49,10 @@ class EvalPlusReader(Reader):
     name = "evalplus"
 
     def recognizes(self, source: Source) -> bool:
-        seen, head = source.outline, source.head
+        outline, head = source.outline, source.head
         return (
-            seen.opens == "{"
-            and "eval" in seen.keys
+            outline.opens == "{"
+            and "eval" in outline.keys
             and (
                 b'"base_status"' in head
                 or b'"nfiles"' in head
@@ -89,7 +89,7 @@ class EvalPlusReader(Reader):
                     decoding=decoding,
                 ),
                 variant=f"on {name}",
-                says=_printed(head.pass_at_k, key),
+                says=_parse_stated_metrics(head.pass_at_k, key),
                 reading=(*notes, "each solution counts once on the base tests and once on plus"),
                 guessed=True,
             )
@@ -136,6 +136,6 @@ def _why(status: object) -> str:
     return "timeout: timeout" if "time" in str(status) else f"unknown_failure: {status}"
 
 
-def _printed(pass_at_k: object, key: str) -> dict[str, float]:
+def _parse_stated_metrics(pass_at_k: object, key: str) -> dict[str, float]:
     scores = numbers_in(as_dict(as_dict(pass_at_k).get(key)))
     return {word: value for word, value in scores.items() if str(word).startswith("pass@")}

@@ -146,7 +146,7 @@ def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
 
     check = Draft202012Validator(outcomes_json_schema())
     log = LogBuilder(source, "outcomes", ReadOptions())
-    seen: dict[tuple[str, str, object], str] = {}
+    places: dict[tuple[str, str, object], str] = {}
     rows = 0
     for where, record in _records(source, log):
         rows += 1
@@ -158,9 +158,9 @@ def outcome_problems(source: Source) -> Iterator[tuple[str, str]]:
             message = error.message[:160]
             yield where, f"{place}: {message}" if place else message
         key = (str(record.get("run")), str(record.get("task")), record.get("attempt"))
-        if key in seen:
-            yield where, f"attempt {key[2]} of task {shorten(key[1])} is also on {seen[key]}"
-        seen.setdefault(key, where)
+        if key in places:
+            yield where, f"attempt {key[2]} of task {shorten(key[1])} is also on {places[key]}"
+        places.setdefault(key, where)
     for loss in log.tally().losses:
         yield loss.where, loss.what
     if not rows:
@@ -237,7 +237,7 @@ def _json_slices(source: Source) -> dict[str, None]:
 
 
 def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> None:
-    ordered = _flag(record.get("ordered"))
+    has_order = _flag(record.get("ordered"))
     trial = record.get("attempt")
     word, detail = record.get("category") or record.get("reason"), record.get("detail")
     log.add(
@@ -245,7 +245,7 @@ def _take(log: LogBuilder, where: str, record: _Record, slices: list[str]) -> No
         record.get("task"),
         _flag(record.get("passed")),
         run=str(record.get("run")),
-        trial=trial if ordered is not False else f"attempt {trial}",
+        trial=trial if has_order is not False else f"attempt {trial}",
         why=f"{word}: {detail}" if word and detail else str(word or ""),
         seconds=_measure(record.get("seconds")),
         steps=_measure(record.get("steps")),

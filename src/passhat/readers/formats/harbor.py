@@ -98,17 +98,19 @@ class HarborReader(Reader):
     def recognizes(self, source: Source) -> bool:
         if source.is_folder:
             return any(self.recognizes(trial) for trial in _trials(source))
-        seen = source.outline
+        outline = source.outline
         return (
-            seen.opens == "{"
-            and "task_name" in seen.keys
-            and (not seen.keys.isdisjoint({"verifier_result", "trial_name", "agent_info"}))
+            outline.opens == "{"
+            and "task_name" in outline.keys
+            and (not outline.keys.isdisjoint({"verifier_result", "trial_name", "agent_info"}))
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         trials = list(_load(source))
-        timed = all(isinstance(trial, str) or trial.started_at for _, trial in trials)
-        log = LogBuilder(source, "Harbor job", options, order="appearance" if timed else "trial")
+        have_times = all(isinstance(trial, str) or trial.started_at for _, trial in trials)
+        log = LogBuilder(
+            source, "Harbor job", options, order="appearance" if have_times else "trial"
+        )
         trials.sort(key=lambda pair: "" if isinstance(pair[1], str) else str(pair[1].started_at))
         agents: dict[str, _Trial] = {}
         for where, trial in trials:
@@ -147,20 +149,22 @@ def _load(source: Source) -> Iterator[tuple[str, _Trial | str]]:
 
 def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> None:
     reward = _reward(trial, options.scorer, log.source)
-    raised = str(trial.exception_info.exception_type or "") if trial.exception_info else ""
+    exception = str(trial.exception_info.exception_type or "") if trial.exception_info else ""
     why = ""
     if reward is None:
-        category = next((word for start, word in _FAILED if raised.startswith(start)), "")
-        reason = next((word for start, word in _MISSING if raised.startswith(start)), "")
+        category = next((word for start, word in _FAILED if exception.startswith(start)), "")
+        reason = next((word for start, word in _MISSING if exception.startswith(start)), "")
         if category:
-            reward, why = 0.0, f"{category}: {raised}"
+            reward, why = 0.0, f"{category}: {exception}"
         else:
-            reason = reason or ("infrastructure" if raised else "not_recorded")
-            why = f"{reason}: {raised or 'no reward'}"
-    elif raised:
-        category = next((word for start, word in _FAILED if raised.startswith(start)), "exception")
-        why = f"{category}: {raised}"
-    used = trial.agent_result or _Used()
+            reason = reason or ("infrastructure" if exception else "not_recorded")
+            why = f"{reason}: {exception or 'no reward'}"
+    elif exception:
+        category = next(
+            (word for start, word in _FAILED if exception.startswith(start)), "exception"
+        )
+        why = f"{category}: {exception}"
+    usage = trial.agent_result or _Used()
     log.add(
         where,
         trial.task_name,
@@ -168,8 +172,8 @@ def _take(log: LogBuilder, where: str, trial: _Trial, options: ReadOptions) -> N
         run=_agent(trial),
         why=why if reward != 1 else "",
         seconds=seconds_between(trial.started_at, trial.finished_at),
-        tokens=sum_numbers((used.n_input_tokens, used.n_output_tokens)),
-        cost=used.cost_usd,
+        tokens=sum_numbers((usage.n_input_tokens, usage.n_output_tokens)),
+        cost=usage.cost_usd,
         transcript=where,
         source_id=trial.id,
     )
@@ -197,8 +201,8 @@ def _agent(trial: _Trial) -> str:
     about = trial.agent_info or _Agent()
     model = about.model_info or _Model()
     config = (trial.config.agent if trial.config else None) or _AgentConfig()
-    named = (about.name or config.name, model.name or config.model_name)
-    parts = [str(part) for part in named if part]
+    names = (about.name or config.name, model.name or config.model_name)
+    parts = [str(part) for part in names if part]
     return " ".join(parts)
 
 

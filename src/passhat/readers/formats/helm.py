@@ -69,8 +69,8 @@ class HelmReader(Reader):
         if source.is_folder:
             stats = source.inside(_STATS)
             return stats.path.is_file() and self.recognizes(stats)
-        seen = source.outline
-        return seen.opens == "[" and {"instance_id", "stats"} <= seen.keys
+        outline = source.outline
+        return outline.opens == "[" and {"instance_id", "stats"} <= outline.keys
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "HELM per-instance statistics", options, order="trial")
@@ -83,29 +83,31 @@ class HelmReader(Reader):
                 if row.perturbation is not None:
                     log.skip("a perturbed version of an instance")
                     continue
-                mean = next((s.mean for s in row.stats or () if _named(s) == metric), None)
+                mean = next((s.mean for s in row.stats or () if _metric_name(s) == metric), None)
                 why = "not_recorded: no such metric" if mean is None else "wrong_answer: "
                 log.add(where, row.instance_id, mean, trial=row.train_trial_index, why=why)
         facts = _facts(stats, metric, log)
         return log.runs(facts)
 
 
-def _named(stat: _Stat) -> str:
+def _metric_name(stat: _Stat) -> str:
     plain = stat.name is not None and stat.name.perturbation is None
     return str(stat.name.name) if stat.name is not None and plain else ""
 
 
 def _metric(rows: list[_Instance], scorer: str | None, source: Source) -> str:
-    names = dict.fromkeys(name for row in rows for s in row.stats or () if (name := _named(s)))
+    names = dict.fromkeys(
+        name for row in rows for s in row.stats or () if (name := _metric_name(s))
+    )
     metrics = (scorer,) if scorer else _PREFERRED
-    chosen = next((name for name in metrics if name in names), None)
-    if chosen is None:
+    metric = next((name for name in metrics if name in names), None)
+    if metric is None:
         raise ReadError(
             f"has no metric called {scorer!r}." if scorer else "no metric decides what passed.",
             source=source.name,
             hint=f"Choose with --scorer: {', '.join(list(names)[:30])}.",
         )
-    return chosen
+    return metric
 
 
 def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
@@ -117,7 +119,7 @@ def _facts(stats: Source, metric: str, log: LogBuilder) -> RunFacts:
     says = [
         number
         for stat in summary
-        if _named(stat) == metric
+        if _metric_name(stat) == metric
         and stat.name is not None
         and stat.name.split in (None, "test")
         and (number := number_or_none(stat.mean)) is not None

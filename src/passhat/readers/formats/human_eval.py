@@ -36,11 +36,11 @@ class HumanEvalReader(Reader):
     name = "human_eval"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
+        outline = source.outline
         # A table with columns for model or trial holds more than this reader would read.
-        table = not seen.keys.isdisjoint({"model", "agent", "trial"})
-        needed = {"task_id", "completion", "result", "passed"} <= seen.keys
-        return seen.opens == "{" and needed and not table
+        table = not outline.keys.isdisjoint({"model", "agent", "trial"})
+        has_fields = {"task_id", "completion", "result", "passed"} <= outline.keys
+        return outline.opens == "{" and has_fields and not table
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "HumanEval results", options)
@@ -73,5 +73,5 @@ def _why(row: _Row) -> str:
         return f"syntax_error: {message}"
     if message.startswith("MemoryError"):
         return f"memory: {message}"
-    named = _NAMED.match(message)
-    return f"exception: {named[1] if named else message}"
+    exception = _NAMED.match(message)
+    return f"exception: {exception[1] if exception else message}"

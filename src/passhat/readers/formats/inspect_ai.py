@@ -22,7 +22,7 @@ from passhat.readers.values import error_message, number_or_none, scalars, sum_n
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
 from passhat.stats.outcomes import Run
 
-__all__ = ["NO_DECODING", "InspectReader", "chosen_scorer", "score_of", "value_of"]
+__all__ = ["NO_DECODING", "InspectReader", "choose_scorer", "score_of", "value_of"]
 
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _JOURNAL, _SAMPLES = "_journal/summaries/", "samples/"
@@ -111,11 +111,11 @@ class InspectReader(Reader):
     def recognizes(self, source: Source) -> bool:
         if is_zip(source.head):
             return any(mark in source.head for mark in (b"_journal/", b"samples/", b"header.json"))
-        seen = source.outline
+        outline = source.outline
         return (
-            seen.opens == "{"
-            and "eval" in seen.keys
-            and ("status" in seen.keys or "plan" in seen.keys)
+            outline.opens == "{"
+            and "eval" in outline.keys
+            and ("status" in outline.keys or "plan" in outline.keys)
             and b'"task_id"' in source.head
         )
 
@@ -126,7 +126,7 @@ class InspectReader(Reader):
         else:
             head, samples, places = _from_json(source, log)
         scores = [sample.scores for sample in samples if sample.scores]
-        scorer = chosen_scorer(scores, options.scorer, source.name)
+        scorer = choose_scorer(scores, options.scorer, source.name)
         latest = {(str(s.id), str(s.epoch)): index for index, s in enumerate(samples)}
         for index, sample in enumerate(samples):
             if latest[str(sample.id), str(sample.epoch)] != index:
@@ -164,8 +164,8 @@ def _from_zip(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], boo
     # A run that crashed leaves summaries in its journal, and perhaps samples not yet in there.
     journal = sorted(members.names(_JOURNAL), key=_number)
     samples = [s for name in journal for s in _summaries(members, name, log) or ()]
-    known = {_member(sample) for sample in samples}
-    samples += _whole_samples(members, known, log)
+    members_in_journal = {_member(sample) for sample in samples}
+    samples += _whole_samples(members, members_in_journal, log)
     return head, samples, True
 
 
@@ -219,8 +219,8 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
         why=why,
         seconds=sample.total_time,
         steps=sample.message_count,
-        tokens=sum_numbers(used.total_tokens for used in usage),
-        cost=sum_numbers(used.total_cost for used in usage),
+        tokens=sum_numbers(model.total_tokens for model in usage),
+        cost=sum_numbers(model.total_cost for model in usage),
         source_id=sample.uuid,
         transcript=_member(sample) if in_zip else f"sample {sample.id}, epoch {sample.epoch}",
     )
@@ -228,12 +228,12 @@ def _take(log: LogBuilder, sample: _Sample, scorer: str, in_zip: bool) -> None:
 
 def _add_absent(log: LogBuilder, head: _Log, present: dict[tuple[str, str], int]) -> None:
     """Add samples that were planned and never ran as missing attempts."""
-    planned = head.eval.dataset.sample_ids if head.eval and head.eval.dataset else None
-    if head.status == "success" or not planned:
+    sample_ids = head.eval.dataset.sample_ids if head.eval and head.eval.dataset else None
+    if head.status == "success" or not sample_ids:
         return
     reason = "stopped" if head.status == "cancelled" else "infrastructure"
     for epoch in range(1, _epochs(head) + 1):
-        for name in planned:
+        for name in sample_ids:
             if (str(name), str(epoch)) not in present:
                 why = f"{reason}: the run ended before it"
                 log.add("", name, None, trial=epoch, why=why, absent=True)
@@ -249,7 +249,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
     }
     limit, seconds = number_or_none(config.message_limit), number_or_none(config.time_limit)
     status = str(head.status or "crashed: the log has no end")
-    says, counts = _printed(head, samples, scorer)
+    says, counts = _parse_stated_metrics(head, samples, scorer)
     return RunFacts(
         agent=_agent(about, source),
         protocol=Protocol(
@@ -269,16 +269,16 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
     )
 
 
-def _printed(
+def _parse_stated_metrics(
     head: _Log, samples: list[_Sample], scorer: str
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The metrics that the log prints, by passhat's names."""
     says: dict[str, float] = {}
     counts: list[str] = []
     last = scorer.rpartition("/")[2]
-    printed = (head.results.scores if head.results else None) or []
-    for result in printed:
-        if len(printed) > 1 and result.name not in (scorer, last) and result.scorer != scorer:
+    results = (head.results.scores if head.results else None) or []
+    for result in results:
+        if len(results) > 1 and result.name not in (scorer, last) and result.scorer != scorer:
             continue
         reducer = str(result.reducer or "mean")
         for name in _METRICS:
@@ -300,9 +300,9 @@ def _printed(
 
 def _metric_word(name: str, reducer: str) -> str:
     word = "accuracy" if name == "mean" else name
-    known = re.fullmatch(r"(?:passhat/)?pass_(at|k|hat)_(\d+)", reducer)
-    if known and word == "accuracy":
-        return f"pass{'@' if known[1] == 'at' else '^'}{known[2]}"
+    match = re.fullmatch(r"(?:passhat/)?pass_(at|k|hat)_(\d+)", reducer)
+    if match and word == "accuracy":
+        return f"pass{'@' if match[1] == 'at' else '^'}{match[2]}"
     return word if reducer == "mean" else f"{word} ({reducer})"
 
 
@@ -344,11 +344,11 @@ def value_of(value: object) -> float | None:
         return None
     if value in _LETTERS:
         return _LETTERS[value]
-    folded = value.strip().lower()
-    if folded in _WORDS:
-        return _WORDS[folded]
+    word = value.strip().lower()
+    if word in _WORDS:
+        return _WORDS[word]
     try:
-        number = float(folded)
+        number = float(word)
     except ValueError:
         return None
     return None if number != number else number
@@ -365,7 +365,7 @@ def score_of(scores: Mapping[str, Any], scorer: str) -> object:
     return None if score is None else score.value
 
 
-def chosen_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, source: str) -> str:
+def choose_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, source: str) -> str:
     """The scorer whose verdicts count; refuses when there are several and none was chosen.
 
     Returns "" when nothing was scored at all.

@@ -62,8 +62,8 @@ class JUnitReader(Reader):
                 counts.tests += number_or_none(element.get("tests")) or 0.0
                 counts.bad += number_or_none(element.get("failures")) or 0.0
                 counts.bad += number_or_none(element.get("errors")) or 0.0
-                skipped = element.get("skipped") or element.get("disabled")
-                counts.skipped += number_or_none(skipped) or 0.0
+                skips = element.get("skipped") or element.get("disabled")
+                counts.skipped += number_or_none(skips) or 0.0
         facts = RunFacts(
             source.stem,
             Protocol(judge="JUnit"),

@@ -42,28 +42,28 @@ class LiveCodeBenchReader(Reader):
     name = "livecodebench"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
+        outline = source.outline
         return (
-            seen.opens == "["
-            and "question_id" in seen.keys
-            and (not seen.keys.isdisjoint({"graded_list", "contest_id", "code_list"}))
+            outline.opens == "["
+            and "question_id" in outline.keys
+            and (not outline.keys.isdisjoint({"graded_list", "contest_id", "code_list"}))
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         slices = ("difficulty", "platform")
         log = LogBuilder(source, "LiveCodeBench results", options, slices=slices)
         records = open_list(read_bytes(source, log), log, _Question, "question")
-        printed = []
+        rates = []
         for number, question in enumerate(records, 1):
             with log.row(f"question {number}"):
                 _take(log, number, question)
-                printed.append(number_or_none(question.pass_1))
-        known = [value for value in printed if value is not None]
+                rates.append(number_or_none(question.pass_1))
+        stated_rates = [value for value in rates if value is not None]
         agent, decoding, notes = from_name(source)
         facts = RunFacts(
             agent,
             Protocol(suite="LiveCodeBench", decoding=decoding),
-            says={"pass@1": sum(known) / len(known)} if known else {},
+            says={"pass@1": sum(stated_rates) / len(stated_rates)} if stated_rates else {},
             reading=notes,
             guessed=True,
         )
@@ -77,14 +77,14 @@ def _take(log: LogBuilder, number: int, question: _Question) -> None:
         return
     details = question.metadata if isinstance(question.metadata, list) else []
     codes = question.code_list or []
-    for index, graded in enumerate(question.graded_list):
-        ran = graded != -1
+    for index, grade in enumerate(question.graded_list):
+        ran = grade != -1
         detail = details[index] if index < len(details) else None
         log.add(
             f"{where}, attempt {index + 1}",
             question.question_id,
-            graded if ran else None,
-            why=("" if graded is True else _why(detail)) if ran else "not_recorded: not run",
+            grade if ran else None,
+            why=("" if grade is True else _why(detail)) if ran else "not_recorded: not run",
             answer=codes[index] if index < len(codes) else None,
             labels=(question.difficulty, question.platform),
         )

@@ -42,11 +42,11 @@ class LmEvalReader(Reader):
     has_scorers = True
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
+        outline = source.outline
         return (
-            seen.opens == "{"
-            and "doc_id" in seen.keys
-            and (not seen.keys.isdisjoint({"filtered_resps", "resps", "doc_hash", "arguments"}))
+            outline.opens == "{"
+            and "doc_id" in outline.keys
+            and (not outline.keys.isdisjoint({"filtered_resps", "resps", "doc_hash", "arguments"}))
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -54,32 +54,32 @@ class LmEvalReader(Reader):
         asked_metric, _, asked_filter = (options.scorer or "").partition(",")
         metrics: dict[str, str] = {}
         others: set[str] = set()
-        sampled = 1
+        answers = 1
         for line, row in json_lines(source, log, _Line):
-            filtered = str(_value(row, "filter") or "none")
-            if asked_filter and filtered != asked_filter:
-                log.skip(f"filter {filtered!r}, which was not requested")
+            filter_name = str(_value(row, "filter") or "none")
+            if asked_filter and filter_name != asked_filter:
+                log.skip(f"filter {filter_name!r}, which was not requested")
                 continue
             present = _metrics_of(row)
-            metric = asked_metric or metrics.get(filtered) or next(iter(present), "")
+            metric = asked_metric or metrics.get(filter_name) or next(iter(present), "")
             if metric not in present:
                 _refuse(metric, present, asked_metric, source)
                 log.lose(f"line {line}", f"has no metric {metric or 'at all'}")
                 continue
-            metrics[filtered] = metric
+            metrics[filter_name] = metric
             others |= set(present) - {metric}
-            sampled = max(sampled, _answers(row))
+            answers = max(answers, _answers(row))
             score = _value(row, metric)
             log.add(
                 f"line {line}",
                 _value(row, "doc_id"),
                 score,
-                run=filtered,
+                run=filter_name,
                 trial=0,
                 why="" if score else "wrong_answer: ",
             )
-        beside = _results_file(source, log)
-        return log.runs(lambda key: _facts(key, metrics[key], others, sampled, beside, source))
+        results = _results_file(source, log)
+        return log.runs(lambda key: _facts(key, metrics[key], others, answers, results, source))
 
 
 def _facts(
@@ -90,15 +90,15 @@ def _facts(
     beside: _Results,
     source: Source,
 ) -> RunFacts:
-    named = _NAME.search(source.path.name)
-    suite = named[1] if named else None
+    match = _NAME.search(source.path.name)
+    suite = match[1] if match else None
     model = beside.model_name or beside.model_source
     reading = [f"metric {metric}, filter {filtered}"]
     if others:
         reading.append(f"also there, choose with --scorer: {', '.join(sorted(others))}")
     if sampled > 1:
         reading.append(f"{sampled} answers were sampled per document; the filter keeps one verdict")
-    guessed = not model
+    is_guess = not model
     if not model:
         reading.append("the log does not name the model: the run is named after the folder")
         model = source.stem if source.name == STANDARD_INPUT else source.path.resolve().parent.name
@@ -106,17 +106,17 @@ def _facts(
         agent=str(model),
         protocol=Protocol(suite=suite, judge=f"{metric}, filter {filtered}"),
         variant=f"[{filtered}]",
-        says=_printed(beside, suite, metric, filtered),
+        says=_parse_stated_metrics(beside, suite, metric, filtered),
         reading=tuple(reading),
-        guessed=guessed,
+        guessed=is_guess,
     )
 
 
 def _metrics_of(row: _Line) -> list[str]:
     """The names of the metrics; older files do not list them, so numbers at the end are taken."""
-    listed = _value(row, "metrics")
-    if isinstance(listed, list) and listed:
-        return [str(name) for name in listed if str(name) in row]
+    names = _value(row, "metrics")
+    if isinstance(names, list) and names:
+        return [str(name) for name in names if str(name) in row]
     numbers = {name: _value(row, name, short=True) for name in row if name not in _NOT_METRICS}
     return [name for name, cell in numbers.items() if isinstance(cell, bool | int | float)]
 
@@ -153,13 +153,15 @@ def _refuse(metric: str, metrics: list[str], scorer: str, source: Source) -> Non
 
 def _results_file(source: Source, log: LogBuilder) -> _Results:
     """The results file of the same run, when it lies in the same folder."""
-    named = _NAME.search(source.path.name)
-    if named is None:
+    match = _NAME.search(source.path.name)
+    if match is None:
         return _Results()
-    return read_sibling(source, f"results_{named[2]}.json", _Results, log) or _Results()
+    return read_sibling(source, f"results_{match[2]}.json", _Results, log) or _Results()
 
 
-def _printed(beside: _Results, suite: str | None, metric: str, filtered: str) -> dict[str, float]:
+def _parse_stated_metrics(
+    beside: _Results, suite: str | None, metric: str, filtered: str
+) -> dict[str, float]:
     numbers = as_dict(as_dict(beside.results).get(suite))
     return numbers_in(
         {

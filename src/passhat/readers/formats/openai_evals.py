@@ -54,10 +54,10 @@ class OpenAiEvalsReader(Reader):
     name = "openai_evals"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
-        spec = "spec" in seen.keys and b'"completion_fns"' in source.head
-        event = {"run_id", "event_id", "type", "data"} <= seen.keys
-        return seen.opens == "{" and (spec or event)
+        outline = source.outline
+        spec = "spec" in outline.keys and b'"completion_fns"' in source.head
+        event = {"run_id", "event_id", "type", "data"} <= outline.keys
+        return outline.opens == "{" and (spec or event)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         log = LogBuilder(source, "OpenAI evals events", options)
@@ -98,7 +98,7 @@ def _take(log: LogBuilder, line: int, event: _Event, unjudged: dict[str, int]) -
 def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:
     functions = [str(name) for name in spec.completion_fns or []]
     numbers = numbers_in(scalars(report))
-    stated = next((name for name in ("accuracy", "score") if name in numbers), None)
+    metric = next((name for name in ("accuracy", "score") if name in numbers), None)
     seed = spec.run_config.seed if spec.run_config else None
     return RunFacts(
         agent=", ".join(functions) or str(spec.model_name or source.stem),
@@ -107,6 +107,6 @@ def _facts(spec: _Spec, report: object, source: Source) -> RunFacts:
             decoding={"seed": seed} if isinstance(seed, int) else {},
         ),
         guessed=not functions and not spec.model_name,
-        says={} if stated is None else {stated: numbers[stated]},
+        says={} if metric is None else {metric: numbers[metric]},
         origin=f"OpenAI evals run {spec.run_id}" if spec.run_id else "",
     )

@@ -96,12 +96,12 @@ class PromptfooReader(Reader):
     name = "promptfoo"
 
     def recognizes(self, source: Source) -> bool:
-        seen, head = source.outline, source.head
-        if not seen.opens:
+        outline, head = source.outline, source.head
+        if not outline.opens:
             return _is_csv(head)
-        outer = not seen.keys.isdisjoint({"results", "data", "evalId", "table"})
+        outer = not outline.keys.isdisjoint({"results", "data", "evalId", "table"})
         return (
-            seen.opens == "{"
+            outline.opens == "{"
             and outer
             and b'"vars"' in head
             and (b'"success"' in head or b'"promptIdx"' in head or b'"prompts"' in head)
@@ -121,14 +121,14 @@ class PromptfooReader(Reader):
             noun="result",
         )
         runs: dict[str, tuple[str, str, int]] = {}
-        seen: set[tuple[str, str]] = set()
+        attempted: set[tuple[str, str]] = set()
         tasks = _Tasks()
         for number, (_, row) in enumerate(document.items, 1):
             with log.row(f"result {number}"):
                 agent, prompt = _provider(row, document.head), _prompt(row)
                 key = f"{agent}\n{prompt}"
                 runs.setdefault(key, (agent, prompt, _index(row)))
-                _take(log, number, row, key, tasks.of(row), seen)
+                _take(log, number, row, key, tasks.of(row), attempted)
         prompts = list(dict.fromkeys(prompt for _, prompt, _ in runs.values()))
 
         def facts(key: str) -> RunFacts:
@@ -137,7 +137,7 @@ class PromptfooReader(Reader):
                 agent,
                 Protocol(judge="promptfoo assertions"),
                 variant=f"prompt {prompts.index(prompt) + 1}",
-                says=_printed(document.head, index, alone=len(runs) == 1),
+                says=_parse_stated_metrics(document.head, index, alone=len(runs) == 1),
                 reading=(f"prompt {prompts.index(prompt) + 1}: {' '.join(prompt.split())[:60]}",),
             )
 
@@ -168,22 +168,22 @@ def _read_csv(source: Source, options: ReadOptions) -> list[Run]:
         for cells in zip(*chunk.values(), strict=True):
             number += 1
             row = {name: str(cell) for name, cell in zip(names, cells, strict=True)}
-            judged = {name: m for name, cell in row.items() if (m := _CELL.match(cell))}
-            prompts |= {name: len(prompts) for name in judged if name not in prompts}
+            verdicts = {name: m for name, cell in row.items() if (m := _CELL.match(cell))}
+            prompts |= {name: len(prompts) for name in verdicts if name not in prompts}
             # Columns after the prompts repeat the verdict (Status, Score, Pass) for each of them.
-            first = min((names.index(name) for name in judged), default=len(names))
+            first = min((names.index(name) for name in verdicts), default=len(names))
             task = _task({name: row[name] for name in names[:first]})
-            if not judged:
+            if not verdicts:
                 log.lose(f"row {number}", "has no verdict")
-            for name, judged_cell in judged.items():
+            for name, judged_cell in verdicts.items():
                 _take_cell(log, f"row {number}", task, name, judged_cell)
     agents = {name: _HEADING.match(name) for name in prompts}
     several = {name: f"prompt {place + 1}" for place, name in enumerate(prompts)}
 
     def facts(key: str) -> RunFacts:
-        named = agents[key]
+        heading = agents[key]
         return RunFacts(
-            named[1] if named else key,
+            heading[1] if heading else key,
             Protocol(judge="promptfoo assertions"),
             variant=several[key],
             reading=(f"column {' '.join(key.split())[:60]}",),
@@ -290,8 +290,8 @@ def _provider(row: _Row, output: _Output) -> str:
     if isinstance(provider, dict):
         provider = provider.get("label") or provider.get("id")
     if not provider:
-        listed = as_dict(output.config).get("providers")
-        provider = listed[0] if isinstance(listed, list) and len(listed) == 1 else None
+        providers = as_dict(output.config).get("providers")
+        provider = providers[0] if isinstance(providers, list) and len(providers) == 1 else None
     return str(provider) if isinstance(provider, str) and provider else "unknown provider"
 
 
@@ -306,7 +306,7 @@ def _index(row: _Row) -> int:
     return row.prompt_idx if isinstance(row.prompt_idx, int) else -1
 
 
-def _printed(output: _Output, index: int, *, alone: bool) -> dict[str, float]:
+def _parse_stated_metrics(output: _Output, index: int, *, alone: bool) -> dict[str, float]:
     """The share of passed tests: per prompt where the file has it, else of the whole file."""
     inner = output.results if isinstance(output.results, _Inner) else None
     prompts = (inner.prompts if inner else None) or output.prompts or []

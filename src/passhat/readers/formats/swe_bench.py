@@ -47,9 +47,9 @@ class SweBenchReader(Reader):
     name = "swe_bench"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
-        if seen.opens != "{" or _DETAILS in seen.keys or is_summary(seen.keys):
-            return seen.opens == "{"
+        top = source.outline
+        if top.opens != "{" or _DETAILS in top.keys or is_summary(top.keys):
+            return top.opens == "{"
         entry = _FIRST_ENTRY.match(source.head)
         inner = outline(source.head[entry.end() :]).keys if entry else frozenset()
         return "resolved" in inner and not _OF_AN_INSTANCE.isdisjoint(inner)
@@ -59,15 +59,15 @@ class SweBenchReader(Reader):
             return read_summary(source, options)
         log = LogBuilder(source, "SWE-bench per-instance results", options)
         data = read_bytes(source, log)
-        nested = b'"per_instance_details"' in data
-        whole: type[Any] = _Entry if nested else dict[str, _Instance]
+        has_details = b'"per_instance_details"' in data
+        whole: type[Any] = _Entry if has_details else dict[str, _Instance]
         document = open_document(
             data,
             log,
             whole=whole,
             item=_Instance,
-            items=lambda document: document.per_instance_details if nested else document,
-            paths=[(_DETAILS,)] if nested else [()],
+            items=lambda document: document.per_instance_details if has_details else document,
+            paths=[(_DETAILS,)] if has_details else [()],
             noun="instance",
         )
         for task, instance in document.items:
@@ -82,7 +82,7 @@ class SweBenchReader(Reader):
         head = document.head if isinstance(document.head, _Entry) else _Entry()
         share = number_or_none(head.resolved)
         facts = RunFacts(
-            str(head.name or _named(source)),
+            str(head.name or _agent_name(source)),
             Protocol(suite="SWE-bench"),
             says={} if share is None else {"accuracy": round(share / 100, 8)},
             reading=() if head.name else ("the log does not name the agent",),
@@ -91,7 +91,7 @@ class SweBenchReader(Reader):
         return log.runs(facts)
 
 
-def _named(source: Source) -> str:
+def _agent_name(source: Source) -> str:
     """The file is called the same for everyone; the folder is not."""
     agent, _, _ = from_name(source)
     return source.path.resolve().parent.name if agent == _DETAILS else agent
@@ -145,21 +145,21 @@ def read_summary(source: Source, options: ReadOptions) -> list[Run]:
         data, log, whole=_Summary, item=dict, items=lambda _: [], paths=[], noun="instance"
     )
     summary = nothing.head
-    known: set[str] = set()
+    tasks: set[str] = set()
     for name, verdict, why in _ENDS:
         if name == "submitted_ids" and summary.completed_ids is not None:
             verdict, why = None, "not_recorded: submitted, and never completed"
         for task in getattr(summary, name) or ():
-            if task not in known:
-                known.add(task)
+            if task not in tasks:
+                tasks.add(task)
                 log.add(f"instance {task}", task, verdict, why=why)
-    if known and known == set(summary.resolved_ids) and not _is_all(summary):
+    if tasks and tasks == set(summary.resolved_ids) and not _is_all(summary):
         raise ReadError(
-            f"names {len(known)} resolved instances and no others: a share of what cannot be told.",
+            f"names {len(tasks)} resolved instances and no others: a share of what cannot be told.",
             source=source.name,
             hint="Give the harness's own file, which also has submitted_ids, or unresolved_ids.",
         )
-    never = [task for task in summary.incomplete_ids if task not in known]
+    never = [task for task in summary.incomplete_ids if task not in tasks]
     if never:
         log.skip("an instance for which nothing was submitted", len(never))
     agent, _, reading = from_name(source)

@@ -74,12 +74,12 @@ class Tau2BenchReader(Reader):
         if source.is_folder:
             results = source.inside("results.json")
             return results.path.is_file() and self.recognizes(results)
-        seen = source.outline
-        if seen.opens != "{":
+        outline = source.outline
+        if outline.opens != "{":
             return False
-        of_simulations = not seen.keys.isdisjoint({"simulations", "simulation_index"})
-        of_info = "info" in seen.keys and b'"environment_info"' in source.head
-        of_tasks = "tasks" in seen.keys and b'"evaluation_criteria"' in source.head
+        of_simulations = not outline.keys.isdisjoint({"simulations", "simulation_index"})
+        of_info = "info" in outline.keys and b'"environment_info"' in source.head
+        of_tasks = "tasks" in outline.keys and b'"evaluation_criteria"' in source.head
         return of_info or of_tasks or (of_simulations and b'"task_id"' in source.head)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
@@ -122,18 +122,18 @@ def _from_files(results: Source, log: LogBuilder) -> Iterator[tuple[str, _Simula
 def _take(log: LogBuilder, row: _Simulation, where: str) -> None:
     # Here and not above: every reader is loaded to look at any file, and the suite is heavy.
 
-    ended = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
+    end = str(row.termination_reason or "").rsplit(".", 1)[-1].lower()
     reward = row.reward_info.reward if row.reward_info is not None else row.reward
-    if ended in MISSING:
-        reward, why = None, MISSING[ended]
-    elif reward is None and ended in FAILED:
+    if end in MISSING:
+        reward, why = None, MISSING[end]
+    elif reward is None and end in FAILED:
         # The grader does not judge an attempt that the agent did not finish.
-        reward, why = 0.0, FAILED[ended]
+        reward, why = 0.0, FAILED[end]
     elif reward is None:
-        why = f"judge_error: no reward, ended with {ended or 'nothing'}"
+        why = f"judge_error: no reward, ended with {end or 'nothing'}"
     else:
         checks = row.reward_info.reward_breakdown if row.reward_info is not None else None
-        why = FAILED.get(ended) or failed_check(checks)
+        why = FAILED.get(end) or failed_check(checks)
     log.add(
         where,
         row.task_id,

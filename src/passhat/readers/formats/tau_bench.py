@@ -38,11 +38,11 @@ class TauBenchReader(Reader):
     name = "tau_bench"
 
     def recognizes(self, source: Source) -> bool:
-        seen = source.outline
+        outline = source.outline
         return (
-            seen.opens == "["
-            and {"task_id", "reward"} <= seen.keys
-            and (not seen.keys.isdisjoint({"traj", "info"}))
+            outline.opens == "["
+            and {"task_id", "reward"} <= outline.keys
+            and (not outline.keys.isdisjoint({"traj", "info"}))
         )
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:

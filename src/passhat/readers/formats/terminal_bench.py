@@ -81,9 +81,9 @@ class TerminalBenchReader(Reader):
         if source.is_folder:
             results = source.inside("results.json")
             return results.path.is_file() and self.recognizes(results)
-        seen = source.outline
-        several = "results" in seen.keys and b'"is_resolved"' in source.head
-        return seen.opens == "{" and (several or {"task_id", "is_resolved"} <= seen.keys)
+        outline = source.outline
+        several = "results" in outline.keys and b'"is_resolved"' in source.head
+        return outline.opens == "{" and (several or {"task_id", "is_resolved"} <= outline.keys)
 
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         results = source.inside("results.json") if source.is_folder else source
@@ -106,7 +106,7 @@ class TerminalBenchReader(Reader):
 
 
 def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
-    named = _TRIAL.search(str(trial.trial_name or ""))
+    number_match = _TRIAL.search(str(trial.trial_name or ""))
     mode = str(trial.failure_mode or "").rsplit(".", 1)[-1].lower()
     if trial.is_resolved is None:
         why = f"{_MISSING.get(mode, 'not_recorded')}: {mode or 'is_resolved is null'}"
@@ -116,7 +116,7 @@ def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
         f"trial {number}",
         trial.task_id,
         trial.is_resolved,
-        trial=int(named[1]) if named else None,
+        trial=int(number_match[1]) if number_match else None,
         why="" if trial.is_resolved else why,
         seconds=seconds_between(trial.agent_started_at, trial.agent_ended_at)
         or seconds_between(
@@ -131,16 +131,16 @@ def _take(log: LogBuilder, number: int, trial: _Trial) -> None:
 def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
     parts = [str(part) for part in (about.agent_name, about.model_name) if part]
     suite = " ".join(str(p) for p in (about.dataset_name, about.dataset_version) if p)
-    planned = number_or_none(about.n_attempts)
+    attempts = number_or_none(about.n_attempts)
     notes = () if parts else ("the log does not name the agent: the run is named after the folder",)
     folder = source.path.resolve().parent.name
     return RunFacts(
         agent=" ".join(parts) or (folder if source.stem == "results" else source.stem),
         protocol=Protocol(
             suite=suite or "Terminal-Bench",
-            attempts=int(planned) if planned and planned >= 1 else None,
+            attempts=int(attempts) if attempts and attempts >= 1 else None,
         ),
-        says=_printed(head),
+        says=_parse_stated_metrics(head),
         counts=("source counts trials without a verdict as failures",),
         reading=notes,
         guessed=not parts,
@@ -148,7 +148,7 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
     )
 
 
-def _printed(head: _Results) -> dict[str, float]:
+def _parse_stated_metrics(head: _Results) -> dict[str, float]:
     at = as_dict(head.pass_at_k)
     return numbers_in(
         {"accuracy": head.accuracy}

@@ -27,8 +27,8 @@ _TAKES = (
 
 def as_outcomes(data: Data) -> Outcomes:
     """Outcomes of the data; other kinds of data are refused."""
-    checked = as_run_or_outcomes(data)
-    return checked.outcomes if isinstance(checked, Run) else checked
+    outcomes = as_run_or_outcomes(data)
+    return outcomes.outcomes if isinstance(outcomes, Run) else outcomes
 
 
 def as_run_or_outcomes(data: Data) -> Run | Outcomes:
@@ -91,16 +91,16 @@ def _from_frame(frame: Any) -> Outcomes:
     values = {name: frame[name].to_list() for name in names}
     try:
         gatherer.add(values)
-        gathered = gatherer.runs()
+        parts = gatherer.runs()
     except RowError as error:
         other = "" if error.other is None else f" (see row {error.other})"
         raise InvalidValue(
             f"row {error.row} of the frame: {error.message}{other}", hint=error.hint
         ) from None
-    if len(gathered) != 1:
-        models = some([run.model or "" for run in gathered])
+    if len(parts) != 1:
+        models = some([run.model or "" for run in parts])
         raise InvalidValue(
-            f"the frame holds {len(gathered)} runs ({models}), and one is needed.",
+            f"the frame holds {len(parts)} runs ({models}), and one is needed.",
             hint="Choose one: frame[frame['model'] == 'NAME']",
         )
-    return Outcomes.from_columns(gathered[0].columns)
+    return Outcomes.from_columns(parts[0].columns)

@@ -77,23 +77,28 @@ class ColumnMap:
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
-        folded = {_folded(name): name for name in reversed(names)}
+        names_by_alias = {_fold_name(name): name for name in reversed(names)}
         meaning = dict(overrides)
-        claimed = set(overrides.values())
+        mapped_names = set(overrides.values())
         for word, aliases in ALIASES.items():
             column = next(
-                (folded[a] for a in aliases if folded.get(a) not in (None, *claimed)), None
+                (
+                    names_by_alias[a]
+                    for a in aliases
+                    if names_by_alias.get(a) not in (None, *mapped_names)
+                ),
+                None,
             )
             if word not in meaning and column is not None:
                 meaning[word] = column
-                claimed.add(column)
+                mapped_names.add(column)
         slices = {
             name.strip()[len(SLICE_PREFIX) :]: name
             for name in names
-            if name.strip().lower().startswith(SLICE_PREFIX) and name not in claimed
+            if name.strip().lower().startswith(SLICE_PREFIX) and name not in mapped_names
         }
         slices |= {name: name for name in labels if name in names and name not in slices}
-        ignored = tuple(n for n in names if n not in claimed and n not in slices.values())
+        ignored = tuple(n for n in names if n not in mapped_names and n not in slices.values())
         return cls(MappingProxyType(meaning), MappingProxyType(slices), ignored)
 
     @property
@@ -112,21 +117,21 @@ class ColumnMap:
         column = self.meaning.get("trial")
         return column is not None and column.strip().lower() not in _LABELS_WITHOUT_ORDER
 
-    def used(self, *words: str) -> dict[str, str]:
+    def names_of(self, *words: str) -> dict[str, str]:
         """The columns with these meanings, where there are any."""
         return {word: self.meaning[word] for word in words if word in self.meaning}
 
     def sentences(self) -> tuple[str, ...]:
         """The meaning of the columns, for a person to check."""
-        taken = [f"{word} = {column!r}" for word, column in self.meaning.items()]
-        taken += [f"slice {name} = {column!r}" for name, column in self.slices.items()]
-        lines = [f"columns: {', '.join(taken)}"]
+        pairs = [f"{word} = {column!r}" for word, column in self.meaning.items()]
+        pairs += [f"slice {name} = {column!r}" for name, column in self.slices.items()]
+        lines = [f"columns: {', '.join(pairs)}"]
         if self.ignored:
             lines.append(f"columns ignored: {', '.join(self.ignored)}")
         return tuple(lines)
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID``."""
     return re.sub(r"[\s-]+", "_", name.lower().strip(" \t#")).strip("_")
 

@@ -39,9 +39,9 @@ __all__ = [
     "CountGatherer",
     "Gathered",
     "OutcomeColumns",
+    "as_gathered",
     "blame_notes",
     "columns_of",
-    "gathered_as",
 ]
 
 SPLIT_HINT = (
@@ -106,7 +106,7 @@ class _Rows:
         self.columns = columns
         self.count = 0
         self._task = TextColumn()
-        self._run = {word: TextColumn() for word in columns.used(*RUN_COLUMNS)}
+        self._run = {word: TextColumn() for word in columns.names_of(*RUN_COLUMNS)}
         self._slices = {name: TextColumn() for name in columns.slices}
 
     def _add_shared(self, chunk: Chunk) -> int:
@@ -152,12 +152,12 @@ class _Rows:
 
     def _groups(self) -> Iterator[tuple[dict[str, str], IntArray]]:
         """The rows of every run, in the order in which runs first appear."""
-        combined = np.zeros(self.count, np.int64)
+        group_codes = np.zeros(self.count, np.int64)
         for column in self._run.values():
             # Renumbered after every column, so that the numbers stay small.
-            combined = _by_appearance(combined * len(column.values) + column.codes)[0]
-        for code in range(int(combined.max()) + 1 if self.count else 0):
-            rows = np.flatnonzero(combined == code)
+            group_codes = _by_appearance(group_codes * len(column.values) + column.codes)[0]
+        for code in range(int(group_codes.max()) + 1 if self.count else 0):
+            rows = np.flatnonzero(group_codes == code)
             key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
             yield key, rows
 
@@ -172,20 +172,20 @@ class _Rows:
         labels = {}
         for name, column in self._slices.items():
             codes, values = column.codes[rows], column.values
-            chosen, source = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
+            first_codes, source = np.zeros(tasks, np.int64), np.zeros(tasks, np.int64)
             # Written backwards, the first row of a task is written last and stays.
-            chosen[task[::-1]], source[task[::-1]] = codes[::-1], rows[::-1]
-            clash = np.flatnonzero(chosen[task] != codes)
+            first_codes[task[::-1]], source[task[::-1]] = codes[::-1], rows[::-1]
+            clash = np.flatnonzero(first_codes[task] != codes)
             if len(clash):
                 at = int(clash[0])
                 raise RowError(
                     int(rows[at]),
                     f"slice {name!r} is {values[codes[at]]!r} here and "
-                    f"{values[chosen[task[at]]]!r} earlier for the same task; a slice belongs to "
-                    "the task, not to the attempt.",
+                    f"{values[first_codes[task[at]]]!r} earlier for the same task; a slice "
+                    "belongs to the task, not to the attempt.",
                     other=int(source[task[at]]),
                 )
-            labels[name] = tuple(values[code] for code in chosen.tolist())
+            labels[name] = tuple(values[code] for code in first_codes.tolist())
         return labels
 
 
@@ -211,9 +211,9 @@ def _by_appearance(codes: IntArray) -> tuple[IntArray, IntArray]:
 
 def _sorting(task: IntArray, rank: IntArray | None) -> IntArray:
     """The order by task, then by rank; most tables are in it already."""
-    ordered = np.diff(task) > 0
-    ordered |= (np.diff(task) == 0) & (True if rank is None else np.diff(rank) >= 0)
-    if ordered.all():
+    is_sorted = np.diff(task) > 0
+    is_sorted |= (np.diff(task) == 0) & (True if rank is None else np.diff(rank) >= 0)
+    if is_sorted.all():
         return np.arange(len(task))
     return np.argsort(task, kind="stable") if rank is None else np.lexsort((rank, task))
 
@@ -250,7 +250,7 @@ class AttemptGatherer(_Rows):
         self._trial = TextColumn() if "trial" in columns.meaning else None
         self._detail = TextColumn() if "failure" in columns.meaning else None
         self._answers = HashColumn() if "answer" in columns.meaning else None
-        self._measures = {word: NumberColumn() for word in columns.used(*_MEASURES)}
+        self._measures = {word: NumberColumn() for word in columns.names_of(*_MEASURES)}
 
     def add(self, chunk: Chunk) -> None:
         """Take the next rows: all of them, or none and a RowError."""
@@ -286,7 +286,7 @@ class AttemptGatherer(_Rows):
     def runs(self) -> list[Gathered]:
         """Sort the gathered rows into runs; each keeps the tasks in order of appearance."""
         try:
-            judged = verdicts_from_rewards(self._rewards.values, self._pass_at)
+            judgement = verdicts_from_rewards(self._rewards.values, self._pass_at)
         except InvalidValue as error:
             if {"task", "n"} <= self.columns.meaning.keys() and self._trial is None:
                 total, passed = self.columns.meaning["n"], self.columns.meaning["success"]
@@ -300,7 +300,7 @@ class AttemptGatherer(_Rows):
             if self._trial is None
             else _Trials(self._trial, gives_order=self.columns.trial_gives_order)
         )
-        gathered = []
+        parts = []
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             labels = self._labels(rows, task, len(names))
@@ -308,15 +308,15 @@ class AttemptGatherer(_Rows):
             if trials is not None:
                 trials.refuse_duplicates(rows, task, names, sorting)
             starts = np.searchsorted(task[sorting], np.arange(len(names) + 1))
-            attempts = self._attempts(names, starts, rows[sorting], judged.verdicts)
-            ordered = trials is not None and trials.ordered
+            attempts = self._attempts(names, starts, rows[sorting], judgement.verdicts)
+            has_order = trials is not None and trials.ordered
             numbers = None
-            if trials is not None and ordered:
+            if trials is not None and has_order:
                 numbers = self._numbers_with_gaps(trials.rank[rows[sorting]], starts)
-            columns = columns_of(attempts, ordered=ordered, labels=labels, numbers=numbers)
-            notes = (*judged.notes, *blame_notes(_failure_words(attempts)))
-            gathered.append(gathered_as(key, columns, attempts, notes))
-        return gathered
+            columns = columns_of(attempts, ordered=has_order, labels=labels, numbers=numbers)
+            notes = (*judgement.notes, *blame_notes(_failure_words(attempts)))
+            parts.append(as_gathered(key, columns, attempts, notes))
+        return parts
 
     def _numbers_with_gaps(self, trial: IntArray, starts: IntArray) -> IntArray | None:
         """Which attempt at its task each one is, from 0; ``None`` when that is its place."""
@@ -352,7 +352,7 @@ class CountGatherer(_Rows):
 
     def __init__(self, columns: ColumnMap) -> None:
         super().__init__(columns)
-        self._counts = {word: NumberColumn() for word in columns.used("n", "c", "missing")}
+        self._counts = {word: NumberColumn() for word in columns.names_of("n", "c", "missing")}
 
     def add(self, chunk: Chunk) -> None:
         """Take the next rows: all of them, or none and a RowError."""
@@ -377,7 +377,7 @@ class CountGatherer(_Rows):
         counts = {word: column.values.astype(np.int64) for word, column in self._counts.items()}
         missing = counts.get("missing", np.zeros(self.count, np.int64))
         _refuse_impossible(counts["n"], counts["c"], missing)
-        gathered = []
+        parts = []
         for key, rows in self._groups():
             task, names = self._tasks_of(rows)
             _refuse_repeated(rows, task, names)
@@ -388,8 +388,8 @@ class CountGatherer(_Rows):
                 missing[rows],
                 labels=self._labels(rows, task, len(names)),
             )
-            gathered.append(gathered_as(key, columns))
-        return gathered
+            parts.append(as_gathered(key, columns))
+        return parts
 
 
 def _refuse_impossible(n: IntArray, c: IntArray, missing: IntArray) -> None:
@@ -427,12 +427,12 @@ def columns_of(
     per_task = np.diff(attempts.starts)
     task = np.repeat(np.arange(len(per_task)), per_task)
     passed = np.bincount(task[attempts.verdicts == Verdict.PASSED], minlength=len(per_task))
-    lost = np.bincount(task[attempts.verdicts == Verdict.MISSING], minlength=len(per_task))
+    missing = np.bincount(task[attempts.verdicts == Verdict.MISSING], minlength=len(per_task))
     return OutcomeColumns(
         attempts.tasks,
-        per_task - lost,
+        per_task - missing,
         passed,
-        lost if lost.any() else None,
+        missing if missing.any() else None,
         Order(attempts.verdicts, attempts.starts, numbers) if ordered else None,
         MappingProxyType(dict(labels)),
     )
@@ -461,7 +461,7 @@ def _failure_words(attempts: Attempts) -> dict[str, int]:
     return dict(zip(words, np.bincount(codes, minlength=len(words)).tolist(), strict=True))
 
 
-def gathered_as(
+def as_gathered(
     key: Mapping[str, str],
     columns: OutcomeColumns,
     attempts: Attempts | None = None,
