@@ -10,10 +10,9 @@ import pytest
 from passhat import Run
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, ReadOptions, RunFacts
+from passhat.readers.parsing import number_or_none, scalars, why_missing
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none, scalars, why_missing
 from passhat.stats.outcomes import Verdict
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat import read
-from passhat.readers.csv_blocks import cut
+from passhat.readers.rows import cut_block
 
 CELLS = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters=',"\n\r\x00'), max_size=30
@@ -20,7 +20,7 @@ CELLS = st.text(
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=40))
 def test_cut_agrees_with_csv_reader(rows: list[tuple[str, str, str]]) -> None:
     text = "".join(",".join(row) + "\n" for row in rows)
-    block = cut(text.encode(), ("a", "b", "c"), b",")
+    block = cut_block(text.encode(), ("a", "b", "c"), b",")
     assert block is not None
     columns = list(zip(*csv.reader(io.StringIO(text, newline="")), strict=True))
     assert [tuple(block[name]) for name in block] == columns
@@ -29,7 +29,7 @@ def test_cut_agrees_with_csv_reader(rows: list[tuple[str, str, str]]) -> None:
 @given(st.lists(st.text('ab,\n"\r é', max_size=12), min_size=1, max_size=12))
 def test_what_is_not_plain_is_left_to_the_parser(lines: list[str]) -> None:
     text = "".join(line + "\n" for line in lines)
-    block = cut(text.encode(), ("a", "b"), b",")
+    block = cut_block(text.encode(), ("a", "b"), b",")
     if block is not None:
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert [list(row) for row in zip(*block.values(), strict=True)] == rows
@@ -37,7 +37,7 @@ def test_what_is_not_plain_is_left_to_the_parser(lines: list[str]) -> None:
 
 def test_long_cells_and_equal_beginnings() -> None:
     cells = ["x" * 100 + str(i % 3) for i in range(50)] + ["y" * 16, "y" * 17, "y" * 8, "y" * 9, ""]
-    block = cut("".join(f"{cell},1\n" for cell in cells).encode(), ("a", "b"), b",")
+    block = cut_block("".join(f"{cell},1\n" for cell in cells).encode(), ("a", "b"), b",")
     assert block is not None
     assert list(block["a"]) == cells
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.readers.json_parts import container_end, find_container, outline, parts
+from passhat.readers.parsing import container_end, find_container, outline, parts
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('ab"\\,[]{}: é\n', max_size=6),

@@ -4,8 +4,7 @@
 recognizes a file by its content; that reader turns it into runs.
 """
 
-from passhat.readers.base import Needs, Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Needs, Reader, ReadOptions, RunFacts
 from passhat.readers.reading import Reading, read, read_all
 from passhat.readers.sources import Source
 

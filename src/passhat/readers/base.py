@@ -1,19 +1,31 @@
-"""The contract of a reader, the options it is given, and the list of installed readers."""
+"""The contract of a reader: its options, its base class, and the builder that makes runs.
+
+A reader hands over one attempt at a time, and at the end the facts that the log states of each run.
+The builder keeps columns, not objects, counts what was read, skipped and lost, and sees to it that
+no attempt counts twice.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from passhat.errors import InvalidValue
+from passhat.errors import InvalidValue, PasshatError, ReadError, shorten
+from passhat.protocol import Protocol
+from passhat.readers.parsing import LONGEST_DETAIL, number_or_none
 from passhat.readers.sources import Source
-from passhat.stats.outcomes import Run
+from passhat.stats.outcomes import Loss, Outcomes, Run, Tally
+from passhat.stats.outcomes.columns import SLICE_PREFIX, ColumnMap
+from passhat.stats.outcomes.gathering import AttemptGatherer, Gathered
 
 __all__ = [
     "COUNTS_ONLY",
@@ -21,9 +33,11 @@ __all__ = [
     "GROUP",
     "MOST_ATTEMPTS",
     "PAGE_ATTEMPTS",
+    "LogBuilder",
     "Needs",
     "ReadOptions",
     "Reader",
+    "RunFacts",
     "is_counted",
     "load_readers",
     "note_counted",
@@ -227,3 +241,300 @@ def _load_entry(entry: EntryPoint) -> list[Reader]:
 def _entries(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Entry points of readers, cached per search path: the scan takes longer than reading."""
     return tuple(sorted(entry_points(group=GROUP), key=lambda entry: entry.name))
+
+
+# -- from the attempts in a log to runs ------------------------------------------------------
+
+_CHUNK_ROWS = 2_000
+_LOSSES_KEPT = 1_000
+"""A file of a million broken lines is described by the first thousand and a count."""
+_NUMBERS = ("duration", "steps", "tokens", "cost")
+_EXTRAS = ("seed", "transcript", "source_id")
+_TASK_TYPES = (str, int, float)
+"""A constant: ``str | int | float`` would be made anew for every row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """Facts that a log states about a run as a whole.
+
+    ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter);
+    ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
+    when the log does not name the agent and the name of the file has to do.
+    """
+
+    agent: str
+    protocol: Protocol = field(default_factory=Protocol)
+    variant: str = ""
+    says: Mapping[str, float] = field(default_factory=dict)
+    counts: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    origin: str = ""
+    guessed: bool = False
+
+
+class LogBuilder:
+    """Collects the attempts of a log.
+
+    Parameters
+    ----------
+    source : Source
+        The log.
+    kind : str
+        The recognized format, for a person.
+    options : ReadOptions
+        Options of the user.
+    order : {"appearance", "trial"}
+        Whether attempts are listed in their order, or each carries its number.
+    slices : sequence of str
+        Labels of tasks that the log has.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        kind: str,
+        options: ReadOptions,
+        *,
+        order: str = "appearance",
+        slices: Sequence[str] = (),
+    ) -> None:
+        self.source = source
+        self.kind = kind
+        self.options = options
+        self._numbered = order == "trial"
+        self._slices = tuple(slices)
+        self._labels: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._keys: dict[str, int] = {}
+        self._seen: dict[tuple[str, str], int] = {}
+        self._trials: set[tuple[str, str, str]] = set()
+        self._ids: set[tuple[str, str, str]] = set()
+        self._read = self._absent = self._lost_rows = self._losses_more = 0
+        self._skipped: Counter[str] = Counter()
+        self._losses: list[Loss] = []
+        self._names = ["model", "task", "trial", "success", "failure", "answer"]
+        self._names += [*_NUMBERS, *(SLICE_PREFIX + name for name in slices)]
+        # The reader's columns have passhat's own names: nothing is left to guess.
+        columns = ColumnMap.resolve(self._names)
+        self._gatherer = AttemptGatherer(columns, options.pass_at, _EXTRAS)
+        self._names += _EXTRAS
+        self._buffer: list[tuple[object, ...]] = []
+
+    # -- taking ------------------------------------------------------------------------------
+
+    def add(
+        self,
+        where: str,
+        task: object,
+        reward: object,
+        *,
+        run: str = "",
+        trial: object = None,
+        why: str = "",
+        seconds: object = None,
+        steps: object = None,
+        tokens: object = None,
+        cost: object = None,
+        answer: object = None,
+        seed: object = None,
+        transcript: str = "",
+        labels: Sequence[object] = (),
+        absent: bool = False,
+        source_id: object = None,
+    ) -> None:
+        """Take one attempt; ``reward`` is a bool, a number, or ``None`` for missing.
+
+        A row without a task, with a reward that is not a number, or with a trial seen before is
+        lost. ``absent`` marks an attempt that was planned and has no row. ``source_id`` is the id
+        that the source itself gave to the attempt: the same one again is the same attempt, and is
+        skipped.
+        """
+        name = "" if task is None else str(task).strip()
+        if not name or not isinstance(task, _TASK_TYPES):
+            self.lose(where, "has no task id")
+            return
+        try:
+            value = _reward(reward)
+        except ValueError:
+            self.lose(where, f"the reward should be a number, not {shorten(reward)}")
+            return
+        own_id = "" if source_id is None else str(source_id)
+        if own_id and (run, name, own_id) in self._ids:
+            self.skip("the same attempt again, by its own id")
+            return
+        label = self._trial(run, name, trial)
+        if label is None:
+            self.lose(where, f"trial {trial} of task {shorten(name)} is listed twice")
+            return
+        if own_id:
+            self._ids.add((run, name, own_id))
+        if self._slices:
+            # Per run: two suites in one log may use the same task ids for different tasks.
+            labels = self._labels.setdefault((run, name), tuple(map(_label, labels)))
+        self._read += not absent
+        self._absent += absent
+        key = self._keys.setdefault(run, len(self._keys))
+        self._buffer.append(
+            (
+                *(key, name, label, value, why[:LONGEST_DETAIL], answer),
+                *map(number_or_none, (seconds, steps, tokens, cost)),
+                *labels,
+                *("" if seed is None else str(seed), transcript, own_id),
+            )
+        )
+        if len(self._buffer) >= _CHUNK_ROWS:
+            self._flush()
+
+    def row(self, where: str) -> _Row:
+        """A context in which any exception loses the row rather than the file."""
+        return _Row(self, where)
+
+    def skip(self, why: str, rows: int = 1) -> None:
+        """Skip a row on purpose."""
+        self._skipped[why] += rows
+
+    def lose(self, where: str, what: str, rows: int = 1) -> None:
+        """A row, or a part of the file, cannot be used."""
+        if len(self._losses) < _LOSSES_KEPT:
+            self._losses.append(Loss(where, what, rows))
+        else:
+            self._losses_more += 1
+            self._lost_rows += rows
+
+    # -- giving ------------------------------------------------------------------------------
+
+    def tally(self) -> Tally:
+        """Counts of rows so far: read, skipped and lost."""
+        losses = list(self._losses)
+        if self._losses_more:
+            losses.append(Loss("", f"{self._losses_more:,} more like these", self._lost_rows))
+        skipped = MappingProxyType(dict(self._skipped))
+        rows = self._read + sum(skipped.values()) + sum(loss.rows for loss in losses)
+        return Tally(rows, self._read, skipped, tuple(losses), self._absent)
+
+    def runs(self, facts: RunFacts | Callable[[str], RunFacts]) -> list[Run]:
+        """One run per key that attempts were added under, in order of appearance."""
+        facts_of = facts if callable(facts) else lambda _: facts
+        self._flush()
+        tally = self.tally()
+        if self._gatherer.count == 0:
+            raise self._empty(tally)
+        try:
+            gathered_runs = self._gatherer.runs()
+        except PasshatError as error:
+            raise ReadError(error.message, source=self.source.name, hint=error.hint) from None
+        keys = list(self._keys)
+        parts = [(part, facts_of(keys[int(part.model or 0)])) for part in gathered_runs]
+        several = len({fact.variant for _, fact in parts}) > 1
+        reading = (self.kind, *tally.sentences())
+        return [
+            _run(part, fact, self.source, self.options, reading, tally, several)
+            for part, fact in parts
+        ]
+
+    def _empty(self, tally: Tally) -> ReadError:
+        reasons = "; ".join(tally.sentences()[1:4])
+        because = f": {reasons}" if reasons else ""
+        return ReadError(
+            f"was recognized as {self.kind}, and holds no attempt{because}.",
+            source=self.source.name,
+            hint="Copy the file again, or read the log from its beginning.",
+        )
+
+    def _trial(self, run: str, task: str, trial: object) -> str | None:
+        """The label of an attempt, or None when the log used it before for the same task."""
+        place = (run, task)
+        count = self._seen[place] = self._seen.get(place, 0) + 1
+        if not self._numbered:
+            return str(count)
+        if trial is None:
+            # A label that is no number: the order of the attempts is then unknown.
+            return f"without number {count}"
+        label = str(trial)
+        if (run, task, label) in self._trials:
+            return None
+        self._trials.add((run, task, label))
+        return label
+
+    def _flush(self) -> None:
+        if self._buffer:
+            columns = zip(*self._buffer, strict=True)
+            self._gatherer.add(
+                {name: list(cells) for name, cells in zip(self._names, columns, strict=True)}
+            )
+            self._buffer.clear()
+
+
+class _Row:
+    """Loses its row when anything but a refusal of the whole file is raised inside it."""
+
+    __slots__ = ("_log", "_where")
+
+    def __init__(self, log: LogBuilder, where: str) -> None:
+        self._log = log
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> bool:
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, PasshatError):
+            return False
+        self._log.lose(self._where, f"cannot be read ({kind.__name__}: {shorten(str(error))})")
+        return True
+
+
+def _run(
+    gathered: Gathered,
+    fact: RunFacts,
+    source: Source,
+    options: ReadOptions,
+    reading: tuple[str, ...],
+    tally: Tally,
+    several: bool,
+) -> Run:
+    outcomes = Outcomes.from_columns(gathered.columns)
+    per_task = outcomes.n + outcomes.missing
+    even = int(per_task[0]) if per_task.min() == per_task.max() else None
+    pass_at = 1.0 if options.pass_at is None else options.pass_at
+    agent = fact.agent
+    name = f"{agent} {fact.variant}" if several and fact.variant else agent
+    order_note = () if outcomes.order is not None else ("the order of attempts is unknown",)
+    return Run(
+        name=name,
+        agent=agent,
+        outcomes=outcomes,
+        protocol=replace(fact.protocol, attempts=fact.protocol.attempts or even, pass_at=pass_at),
+        attempts=gathered.attempts,
+        source=source.name,
+        source_says=MappingProxyType(dict(fact.says)),
+        source_counts=fact.counts,
+        reading=(*reading, *fact.reading, *order_note, *gathered.notes),
+        tally=tally,
+        origin=fact.origin,
+        agent_guessed=fact.guessed,
+    )
+
+
+def _label(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _reward(value: object) -> float | None:
+    if type(value) is float and 0.0 <= value <= 1.0:  # nearly always, and quick
+        return value
+    if value is True or value is False:
+        return float(value)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of 400 digits
+        raise ValueError from None
+    if math.isnan(number):
+        return None
+    if math.isinf(number):
+        raise ValueError
+    return number

@@ -16,7 +16,7 @@ from typing import IO, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from passhat.errors import ReadError, shorten
-from passhat.readers.json_parts import Bytes, container_end, find_container, parts
+from passhat.readers.parsing import Bytes, container_end, find_container, parts
 from passhat.readers.sources import Source, UnpackedTooLarge
 
 __all__ = [

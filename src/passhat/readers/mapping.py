@@ -14,8 +14,8 @@ from typing import ClassVar
 from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.protocol import Protocol, Scalar
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.parsing import error_message, number_or_none, why_missing
 from passhat.readers.record_map import (
     REWARD_WORDS,
     SCORER,
@@ -33,7 +33,6 @@ from passhat.readers.records import (
     value_at,
 )
 from passhat.readers.sources import Source
-from passhat.readers.values import error_message, number_or_none, why_missing
 from passhat.stats.outcomes import Run
 from passhat.stats.outcomes.columns import SLICE_PREFIX
 

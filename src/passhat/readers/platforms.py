@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from passhat.errors import NoRows, ReadError
+from passhat.readers.parsing import seconds_between
 from passhat.readers.platform_client import (
     Json,
     Platform,
@@ -29,7 +30,6 @@ from passhat.readers.platform_client import (
     pick,
     rows_in,
 )
-from passhat.readers.values import seconds_between
 
 __all__ = ["PLATFORMS", "download", "platform_of"]
 

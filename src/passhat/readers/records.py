@@ -15,9 +15,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.readers.base import ReadOptions
-from passhat.readers.builder import LogBuilder
-from passhat.readers.json_parts import container_end, find_container, parts
+from passhat.readers.base import LogBuilder, ReadOptions
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
@@ -26,6 +24,7 @@ from passhat.readers.json_records import (
     read_bytes,
     short_lines,
 )
+from passhat.readers.parsing import container_end, find_container, parts
 from passhat.readers.rows import CsvRows, ParquetRows
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from passhat.errors import InvalidValue, ReadError
-from passhat.readers.json_parts import Outline, outline
+from passhat.readers.parsing import Outline, outline
 from passhat.readers.platforms import download, platform_of
 from passhat.store import DEFAULT_PATH, is_address, open_store, without_password
 

@@ -14,10 +14,9 @@ from passhat.errors import InvalidValue, NoRows, PasshatError, ReadError
 from passhat.protocol import Protocol, Scalar
 from passhat.readers import base
 from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
-from passhat.readers.guessing import guess_mapping, unknown_format
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
-from passhat.readers.record_map import RecordMap
+from passhat.readers.record_map import RecordMap, guess_mapping, unknown_format
 from passhat.readers.records import content_kind
 from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
 from passhat.readers.sources import Source

@@ -36,9 +36,9 @@ from passhat.errors import InvalidValue, MissingExtra, PasshatError
 from passhat.protocol import Protocol
 from passhat.readers.base import ReadOptions
 from passhat.readers.formats.inspect_ai import NO_DECODING, InspectReader, value_of
+from passhat.readers.parsing import scalars
 from passhat.readers.sources import Source
 from passhat.readers.store import attempt_record
-from passhat.readers.values import scalars
 from passhat.readers.zip_members import BrokenMember, Members
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor

@@ -12,12 +12,10 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
-from passhat.readers.json_parts import Bytes
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.parsing import Bytes, number_or_none
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["AgentBeatsReader"]

@@ -14,12 +14,11 @@ from typing import Any
 from passhat._display import csv_text
 from passhat.errors import ReadError, shorten
 from passhat.protocol import Protocol, Scalar
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, json_lines
+from passhat.readers.parsing import number_or_none
 from passhat.readers.rows import ParquetRows
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = [

@@ -9,11 +9,10 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, BYTE_ORDER_MARK, decode
+from passhat.readers.parsing import number_or_none, seconds_between, sum_numbers
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none, seconds_between, sum_numbers
 from passhat.stats.outcomes import Run
 
 __all__ = ["HarborReader"]

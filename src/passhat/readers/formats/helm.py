@@ -8,15 +8,14 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import (
     open_list,
     read_bytes,
     read_sibling,
 )
+from passhat.readers.parsing import number_or_none
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["HelmReader"]

@@ -12,11 +12,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
+from passhat.readers.parsing import number_or_none
 from passhat.readers.records import elements
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["JUnitReader"]

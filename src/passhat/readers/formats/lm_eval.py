@@ -13,11 +13,10 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, json_lines, read_sibling
+from passhat.readers.parsing import as_dict, numbers_in
 from passhat.readers.sources import STANDARD_INPUT, Source
-from passhat.readers.values import as_dict, numbers_in
 from passhat.stats.outcomes import Run
 
 __all__ = ["LmEvalReader"]

@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import json_lines
+from passhat.readers.parsing import numbers_in, scalars, why_missing
 from passhat.readers.sources import Source
-from passhat.readers.values import numbers_in, scalars, why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["OpenAiEvalsReader"]

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import open_document, read_bytes
+from passhat.readers.parsing import as_dict, number_or_none, why_missing
 from passhat.readers.rows import CsvRows
 from passhat.readers.sources import Source
-from passhat.readers.values import as_dict, number_or_none, why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["PromptfooReader"]

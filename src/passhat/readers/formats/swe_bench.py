@@ -9,13 +9,11 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.identity import from_name
-from passhat.readers.json_parts import outline
 from passhat.readers.json_records import open_document, read_bytes
+from passhat.readers.parsing import number_or_none, outline
 from passhat.readers.sources import Source
-from passhat.readers.values import number_or_none
 from passhat.stats.outcomes import Run
 
 __all__ = ["SweBenchReader", "is_summary", "read_summary"]

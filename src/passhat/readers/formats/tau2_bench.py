@@ -13,11 +13,10 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.json_records import BROKEN, decode, open_document, read_bytes
+from passhat.readers.parsing import scalars
 from passhat.readers.sources import Source
-from passhat.readers.values import scalars
 from passhat.stats.outcomes import Run
 
 __all__ = ["FAILED", "MISSING", "Tau2BenchReader", "failed_check"]

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 
 from passhat.protocol import Protocol
-from passhat.readers.base import Reader, ReadOptions
-from passhat.readers.builder import LogBuilder, RunFacts
+from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.identity import from_name
 from passhat.readers.json_records import open_list, read_bytes
+from passhat.readers.parsing import why_missing
 from passhat.readers.sources import Source
-from passhat.readers.values import why_missing
 from passhat.stats.outcomes import Run
 
 __all__ = ["TauBenchReader"]
