@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from passhat.agents.base import AgentFault, Meter, Usage
-from passhat.agents.frameworks import returned
+from passhat.agents.frameworks import read_answer
 from passhat.agents.prices import Price, PriceTable
 from passhat.store import open_store
 
@@ -41,14 +41,14 @@ PRICES = PriceTable({("openai", "small"): Price(1.0, 4.0)})
 )
 def test_text_and_use_of_what_is_returned(value: object, used: Usage) -> None:
     meter = Meter()
-    assert returned(value, meter, PRICES) == "yes"
+    assert read_answer(value, meter, PRICES) == "yes"
     assert meter.usage == used
 
 
 @pytest.mark.parametrize("value", [None, 4, ["yes"], ("yes",), SimpleNamespace(usage=1)])
 def test_what_has_no_text_is_a_format_error(value: object) -> None:
     with pytest.raises(AgentFault, match="expected text"):
-        returned(value, Meter())
+        read_answer(value, Meter())
 
 
 FUNCTIONS = """
@@ -114,6 +114,6 @@ def test_a_cap_on_an_agent_that_does_not_say_stops_the_run(passhat: Passhat) -> 
 
 def test_the_record_of_a_call_is_plain_data() -> None:
     meter = Meter()
-    returned(("yes", {"input_tokens": 10, "output_tokens": 2}), meter)
+    read_answer(("yes", {"input_tokens": 10, "output_tokens": 2}), meter)
     assert json.dumps(meter.calls[0].reply) == "null"
     assert (meter.calls[0].input_tokens, meter.calls[0].stop) == (10, "stop")

@@ -345,8 +345,8 @@ def test_one_attempt_that_is_asked_to_wait_makes_all_of_them_wait(calm: _Time) -
 
         mine, theirs = Meter(), Meter()
         clocks = _Paused(calm), _Paused(calm)
-        mine.timed_by(clocks[0])
-        theirs.timed_by(clocks[1])
+        mine.use_clock(clocks[0])
+        theirs.use_clock(clocks[1])
         first = asyncio.create_task(provider.call(refused_once, mine, Usage(), model="m"))
         await told.wait()
         await asyncio.sleep(0)
@@ -365,7 +365,7 @@ def test_a_rate_spreads_calls_off_the_clock(calm: _Time) -> None:
         provider = Provider("openai", "here", _SDK)
         provider.limit(per_second=100)
         meter, clock = Meter(), _Paused(calm)
-        meter.timed_by(clock)
+        meter.use_clock(clock)
 
         async def work() -> tuple[ModelReply, Usage]:
             return ModelReply("yes"), Usage(1, None)

@@ -106,7 +106,7 @@ class A2AAgent(Agent):
     async def check(self) -> None:
         """Read the agent's card before any attempt; a problem with it raises InvalidValue."""
         try:
-            await self.connected()
+            await self.connect()
         except AgentFault as fault:
             raise InvalidValue(
                 f"{self.name}: {fault.detail}.",
@@ -115,7 +115,7 @@ class A2AAgent(Agent):
             ) from None
 
     async def session(self, attempt: AttemptInfo) -> _A2ASession:
-        return _A2ASession(self, await self.connected(), self._cancelling, attempt.traceparent)
+        return _A2ASession(self, await self.connect(), self._cancelling, attempt.traceparent)
 
     async def close(self) -> None:
         """Close the connections; the next session opens new ones."""
@@ -140,7 +140,7 @@ class A2AAgent(Agent):
             )
         self._given.add(context_id)
 
-    async def connected(self) -> Client:
+    async def connect(self) -> Client:
         """The SDK's client for this agent, after its card was read and checked."""
         async with self._starting:
             if self._client is None:
@@ -163,8 +163,8 @@ class A2AAgent(Agent):
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR, f"no agent card within {_CARD_SECONDS:g} s"
             ) from None
-        offered = list(card.supported_interfaces)
-        spoken = [interface for interface in offered if interface.protocol_binding == "JSONRPC"]
+        interfaces = list(card.supported_interfaces)
+        spoken = [interface for interface in interfaces if interface.protocol_binding == "JSONRPC"]
         for interface in spoken:
             interface.url = reachable(interface.url, self.url)
         del card.supported_interfaces[:]
@@ -172,14 +172,14 @@ class A2AAgent(Agent):
         try:
             return ClientFactory(ClientConfig(httpx_client=self._http)).create(card)
         except ValueError:
-            named = ", ".join(
+            names = ", ".join(
                 f"{interface.protocol_binding} {interface.protocol_version}"
-                for interface in offered
+                for interface in interfaces
             )
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
                 "the card offers no JSONRPC interface of version 1.0 or 0.3 "
-                f"(it offers {named or 'none'})",
+                f"(it offers {names or 'none'})",
             ) from None
 
     async def _card(self, http: httpx.AsyncClient) -> AgentCard:
@@ -281,11 +281,11 @@ class _A2ASession(Session):
             role=Role.ROLE_USER,
         )
         headers = {"traceparent": self._traceparent} if self._traceparent else None
-        sent = self._client.send_message(
+        events = self._client.send_message(
             SendMessageRequest(message=message),
             context=ClientCallContext(service_parameters=headers),
         )
-        return cast("AsyncGenerator[StreamResponse]", sent)
+        return cast("AsyncGenerator[StreamResponse]", events)
 
     async def _wait_for(self, reply: Reply) -> None:
         """Poll a task that is still working until it is done; the runner sets the time limit."""

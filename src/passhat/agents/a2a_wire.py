@@ -1,4 +1,4 @@
-"""The HTTP side of A2A: a guarded client, and failed exchanges as faults of the agent."""
+"""The HTTP side of A2A: a guard_response client, and failed exchanges as faults of the agent."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ class Reply:
                 FailureCategory.AGENT_ERROR,
                 f"the agent's task ended as {self._state.lower()}{why}",
             )
-        made = "\n".join("".join(parts) for parts in self._artifacts.values())
+        artifacts = "\n".join("".join(parts) for parts in self._artifacts.values())
         # A question is in the status; a result is in the artifacts, if there are any.
         return _nonempty_text(
-            self._status_text or made if self.open_task else made or self._status_text
+            self._status_text or artifacts if self.open_task else artifacts or self._status_text
         )
 
     def _take_status(self, status: TaskStatus) -> None:
@@ -122,11 +122,11 @@ class Reply:
 
     def _belongs_to(self, context_id: str, task_id: str) -> None:
         """Note the ids of an event; a second id is that of another conversation's event."""
-        for known, given in ((self.context_id, context_id), (self.task_id, task_id)):
-            if known and given and given != known:
+        for current, new in ((self.context_id, context_id), (self.task_id, task_id)):
+            if current and new and new != current:
                 raise AgentFault(
                     FailureCategory.AGENT_ERROR,
-                    f"the reply mixes {shorten(known)} with {shorten(given)}: "
+                    f"the reply mixes {shorten(current)} with {shorten(new)}: "
                     "an event of another task or conversation",
                 )
         self.context_id = context_id or self.context_id
@@ -196,9 +196,9 @@ def http_client(
     """
     import httpx
 
-    async def guarded(response: httpx.Response) -> None:
+    async def guard_response(response: httpx.Response) -> None:
         _refuse_redirects(response)
-        response.stream = _bounded(response.stream, largest, received)
+        response.stream = _limit_stream(response.stream, largest, received)
 
     return httpx.AsyncClient(
         timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS, write=30.0, pool=None),
@@ -206,7 +206,7 @@ def http_client(
         limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
         follow_redirects=False,
         headers={"accept-encoding": "identity", **(headers or {})},
-        event_hooks={"response": [guarded]},
+        event_hooks={"response": [guard_response]},
         transport=transport,
         trust_env=transport is None,
     )
@@ -224,7 +224,7 @@ def _refuse_redirects(response: httpx.Response) -> None:
         raise AgentFault(FailureCategory.FORMAT_ERROR, "the reply is compressed, unasked")
 
 
-def _bounded(
+def _limit_stream(
     stream: Any, largest: int, received: Callable[[int], object] | None
 ) -> httpx.AsyncByteStream:
     """The same bytes, up to the largest reply."""

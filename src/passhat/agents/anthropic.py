@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from passhat.agents.base import StopReason
@@ -20,6 +20,8 @@ from passhat.agents.chat import (
     UserEntry,
     arguments_of,
     json_reply,
+    merge_turns,
+    split_data_url,
 )
 from passhat.agents.prices import TokenCount
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
@@ -60,7 +62,7 @@ class AnthropicAgent(ChatAgent):
         body: dict[str, Any] = {
             "model": request.model,
             "max_tokens": request.limit,
-            "messages": _joined([_written(entry) for entry in request.entries]),
+            "messages": merge_turns(map(_write_entry, request.entries), "content"),
         }
         if request.system is not None:
             body["system"] = request.system
@@ -92,9 +94,9 @@ class AnthropicAgent(ChatAgent):
 
     async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
         rest = dict(body)
-        named = {name: rest.pop(name) for name in ("model", "max_tokens", "messages")}
+        required = {name: rest.pop(name) for name in ("model", "max_tokens", "messages")}
         # Not every version of the SDK names the other settings; the API takes them from the body.
-        answer = await client.messages.with_raw_response.create(**named, extra_body=rest)
+        answer = await client.messages.with_raw_response.create(**required, extra_body=rest)
         data = json_reply(answer.http_response.text)
         if data.get("type") == "error":
             raise ReplyError("an error with a success status", body=data)
@@ -129,21 +131,21 @@ class VertexAgent(AnthropicAgent):
     module = "anthropic"
 
     def open_client(self) -> Any:
-        named: dict[str, Any] = {"region": os.environ.get("CLOUD_ML_REGION") or "global"}
+        options: dict[str, Any] = {"region": os.environ.get("CLOUD_ML_REGION") or "global"}
         token = os.environ.get("CLOUDSDK_AUTH_ACCESS_TOKEN")
         project = os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
         if token:
-            named["access_token"] = token
+            options["access_token"] = token
         else:
-            named["credentials"], own = self._credentials()
-            project = project or own
+            options["credentials"], default_project = self._credentials()
+            project = project or default_project
         if not project:
             raise InvalidValue(
                 f"{self.kind}:{self.model} needs a project.",
                 hint="Set ANTHROPIC_VERTEX_PROJECT_ID; the region is CLOUD_ML_REGION.",
             )
         return self.sdk.AsyncAnthropicVertex(
-            base_url=self.base_url, project_id=project, max_retries=0, **named
+            base_url=self.base_url, project_id=project, max_retries=0, **options
         )
 
     def _credentials(self) -> tuple[Any, str | None]:
@@ -154,7 +156,7 @@ class VertexAgent(AnthropicAgent):
         except ImportError:
             raise MissingExtra(f"The agent {self.kind}:{self.model}", extra="vertex") from None
         try:
-            found: tuple[Any, str | None] = google.auth.default(
+            credentials: tuple[Any, str | None] = google.auth.default(
                 scopes=["https://www.googleapis.com/auth/cloud-platform"]
             )
         except DefaultCredentialsError as error:
@@ -163,7 +165,7 @@ class VertexAgent(AnthropicAgent):
                 hint="Run gcloud auth application-default login, or set "
                 "GOOGLE_APPLICATION_CREDENTIALS or CLOUDSDK_AUTH_ACCESS_TOKEN.",
             ) from None
-        return found
+        return credentials
 
 
 def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
@@ -183,8 +185,8 @@ def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         elif kind in ("thinking", "redacted_thinking"):
             thinking.append(str(block.get("thinking") or block.get("data") or "thinking"))
         elif kind == "tool_use" and block.get("name"):
-            given = block.get("input")
-            arguments = given if isinstance(given, str) else json.dumps(given or {})
+            value = block.get("input")
+            arguments = value if isinstance(value, str) else json.dumps(value or {})
             calls.append(
                 ToolCall(str(block.get("id") or f"toolu_{place}"), str(block["name"]), arguments)
             )
@@ -195,7 +197,7 @@ def read_message(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         tuple(calls),
         stop,
         str(raw or ""),
-        _counted(data.get("usage")),
+        _count_tokens(data.get("usage")),
         str(data.get("model") or ""),
         request_id or str(data.get("id") or ""),
         "".join(thinking),
@@ -217,7 +219,7 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
         last["content"][-1] = {**last["content"][-1], **mark}
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _write_entry(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, UserEntry):
         parts = [{"type": "text", "text": entry.text or _EMPTY}, *map(_image, entry.images)]
         return {"role": entry.role, "content": parts}
@@ -242,25 +244,13 @@ def _written(entry: Entry) -> dict[str, Any]:
 
 
 def _image(url: str) -> dict[str, Any]:
-    if url.startswith("data:"):
-        head, _, data = url.partition(",")
-        kind = head.removeprefix("data:").partition(";")[0]
+    if data_url := split_data_url(url):
+        kind, data = data_url
         return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
     return {"type": "image", "source": {"type": "url", "url": url}}
 
 
-def _joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Results of several calls belong into one message: roles take turns."""
-    joined: list[dict[str, Any]] = []
-    for message in messages:
-        if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = {**message, "content": [*joined[-1]["content"], *message["content"]]}
-        else:
-            joined.append(message)
-    return joined
-
-
-def _counted(usage: object) -> TokenCount | None:
+def _count_tokens(usage: object) -> TokenCount | None:
     if not isinstance(usage, Mapping):
         return None
     inputs, outputs = usage.get("input_tokens"), usage.get("output_tokens")

@@ -176,7 +176,7 @@ class Meter:
         """The attempt's sum so far; nothing recorded when nothing was ever reported."""
         return Usage(self._tokens, self._cost) if self._used else Usage()
 
-    def timed_by(self, clock: Clock) -> None:
+    def use_clock(self, clock: Clock) -> None:
         """Called by the runner with the clock that is paused while the attempt waits for us."""
         self._clock = clock
 

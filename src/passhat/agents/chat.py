@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
@@ -35,6 +35,8 @@ __all__ = [
     "UserEntry",
     "arguments_of",
     "json_reply",
+    "merge_turns",
+    "split_data_url",
     "text_of",
     "tool_calls_of",
 ]
@@ -170,7 +172,7 @@ class ChatAgent(Agent, ABC):
         A closed port would otherwise be met by every attempt, after all its retries.
         """
         address = str(self.decoding.get("base_url") or "")
-        if address and not _proxied(address):
+        if address and not _has_proxy(address):
             await _refuse_closed(address, self.name)
 
     @property
@@ -205,9 +207,9 @@ class ChatAgent(Agent, ABC):
         return str(client.base_url)
 
     async def session(self, attempt: AttemptInfo) -> ChatSession:
-        given = {"temperature": attempt.temperature, "top_p": attempt.top_p}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        return ChatSession(self, {**self.decoding, **chosen}, attempt)
+        sampling = {"temperature": attempt.temperature, "top_p": attempt.top_p}
+        overrides = {name: value for name, value in sampling.items() if value is not None}
+        return ChatSession(self, {**self.decoding, **overrides}, attempt)
 
     async def ask(self, request: Request, meter: Meter) -> ModelReply:
         """Make a call: reserve its bound on the meter before, settle its usage after."""
@@ -217,7 +219,7 @@ class ChatAgent(Agent, ABC):
 
         async def work() -> tuple[ModelReply, Usage]:
             reply = await self.send(self._client, body)
-            return reply, self._used(reply.tokens)
+            return reply, self._usage_of(reply.tokens)
 
         return await self.provider.call(
             work,
@@ -246,7 +248,7 @@ class ChatAgent(Agent, ABC):
         cost = None if self.price is None else self.price.at_most(inputs, outputs)
         return Usage(inputs + outputs, cost)
 
-    def _used(self, count: TokenCount | None) -> Usage:
+    def _usage_of(self, count: TokenCount | None) -> Usage:
         if count is None:
             return Usage()
         return Usage(count.all, None if self.price is None else self.price.of(count))
@@ -271,9 +273,9 @@ class ChatSession(Session):
         if not self._entries:
             self._begin(turn)
         if self._open_calls:
-            done = self._open_calls.pop(0)
+            call = self._open_calls.pop(0)
             self._entries.append(
-                ToolResult(done, turn.text if turn.result is None else turn.result)
+                ToolResult(call, turn.text if turn.result is None else turn.result)
             )
         else:
             text = turn.text if turn.said is None else turn.said
@@ -285,11 +287,11 @@ class ChatSession(Session):
             if not reply.calls:
                 return self._as_response(reply.text)
         # Several calls at once are handed on one by one, in the order the model wrote them.
-        return _written(self._open_calls[0])
+        return _write_call(self._open_calls[0])
 
     def _begin(self, turn: Turn) -> None:
-        own = self._settings.get("system")
-        parts = [str(part) for part in (own, turn.system) if part]
+        prompt = self._settings.get("system")
+        parts = [str(part) for part in (prompt, turn.system) if part]
         self._system = "\n\n".join(parts) or None
         self._tools = turn.tools
         self._response_format = turn.response_format
@@ -400,10 +402,29 @@ def tool_calls_of(calls: object, number: int = 0) -> tuple[ToolCall, ...]:
         function = call.get("function", call)
         if not isinstance(function, Mapping) or not function.get("name"):
             continue
-        given = function.get("arguments", function.get("input", function.get("args")))
+        arguments = function.get("arguments", function.get("input", function.get("args")))
         name = str(call.get("id") or call.get("call_id") or f"call_{number}_{place}")
-        read.append(ToolCall(name, str(function["name"]), _as_text(given)))
+        read.append(ToolCall(name, str(function["name"]), _as_text(arguments)))
     return tuple(read)
+
+
+def merge_turns(messages: Iterable[dict[str, Any]], parts: str) -> list[dict[str, Any]]:
+    """Join neighboring messages of one role: roles take turns, results of several calls are one."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if turns and turns[-1]["role"] == message["role"]:
+            turns[-1] = {**message, parts: [*turns[-1][parts], *message[parts]]}
+        else:
+            turns.append(message)
+    return turns
+
+
+def split_data_url(url: str) -> tuple[str, str] | None:
+    """Return the media type and the data of a ``data:`` URL; ``None`` for any other URL."""
+    if not url.startswith("data:"):
+        return None
+    head, _, data = url.partition(",")
+    return head.removeprefix("data:").partition(";")[0], data
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
@@ -429,7 +450,7 @@ def _as_text(given: object) -> str:
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
-def _written(call: ToolCall) -> str:
+def _write_call(call: ToolCall) -> str:
     arguments = arguments_of(call)
     if arguments is not None:
         return write_call(call.name, arguments)
@@ -554,6 +575,6 @@ async def _refuse_closed(address: str, name: str) -> None:
             return
 
 
-def _proxied(address: str) -> bool:
+def _has_proxy(address: str) -> bool:
     """Whether the SDK goes through a proxy, which a direct connection would not."""
     return urlsplit(address).scheme in getproxies()

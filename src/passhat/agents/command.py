@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session
-from passhat.agents.frameworks import returned
+from passhat.agents.frameworks import read_answer
 from passhat.agents.prices import PriceTable
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.outcomes import FailureCategory
@@ -53,8 +53,8 @@ class CommandAgent(Agent):
         program = self._words[0]
         # The first file of this folder: ./agent, or what an interpreter runs. Later ones may be
         # data or logs, whose changes do not make it another agent.
-        own = (path for word in self._words if _is_own(path := Path(word)))
-        self.source_files = tuple(islice(own, 1))
+        local_files = (path for word in self._words if _is_own(path := Path(word)))
+        self.source_files = tuple(islice(local_files, 1))
         if shutil.which(program) is not None:
             return
         path = Path(program)
@@ -110,17 +110,17 @@ def _environment(attempt: AttemptInfo) -> dict[str, str] | None:
     """
     if not attempt.traceparent:
         return None
-    given = {**os.environ, "TRACEPARENT": attempt.traceparent}
+    environment = {**os.environ, "TRACEPARENT": attempt.traceparent}
     if attempt.otlp_endpoint:
-        given["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
-        given["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+        environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = attempt.otlp_endpoint
+        environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
         for name, value in (
             ("OTEL_BSP_SCHEDULE_DELAY", "200"),
             ("OTEL_METRICS_EXPORTER", "none"),
             ("OTEL_LOGS_EXPORTER", "none"),
         ):
-            given.setdefault(name, value)
-    return given
+            environment.setdefault(name, value)
+    return environment
 
 
 def _is_own(path: Path) -> bool:
@@ -187,7 +187,7 @@ class _CommandSession(Session):
         meter = self._attempt.meter
         for call in reply.get("calls", ()):
             meter.record(msgspec.convert(call, ModelCall))
-        return returned({name: reply.get(name) for name in _ANSWER}, meter, self._prices)
+        return read_answer({name: reply.get(name) for name in _ANSWER}, meter, self._prices)
 
     async def close(self) -> None:
         """Kill the program and everything it started; it has had its chance."""
@@ -230,9 +230,9 @@ def _read(line: bytes) -> dict[str, Any]:
             raise AgentFault(FailureCategory(reply["fault"]), str(reply.get("detail", "")))
         text = reply["text"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        shown = shorten(line[:200].decode("utf-8", "replace").strip())
+        start = shorten(line[:200].decode("utf-8", "replace").strip())
         raise AgentFault(
-            FailureCategory.FORMAT_ERROR, f'expected a line {{"text": ...}}, not {shown}'
+            FailureCategory.FORMAT_ERROR, f'expected a line {{"text": ...}}, not {start}'
         ) from None
     if not isinstance(text, str):
         raise AgentFault(FailureCategory.FORMAT_ERROR, '"text" must be a string')

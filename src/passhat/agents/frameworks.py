@@ -32,7 +32,7 @@ from passhat.agents.provider import stop_reason
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
-__all__ = ["FrameworkAgent", "framework_of", "returned"]
+__all__ = ["FrameworkAgent", "framework_of", "read_answer"]
 
 
 def framework_of(thing: object) -> type[FrameworkSession] | None:
@@ -97,8 +97,8 @@ class LangGraphSession(FrameworkSession):
     async def _run(self, text: str) -> str:
         message = {"role": "user", "content": text}
         keeps = bool(self._thing.checkpointer)
-        given = [message] if keeps else [*self._messages, message]
-        state = await self._thing.ainvoke({"messages": given}, config=self._config)
+        request = [message] if keeps else [*self._messages, message]
+        state = await self._thing.ainvoke({"messages": request}, config=self._config)
         messages = state["messages"] if isinstance(state, Mapping) else state.messages
         self._note(messages[len(self._messages) + 1 :])
         self._messages = list(messages)
@@ -135,8 +135,8 @@ class AgentsSdkSession(FrameworkSession):
         model = self._thing.model
         name = model if isinstance(model, str) else str(getattr(model, "model", "") or "")
         for response in result.raw_responses:
-            called = any(getattr(item, "type", "") == "function_call" for item in response.output)
-            stop = StopReason.TOOL_CALLS if called else StopReason.STOP
+            has_call = any(getattr(item, "type", "") == "function_call" for item in response.output)
+            stop = StopReason.TOOL_CALLS if has_call else StopReason.STOP
             self._note_model(name, count_tokens(response.usage), stop, response.output)
         calls = {}
         for item in result.new_items:
@@ -170,8 +170,8 @@ class PydanticAiSession(FrameworkSession):
                     calls[part.tool_call_id] = part
                 elif part.part_kind == "tool-return":
                     call = calls.get(part.tool_call_id)
-                    given = None if call is None else call.args
-                    self._note_tool(part.tool_name, given, part.content)
+                    arguments = None if call is None else call.args
+                    self._note_tool(part.tool_name, arguments, part.content)
         self._history = result.all_messages()
         return _text(result.output)
 
@@ -188,11 +188,11 @@ class CrewAiSession(FrameworkSession):
         agents |= {id(task.agent): task.agent for task in tasks if task.agent is not None}
         tools: list[tuple[str, Any, Any]] = []
         for agent in agents.values():
-            agent.llm = _own_counter(agent.llm)
+            agent.llm = _copy_with_counter(agent.llm)
         for owner in (*agents.values(), *tasks):
-            owner.tools = [_watched(tool, tools) for tool in owner.tools or ()]
-        given = {"inputs": {"prompt": text}} if is_crew else {"messages": text}
-        output = await asyncio.to_thread(thing.kickoff, **given)
+            owner.tools = [_record_tool(tool, tools) for tool in owner.tools or ()]
+        arguments = {"inputs": {"prompt": text}} if is_crew else {"messages": text}
+        output = await asyncio.to_thread(thing.kickoff, **arguments)
         models = {id(agent.llm): agent.llm for agent in agents.values()}
         for llm in models.values():
             tokens = count_tokens(llm.get_token_usage_summary())
@@ -203,25 +203,25 @@ class CrewAiSession(FrameworkSession):
         return str(output.raw)
 
 
-def _own_counter(llm: Any) -> Any:
+def _copy_with_counter(llm: Any) -> Any:
     """A copy of CrewAI's model that counts from zero: the original counts for all attempts."""
-    own = copy(llm)
-    own._token_usage = dict.fromkeys(llm._token_usage, 0)
-    return own
+    duplicate = copy(llm)
+    duplicate._token_usage = dict.fromkeys(llm._token_usage, 0)
+    return duplicate
 
 
-def _watched(tool: Any, calls: list[tuple[str, Any, Any]]) -> Any:
+def _record_tool(tool: Any, calls: list[tuple[str, Any, Any]]) -> Any:
     """A copy of a CrewAI tool that notes its calls."""
-    own = tool.model_copy()
+    duplicate = tool.model_copy()
     run = tool._run
 
-    def noted(*given: Any, **named: Any) -> Any:
+    def run_and_record(*given: Any, **named: Any) -> Any:
         output = run(*given, **named)
         calls.append((tool.name, named or list(given), output))
         return output
 
-    object.__setattr__(own, "_run", noted)
-    return own
+    object.__setattr__(duplicate, "_run", run_and_record)
+    return duplicate
 
 
 _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {
@@ -235,7 +235,7 @@ _FRAMEWORKS: Mapping[tuple[str, tuple[str, ...]], type[FrameworkSession]] = {
 # -- return values of functions --------------------------------------------------------------------
 
 
-def returned(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
+def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
     """The text of a function's return value; its usage is put on the meter.
 
     A function may return text, ``(text, Usage)``, or an object with its text in ``output``,
@@ -255,8 +255,8 @@ def returned(value: Any, meter: Meter, prices: PriceTable | None = None) -> str:
     for name in fields:
         text = _field(value, name)
         if isinstance(text, str):
-            for used in ("usage", "usage_metadata", "token_usage", "usage_metrics"):
-                usage = _field(value, used)
+            for usage_name in ("usage", "usage_metadata", "token_usage", "usage_metrics"):
+                usage = _field(value, usage_name)
                 if usage is not None:
                     _note_usage(usage, meter, prices, str(_field(value, "model") or ""))
                     break
@@ -324,12 +324,12 @@ def count_tokens(used: Any) -> TokenCount | None:
     outputs = _first(used, "output_tokens", "completion_tokens", "response_tokens", "output")
     if inputs is None or outputs is None:
         return None
-    given = _field(used, "input_token_details") or _field(used, "input_tokens_details")
-    made = _field(used, "output_token_details") or _field(used, "output_tokens_details")
+    input_details = _field(used, "input_token_details") or _field(used, "input_tokens_details")
+    output_details = _field(used, "output_token_details") or _field(used, "output_tokens_details")
     cached = _first(used, "cache_read_tokens", "cached_prompt_tokens", "cached_tokens")
     if cached is None:
-        cached = _first(given, "cache_read", "cached_tokens") or 0
-    reasoning = _first(made, "reasoning", "reasoning_tokens")
+        cached = _first(input_details, "cache_read", "cached_tokens") or 0
+    reasoning = _first(output_details, "reasoning", "reasoning_tokens")
     return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
 
 

@@ -3,7 +3,7 @@
 The simplest agent is ``def agent(prompt: str) -> str``, sync or async. Parameters named ``task``,
 ``seed``, ``temperature``, ``top_p``, ``tools`` or ``meter`` receive those. A class is instantiated
 for every attempt and called with each turn, so what it remembers ends with the attempt. What it
-returns may say what it used, see :func:`passhat.agents.frameworks.returned`.
+returns may say what it used, see :func:`passhat.agents.frameworks.read_answer`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from passhat._plugins import check_instance
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
-from passhat.agents.frameworks import FrameworkAgent, framework_of, returned
+from passhat.agents.frameworks import FrameworkAgent, framework_of, read_answer
 from passhat.agents.prices import PriceTable
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn, WorldFault
@@ -73,11 +73,11 @@ class FunctionAgent(Agent):
     def __init__(self, function: Callable[..., Any], name: str = "") -> None:
         self._function = function
         if inspect.isroutine(function):
-            own = f"{function.__module__}:{function.__qualname__}"
+            path = f"{function.__module__}:{function.__qualname__}"
         else:
             kind = function if inspect.isclass(function) else type(function)
-            own = f"{kind.__module__}:{kind.__qualname__}"
-        self.name = name or f"python:{own}"
+            path = f"{kind.__module__}:{kind.__qualname__}"
+        self.name = name or f"python:{path}"
         self.price_table: PriceTable | None = None
 
     async def session(self, attempt: AttemptInfo) -> _FunctionSession:
@@ -92,9 +92,9 @@ class _FunctionSession(Session):
         self._function = function
         self._attempt = attempt
         self._prices = prices
-        accepted = inspect.signature(function).parameters
-        self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in accepted}
-        self._wants_tools = "tools" in accepted
+        parameters = inspect.signature(function).parameters
+        self._extra = {name: getattr(attempt, name) for name in _OFFERED if name in parameters}
+        self._wants_tools = "tools" in parameters
 
     async def answer(self, turn: Turn) -> str:
         if self._wants_tools and (turn.tools or "tools" not in self._extra):
@@ -108,7 +108,7 @@ class _FunctionSession(Session):
             answer = await _in_daemon_thread(work, f"{self._attempt.task}#{self._attempt.number}")
         if inspect.isawaitable(answer):  # a plain function that returns a coroutine
             answer = await answer
-        return returned(answer, self._attempt.meter, self._prices)
+        return read_answer(answer, self._attempt.meter, self._prices)
 
 
 async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
@@ -126,15 +126,15 @@ async def _in_daemon_thread(work: Callable[[], Any], attempt: str = "") -> Any:
 
     def run() -> None:
         value: Any = None
-        raised: BaseException | None = None
+        failure: BaseException | None = None
         try:
             value = work()
         except BaseException as error:  # passed on: the runner classifies it
-            raised = error
+            failure = error
         # It returned: on a busy machine the thread may outlive the answer that it hands over.
         threading.current_thread().name = "passhat returned"
         with suppress(RuntimeError):  # the run is over, and its loop closed
-            loop.call_soon_threadsafe(settle, value, raised)
+            loop.call_soon_threadsafe(settle, value, failure)
 
     # As asyncio.to_thread does: the trace that an attempt belongs to is in the context.
     context = contextvars.copy_context()

@@ -20,6 +20,8 @@ from passhat.agents.chat import (
     UserEntry,
     arguments_of,
     json_reply,
+    merge_turns,
+    split_data_url,
 )
 from passhat.agents.prices import TokenCount
 from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
@@ -103,13 +105,13 @@ class GeminiAgent(ChatAgent):
             if schema := request.response_format.get("json_schema", {}).get("schema"):
                 config["responseJsonSchema"] = schema
         body: dict[str, Any] = {
-            "contents": _joined([_written(entry) for entry in request.entries]),
+            "contents": merge_turns(map(_write_entry, request.entries), "parts"),
             "generationConfig": config,
         }
         if request.system is not None:
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            declared = [
+            declarations = [
                 {
                     "name": tool.name,
                     "description": tool.description,
@@ -117,7 +119,7 @@ class GeminiAgent(ChatAgent):
                 }
                 for tool in request.tools
             ]
-            body["tools"] = [{"functionDeclarations": declared}]
+            body["tools"] = [{"functionDeclarations": declarations}]
         return {**body, **settings}
 
     async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
@@ -131,15 +133,22 @@ def read_candidates(data: Mapping[str, Any]) -> ModelReply:
     """An answer of generateContent; a blocked prompt has no candidates."""
     candidates = data.get("candidates")
     feedback = data.get("promptFeedback")
-    blocked = feedback.get("blockReason") if isinstance(feedback, Mapping) else None
+    block_reason = feedback.get("blockReason") if isinstance(feedback, Mapping) else None
     first = candidates[0] if isinstance(candidates, list) and candidates else None
-    tokens = _counted(data.get("usageMetadata"))
+    tokens = _count_tokens(data.get("usageMetadata"))
     model, name = str(data.get("modelVersion") or ""), str(data.get("responseId") or "")
     if not isinstance(first, Mapping):
-        if not blocked:
+        if not block_reason:
             raise ReplyError(f"an answer without candidates: {json.dumps(data)[:200]}")
         return ModelReply(
-            "", (), StopReason.FILTERED, f"prompt blocked: {blocked}", tokens, model, name, raw=data
+            "",
+            (),
+            StopReason.FILTERED,
+            f"prompt blocked: {block_reason}",
+            tokens,
+            model,
+            name,
+            raw=data,
         )
     content = first.get("content")
     parts = content.get("parts") if isinstance(content, Mapping) else None
@@ -150,8 +159,10 @@ def read_candidates(data: Mapping[str, Any]) -> ModelReply:
         if not isinstance(part, Mapping):
             continue
         if isinstance(call := part.get("functionCall"), Mapping):
-            given = json.dumps(call.get("args") or {})
-            calls.append(ToolCall(str(call.get("id") or f"call_{place}"), str(call["name"]), given))
+            arguments = json.dumps(call.get("args") or {})
+            calls.append(
+                ToolCall(str(call.get("id") or f"call_{place}"), str(call["name"]), arguments)
+            )
         elif isinstance(part.get("text"), str):
             (thinking if part.get("thought") else texts).append(part["text"])
     raw = str(first.get("finishReason") or "")
@@ -173,7 +184,7 @@ def read_candidates(data: Mapping[str, Any]) -> ModelReply:
     )
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _write_entry(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, UserEntry):
         return {"role": "user", "parts": [{"text": entry.text}, *map(_image, entry.images)]}
     if isinstance(entry, ToolResult):
@@ -190,25 +201,13 @@ def _written(entry: Entry) -> dict[str, Any]:
 
 
 def _image(url: str) -> dict[str, Any]:
-    if url.startswith("data:"):
-        head, _, data = url.partition(",")
-        kind = head.removeprefix("data:").partition(";")[0]
+    if data_url := split_data_url(url):
+        kind, data = data_url
         return {"inlineData": {"mimeType": kind, "data": data}}
     return {"fileData": {"fileUri": url}}
 
 
-def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Results of several calls belong into one message: roles take turns."""
-    joined: list[dict[str, Any]] = []
-    for message in messages:
-        if joined and joined[-1]["role"] == message["role"]:
-            joined[-1] = {**message, "parts": [*joined[-1]["parts"], *message["parts"]]}
-        else:
-            joined.append(message)
-    return joined
-
-
-def _counted(usage: object) -> TokenCount | None:
+def _count_tokens(usage: object) -> TokenCount | None:
     if not isinstance(usage, Mapping) or not isinstance(usage.get("promptTokenCount"), int):
         return None
     thoughts = int(usage.get("thoughtsTokenCount") or 0)

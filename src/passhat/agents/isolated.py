@@ -22,12 +22,12 @@ from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import ToolSpec, Turn
 
-__all__ = ["isolated"]
+__all__ = ["isolate"]
 
 _KIND = "python:"
 
 
-def isolated(word: str, memory: int | None = None) -> CommandAgent:
+def isolate(word: str, memory: int | None = None) -> CommandAgent:
     """The agent of a word such as ``python:my_agent:answer``, in processes of its own.
 
     ``memory`` is the most that one process may take, in MiB.
@@ -67,15 +67,15 @@ async def _serve(path: str, answers: TextIO) -> None:
                 agent = python_agent(path)
                 info = _info(request)
                 session = await agent.session(info)
-            before, seen = info.meter.usage, len(info.meter.calls)
+            before, call_count = info.meter.usage, len(info.meter.calls)
             reply: dict[str, Any] = {"text": await session.answer(_turn(request))}
             if info.meter.usage != before:
                 reply["usage"] = _difference(before, info.meter.usage)
-            reply["calls"] = msgspec.to_builtins(info.meter.calls[seen:], enc_hook=str)
+            reply["calls"] = msgspec.to_builtins(info.meter.calls[call_count:], enc_hook=str)
         except AgentFault as fault:
             reply = {"fault": str(fault.category), "detail": fault.detail}
         except BaseException as error:
-            reply = {"fault": str(FailureCategory.EXCEPTION), "detail": _described(error)}
+            reply = {"fault": str(FailureCategory.EXCEPTION), "detail": _describe_error(error)}
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
 
@@ -104,7 +104,7 @@ def _turn(request: dict[str, Any]) -> Turn:
     return Turn(request["text"], tools=tuple(ToolSpec(**tool) for tool in request.get("tools", ())))
 
 
-def _described(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except BaseException:

@@ -57,7 +57,7 @@ class OpenAiAgent(ChatAgent):
         # OpenAI requires the new name, most other servers accept only the old one.
         usual = "max_tokens" if self.is_elsewhere else "max_completion_tokens"
         messages = [] if request.system is None else [_message("system", request.system)]
-        messages += [_written(entry) for entry in request.entries]
+        messages += [_write_entry(entry) for entry in request.entries]
         body: dict[str, Any] = {
             "model": request.model,
             "messages": messages,
@@ -125,7 +125,7 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
         calls,
         stop,
         str(raw or ""),
-        _counted(data.get("usage")),
+        _count_tokens(data.get("usage")),
         str(data.get("model") or ""),
         request_id or str(data.get("id") or ""),
         _thinking_of(message),
@@ -184,9 +184,9 @@ class ResponsesAgent(OpenAiAgent):
 
     async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
         rest = dict(body)
-        model, given = rest.pop("model"), rest.pop("input")
+        model, items = rest.pop("model"), rest.pop("input")
         answer = await client.responses.with_raw_response.create(
-            model=model, input=given, extra_body=rest
+            model=model, input=items, extra_body=rest
         )
         return read_response(json_reply(answer.http_response.text), _request_id(answer.headers))
 
@@ -227,7 +227,7 @@ def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
         tool_calls_of(calls),
         stop,
         str(reason or status or ""),
-        _counted(usage),
+        _count_tokens(usage),
         str(data.get("model") or ""),
         request_id or str(data.get("id") or ""),
         "".join(part for part in thinking if part not in ('""', "[]")),
@@ -275,8 +275,8 @@ class AzureAgent(OpenAiAgent):
         version = os.environ.get("OPENAI_API_VERSION", "2025-04-01-preview")
         try:
             # The endpoint's base URL comes from AZURE_OPENAI_ENDPOINT where none is given.
-            given = {} if self.base_url is None else {"azure_endpoint": self.base_url}
-            return self.sdk.AsyncAzureOpenAI(api_version=version, max_retries=0, **given)
+            endpoint = {} if self.base_url is None else {"azure_endpoint": self.base_url}
+            return self.sdk.AsyncAzureOpenAI(api_version=version, max_retries=0, **endpoint)
         except (self.sdk.OpenAIError, ValueError) as error:
             raise InvalidValue(
                 f"azure:{self.model} needs a key and an endpoint. {error}",
@@ -327,7 +327,7 @@ class OllamaAgent(OpenAiAgent):
         return True
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _write_entry(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, UserEntry):
         if not entry.images:
             return _message(entry.role, entry.text)
@@ -362,7 +362,7 @@ def _request_id(headers: Any) -> str:
     return str(headers.get("x-request-id") or headers.get("apim-request-id") or "")
 
 
-def _counted(usage: object) -> TokenCount | None:
+def _count_tokens(usage: object) -> TokenCount | None:
     """Tokens in either of OpenAI's spellings; ``None`` where the server does not count."""
     if not isinstance(usage, Mapping):
         return None
@@ -370,10 +370,16 @@ def _counted(usage: object) -> TokenCount | None:
     outputs = _number(usage.get("completion_tokens", usage.get("output_tokens")))
     if inputs is None or outputs is None:
         return None
-    given = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    made = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-    cached = _number(given.get("cached_tokens")) if isinstance(given, Mapping) else None
-    reasoning = _number(made.get("reasoning_tokens")) if isinstance(made, Mapping) else None
+    input_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    output_details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
+    cached = (
+        _number(input_details.get("cached_tokens")) if isinstance(input_details, Mapping) else None
+    )
+    reasoning = (
+        _number(output_details.get("reasoning_tokens"))
+        if isinstance(output_details, Mapping)
+        else None
+    )
     return TokenCount(inputs, outputs, min(cached or 0, inputs), 0, reasoning)
 
 

@@ -38,8 +38,8 @@ class Bucket:
     def take(self, now: float) -> float:
         """Take a place in the queue; returns the seconds until it is its turn."""
         if self._filled:
-            gained = (now - self._filled) * self.per_second
-            self._tokens = min(self._most, self._tokens + gained)
+            new_tokens = (now - self._filled) * self.per_second
+            self._tokens = min(self._most, self._tokens + new_tokens)
         self._filled = now
         self._tokens -= 1
         return 0.0 if self._tokens >= 0 else -self._tokens / self.per_second

@@ -63,10 +63,10 @@ class Price:
         0.003
         """
         cached = self.input if self.cached_input is None else self.cached_input
-        written = self.input if self.written_input is None else self.written_input
+        write_price = self.input if self.written_input is None else self.written_input
         plain = count.input - count.cached - count.written
-        spent = plain * self.input + count.cached * cached + count.written * written
-        return (spent + count.output * self.output) / _MILLION
+        input_cost = plain * self.input + count.cached * cached + count.written * write_price
+        return (input_cost + count.output * self.output) / _MILLION
 
     def at_most(self, inputs: int, outputs: int) -> float:
         """Upper bound of a call's cost: every input token at the most expensive rate."""
@@ -85,9 +85,9 @@ class PriceTable:
 
     def price(self, provider: str, model: str) -> Price | None:
         """The price of a model; a date at the end of its name makes no difference."""
-        own = self.prices.get((provider, model))
-        own = own or self.prices.get((provider, _DATED.sub("", model)))
-        return own or (_published_price(provider, model) if self.with_published else None)
+        price = self.prices.get((provider, model))
+        price = price or self.prices.get((provider, _DATED.sub("", model)))
+        return price or (_published_price(provider, model) if self.with_published else None)
 
     def price_of_model(self, model: str) -> Price | None:
         """The price of a model without its provider: ``gpt-4o`` or ``openai/gpt-4o``."""
@@ -127,19 +127,19 @@ def _published_price(provider: str, model: str) -> Price | None:
         prices = calc_price(Usage(input_tokens=1), model_ref=model, provider_id=publisher)
     except (LookupError, ValueError):
         return None
-    published = prices.model_price
+    listing = prices.model_price
 
     def dollars(price: Any) -> float | None:
         return None if price is None else float(getattr(price, "base", price))
 
-    inputs, outputs = dollars(published.input_mtok), dollars(published.output_mtok)
+    inputs, outputs = dollars(listing.input_mtok), dollars(listing.output_mtok)
     if inputs is None or outputs is None:
         return None
     return Price(
         inputs,
         outputs,
-        dollars(published.cache_read_mtok),
-        dollars(published.cache_write_mtok),
+        dollars(listing.cache_read_mtok),
+        dollars(listing.cache_write_mtok),
         f"genai-prices {version('genai-prices')}",
     )
 
@@ -152,8 +152,8 @@ def read_prices(own: str | None = None) -> PriceTable:
     own : str, optional
         The user's table; else ``passhat-prices.toml`` in the current folder, if it is there.
     """
-    shipped = (files(__package__) / "prices.toml").read_text(encoding="utf-8")
-    table = _read(shipped, "prices.toml")
+    text = (files(__package__) / "prices.toml").read_text(encoding="utf-8")
+    table = _read(text, "prices.toml")
     path = Path(own or OWN_FILE)
     if own is None and not path.is_file():
         return PriceTable(table.prices, table.as_of, with_published=True)

@@ -168,8 +168,8 @@ class ModelReply:
     def empty(self) -> str:
         if self.text.strip() or self.calls:
             return ""
-        reasoned = self.tokens is not None and self.tokens.reasoning
-        return "thinking only" if self.thinking.strip() or reasoned else "empty"
+        has_reasoning = self.tokens is not None and self.tokens.reasoning
+        return "thinking only" if self.thinking.strip() or has_reasoning else "empty"
 
 
 def stop_reason(word: object) -> StopReason:
@@ -201,9 +201,9 @@ def error_from(sdk: Any, error: Exception) -> ProviderError:
         cause = error.__cause__
         because = f": {cause}" if cause is not None and str(cause) else ""
         # Only a connection that was never established is sure to have cost nothing.
-        refused = type(cause).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
+        never_connected = type(cause).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
         detail = f"{str(error).rstrip('.')}{because}"
-        return ProviderError(ErrorKind.BROKEN, detail, may_be_billed=not refused)
+        return ProviderError(ErrorKind.BROKEN, detail, may_be_billed=not never_connected)
     detail = f"an answer that cannot be read ({type(error).__name__}: {error})"
     return ProviderError(ErrorKind.BROKEN, detail, may_be_billed=True)
 
@@ -217,17 +217,17 @@ def _from_status(error: Any) -> ProviderError:
     wait = retry_after(headers)
     if wait is None:
         wait = _wait_in(error.body)
-    return _classified(status, message, code, wait)
+    return _classify(status, message, code, wait)
 
 
 def _from_body(body: object) -> ProviderError:
     """An error in a body with an HTTP status of success; some carry a status of their own."""
     message, code = _message_and_code(body)
     status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 200
-    return _classified(status, message or str(body)[:_QUOTED], code, _wait_in(body))
+    return _classify(status, message or str(body)[:_QUOTED], code, _wait_in(body))
 
 
-def _classified(status: int, message: str, code: str, wait: float | None) -> ProviderError:
+def _classify(status: int, message: str, code: str, wait: float | None) -> ProviderError:
     detail = f"HTTP {status}: {message}"
     words = f"{code} {message}"
     if "insufficient_quota" in words:
@@ -265,9 +265,9 @@ def _message_and_code(body: object) -> tuple[str, str]:
     message = next(
         (inner[key] for key in ("message", "detail", "msg") if isinstance(inner.get(key), str)), ""
     )
-    nested = inner.get("metadata")
-    if isinstance(nested, Mapping) and isinstance(nested.get("raw"), str):
-        message = f"{message}: {nested['raw']}"  # a gateway quotes the answer of its provider
+    metadata = inner.get("metadata")
+    if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
+        message = f"{message}: {metadata['raw']}"  # a gateway quotes the answer of its provider
     codes = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
     number = next((code for code in codes if code.isdecimal()), "")
     return str(message)[:_QUOTED], number or " ".join(codes)
@@ -387,21 +387,21 @@ class Provider:
                 await self.pace.turn()
             await meter.reserve(worst)
             call = replace(call, started=time.time())
-            started = time.monotonic()
+            start = time.monotonic()
             try:
-                reply, used = await work()
+                reply, usage = await work()
             except Exception as error:
                 problem = error_from(self._sdk, error)
             except BaseException:
                 meter.settle(Usage())  # canceled in the middle: its cost is unknown
-                seconds = time.monotonic() - started
+                seconds = time.monotonic() - start
                 meter.record(replace(call, retries=causes, seconds=seconds, error="not finished"))
                 raise
             else:
                 self.pace.note_answer()
-                meter.settle(used)
-                seconds = time.monotonic() - started
-                meter.record(_recorded(call, reply, used, causes, seconds))
+                meter.settle(usage)
+                seconds = time.monotonic() - start
+                meter.record(_complete_record(call, reply, usage, causes, seconds))
                 return reply
             if problem.may_be_billed:
                 meter.settle(Usage())
@@ -410,7 +410,7 @@ class Provider:
             try:
                 self._give_up(problem, model, len(causes))
             except BaseException:
-                seconds = time.monotonic() - started
+                seconds = time.monotonic() - start
                 meter.record(replace(call, retries=causes, seconds=seconds, error=problem.detail))
                 raise
             causes.append(problem.detail)
@@ -438,13 +438,13 @@ class Provider:
         requested_wait = problem.wait or 0.0
         if tried >= self.retries or requested_wait > _LONGEST_ASKED:
             reason = MissingReason.RATE_LIMIT if busy else MissingReason.INFRASTRUCTURE
-            given = (
+            prefix = (
                 f"asked to wait {requested_wait:,.0f} s"
                 if requested_wait > _LONGEST_ASKED
                 else "given up"
             )
             retries = "1 retry" if tried == 1 else f"{tried} retries"
-            raise ProviderFault(reason, f"{given} after {retries}; {problem.detail}")
+            raise ProviderFault(reason, f"{prefix} after {retries}; {problem.detail}")
 
     async def _back_off(self, problem: ProviderError, tried: int, meter: Meter) -> None:
         """Wait as long as asked to, or longer each time; jitter spreads attempts.
@@ -463,7 +463,7 @@ class Provider:
                 await asyncio.sleep(pause)
 
 
-def _recorded(
+def _complete_record(
     call: ModelCall, reply: ModelReply, used: Usage, causes: list[str], seconds: float
 ) -> ModelCall:
     tokens = reply.tokens

@@ -270,7 +270,7 @@ class Attempter:
     ) -> tuple[_AttemptState, Judgement]:
         state = _AttemptState(info, clock, trace)
         clock.start()
-        info.meter.timed_by(clock)
+        info.meter.use_clock(clock)
         try:
             judgement = await self._play(task, state)
             clock.verdict()  # an agent that answered all the same when its time was over

@@ -263,10 +263,10 @@ class RunSpec:
                 "isolate needs an agent that another process can import, and an object was given.",
                 hint="Name it: agent='python:MODULE:NAME'.",
             )
-        from passhat.agents.isolated import isolated
+        from passhat.agents.isolated import isolate
 
         load_agent(self.agent)  # a mistake in its module is found before the first attempt
-        return isolated(self.agent, self.agent_memory)
+        return isolate(self.agent, self.agent_memory)
 
     def plan(
         self, loaded: Loaded | None = None, *, tell: Callable[[str], None] = silent

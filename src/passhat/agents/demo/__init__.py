@@ -58,13 +58,13 @@ class CoderSession(Session):
             raise AgentFault(
                 FailureCategory.AGENT_ERROR, "the demo coders only work at code:ordercode"
             )
-        body = self._chosen(task)
+        body = self._choose_program(task)
         # Models answer in either form; so do these.
         if self._random.random() < 0.5:
             return body
         return f"Here it is:\n\n```python\n{task.task.prompt}{body}```\n"
 
-    def _chosen(self, task: OrderTask) -> str:
+    def _choose_program(self, task: OrderTask) -> str:
         programs = [task.task.canonical, *task.wrong]
         taste = random.Random(f"taste/{self._coder}/{task.task.id}")
         liking = [taste.gauss(0.0, _UNEVENNESS) for _ in programs]
@@ -116,7 +116,7 @@ class _DemoSession(Session):
 
     def _next(self, text: str) -> str:
         if self._steps is None:
-            clerk = next((made for title, made in _CLERKS.items() if title in text), None)
+            clerk = next((kind for title, kind in _CLERKS.items() if title in text), None)
             if clerk is None:
                 raise AgentFault(
                     FailureCategory.AGENT_ERROR,

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from passhat.agents.demo.talking import CARE, Clerk, Mind, Request, Steps, asked, say, use
+from passhat.agents.demo.talking import CARE, Clerk, Mind, Request, Steps, ask_or_forget, say, use
 
 __all__ = ["AirlineClerk"]
 
@@ -73,32 +73,34 @@ class AirlineClerk(Clerk):
             return booking
         self.mind.gets_harder()
         number = self._traveller.get("traveller", "")
-        listed = yield from use("list_bookings", traveller=number)
+        bookings = yield from use("list_bookings", traveller=number)
 
         def likely(row: Mapping[str, str]) -> tuple[int, str]:
             towns = sum(row[end] in request.sentence for end in ("origin", "destination"))
             return towns, row["flight"].split()[1]
 
-        ranked = sorted(listed or [], key=likely, reverse=True)
-        if not ranked:
+        candidates = sorted(bookings or [], key=likely, reverse=True)
+        if not candidates:
             return None
-        place = 1 if len(ranked) > 1 and self.mind.slips(CARE) else 0
-        booking = yield from use("get_booking", code=ranked[place]["code"])
+        place = 1 if len(candidates) > 1 and self.mind.slips(CARE) else 0
+        booking = yield from use("get_booking", code=candidates[place]["code"])
         return booking
 
     def _cancel(self, booking: Booking, flight: Flight) -> Steps[str]:
-        words = yield from asked(self.mind, "What is the reason?")
+        words = yield from ask_or_forget(self.mind, "What is the reason?")
         refund = self._refund(booking, flight, ill=bool(re.search(r"\bill\b|sick|doctor", words)))
-        done = yield from use("cancel_booking", code=booking["code"], refund=refund)
-        return self._done(done, "The booking is cancelled; your refund is", refund)
+        result = yield from use("cancel_booking", code=booking["code"], refund=refund)
+        return self._report_amount(result, "The booking is cancelled; your refund is", refund)
 
     def _refundable(self, booking: Booking, flight: Flight) -> Steps[str]:
-        words = yield from asked(self.mind, "What is the reason?")
+        words = yield from ask_or_forget(self.mind, "What is the reason?")
         refund = self._refund(booking, flight, ill="ill " in words)
 
         def cancel() -> Steps[str]:
-            done = yield from use("cancel_booking", code=booking["code"], refund=booking["paid"])
-            return self._done(done, "The booking is cancelled; your refund is", booking["paid"])
+            result = yield from use("cancel_booking", code=booking["code"], refund=booking["paid"])
+            return self._report_amount(
+                result, "The booking is cancelled; your refund is", booking["paid"]
+            )
 
         if not refund and not self.mind.slips(CARE):
             return self.refuse(f"a {booking['fare']} fare is not refundable", cancel)
@@ -108,8 +110,8 @@ class AirlineClerk(Clerk):
         """The refund under the rules, unless a rule is overlooked."""
         paid = float(booking["paid"])
         recent = (self.today - date.fromisoformat(booking["booked"])).days <= 1
-        disrupted = flight["status"] == "cancelled"
-        if recent or disrupted or booking["fare"] == "flex" or (booking["insured"] and ill):
+        is_disrupted = flight["status"] == "cancelled"
+        if recent or is_disrupted or booking["fare"] == "flex" or (booking["insured"] and ill):
             return paid
         if self.mind.slips(CARE):
             return paid
@@ -118,13 +120,13 @@ class AirlineClerk(Clerk):
     def _change(self, booking: Booking, flight: Flight) -> Steps[str]:
         if len(booking["passengers"]) > 4 and not self.mind.slips(CARE):
             yield from self.pass_on("groups")
-        disrupted = flight["status"] == "cancelled" or flight["delay"] >= 180
-        if booking["fare"] == "saver" and not disrupted and not self.mind.slips(CARE):
-            move = partial(self._moved, booking, flight, disrupted)
+        is_disrupted = flight["status"] == "cancelled" or flight["delay"] >= 180
+        if booking["fare"] == "saver" and not is_disrupted and not self.mind.slips(CARE):
+            move = partial(self._move_flight, booking, flight, is_disrupted)
             return self.refuse("a saver fare is not open to changes", move)
-        return (yield from self._moved(booking, flight, disrupted))
+        return (yield from self._move_flight(booking, flight, is_disrupted))
 
-    def _moved(self, booking: Booking, flight: Flight, disrupted: bool) -> Steps[str]:
+    def _move_flight(self, booking: Booking, flight: Flight, is_disrupted: bool) -> Steps[str]:
         words = yield from say("On which day would you like to fly?")
         day = _DAY.search(words)
         route = {"origin": flight["origin"], "destination": flight["destination"]}
@@ -137,31 +139,33 @@ class AirlineClerk(Clerk):
         dearer = max(0.0, free[0]["price"] - flight["price"])
         people = 1 if self.mind.slips(CARE) else people
         fee = 40.0 if booking["fare"] == "standard" and not self.mind.slips() else 0.0
-        charge = 0.0 if disrupted else fee + dearer * people
-        done = yield from use(
+        charge = 0.0 if is_disrupted else fee + dearer * people
+        result = yield from use(
             "change_flight", code=booking["code"], flight=free[0]["flight"], charge=charge
         )
-        return self._done(done, "The flight is changed; the charge is", charge)
+        return self._report_amount(result, "The flight is changed; the charge is", charge)
 
     def _bags(self, booking: Booking, _flight: Flight) -> Steps[str]:
-        words = yield from asked(self.mind, "How many bags are there to add?")
+        words = yield from ask_or_forget(self.mind, "How many bags are there to add?")
         number = re.search(r"\b[1-4]\b", words)
         bags = int(number[0]) if number else 1
-        included = _INCLUDED_BAGS[booking["fare"]]
+        free_bags = _INCLUDED_BAGS[booking["fare"]]
         if self._traveller.get("tier") == "gold" and not self.mind.slips(CARE):
-            included += 1
-        paid = max(0, booking["bags"] - included)
-        charge = 35.0 * (max(0, booking["bags"] + bags - included) - paid)
-        done = yield from use("add_bags", code=booking["code"], bags=bags, charge=charge)
-        return self._done(done, "The luggage is added; the charge is", charge)
+            free_bags += 1
+        paid = max(0, booking["bags"] - free_bags)
+        charge = 35.0 * (max(0, booking["bags"] + bags - free_bags) - paid)
+        result = yield from use("add_bags", code=booking["code"], bags=bags, charge=charge)
+        return self._report_amount(result, "The luggage is added; the charge is", charge)
 
     def _name(self, booking: Booking, _flight: Flight) -> Steps[str]:
         words = yield from say("How should the name be spelled?")
-        spelled = re.search(r"spelled ([^.]+)", words)
-        new = spelled[1] if spelled else ""
+        spelling = re.search(r"spelled ([^.]+)", words)
+        new = spelling[1] if spelling else ""
         nearest = max(booking["passengers"], key=lambda name: len(set(name) & set(new)))
-        done = yield from use("correct_name", code=booking["code"], passenger=nearest, new_name=new)
-        return "The name is corrected." if done else "I am sorry, that did not work."
+        result = yield from use(
+            "correct_name", code=booking["code"], passenger=nearest, new_name=new
+        )
+        return "The name is corrected." if result else "I am sorry, that did not work."
 
     def _status(self, _booking: Booking, flight: Flight) -> Steps[str]:
         yield from ()
@@ -172,9 +176,9 @@ class AirlineClerk(Clerk):
         """For the flight first booked, which a change may have replaced."""
         if booking["first_flight"] != booking["flight"]:
             flight = yield from use("get_flight", flight=booking["first_flight"])
-        each = 120.0 if flight["status"] == "cancelled" else 50.0
+        amount = 120.0 if flight["status"] == "cancelled" else 50.0
         people = 1 if self.mind.slips(CARE) else len(booking["passengers"])
-        give = partial(self._given, booking, each * people)
+        give = partial(self._give_voucher, booking, amount * people)
         if flight["cause"] == "weather" and not self.mind.slips(CARE):
             return self.refuse("the cause was weather", give)
         short = flight["status"] != "cancelled" and flight["delay"] < 120
@@ -182,9 +186,9 @@ class AirlineClerk(Clerk):
             return self.refuse("there is a voucher only from 120 minutes on", give)
         return (yield from give())
 
-    def _given(self, booking: Booking, value: float) -> Steps[str]:
-        done = yield from use("give_voucher", code=booking["code"], amount=value)
-        return self._done(done, "You get a voucher", value)
+    def _give_voucher(self, booking: Booking, value: float) -> Steps[str]:
+        result = yield from use("give_voucher", code=booking["code"], amount=value)
+        return self._report_amount(result, "You get a voucher", value)
 
     def _bag(self, booking: Booking, flight: Flight) -> Steps[str]:
         words = yield from say("What number is on the tag?")
@@ -194,8 +198,8 @@ class AirlineClerk(Clerk):
         if not bag:
             return "I am sorry, I cannot find that bag."
         amount = self._bag_payment(flight, bag)
-        done = yield from use("file_bag_claim", code=booking["code"], tag=tag, amount=amount)
-        return self._done(done, "You are paid", amount)
+        result = yield from use("file_bag_claim", code=booking["code"], tag=tag, amount=amount)
+        return self._report_amount(result, "You are paid", amount)
 
     def _bag_payment(self, flight: Flight, bag: Mapping[str, Any]) -> float:
         silent = (self.today - date.fromisoformat(bag["scans"][-1]["day"])).days
@@ -205,5 +209,5 @@ class AirlineClerk(Clerk):
         late = (until - date.fromisoformat(flight["day"])).days
         return 40.0 * min(5, late + self.mind.slips(CARE))
 
-    def _done(self, done: Any, text: str, value: float) -> str:
-        return self.amount(text, value) if done else "I am sorry, that did not work."
+    def _report_amount(self, result: Any, text: str, value: float) -> str:
+        return self.amount(text, value) if result else "I am sorry, that did not work."

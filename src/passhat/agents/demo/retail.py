@@ -9,7 +9,17 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from passhat.agents.demo.talking import CARE, Clerk, Mind, Request, Steps, asked, say, use, words_of
+from passhat.agents.demo.talking import (
+    CARE,
+    Clerk,
+    Mind,
+    Request,
+    Steps,
+    ask_or_forget,
+    say,
+    use,
+    words_of,
+)
 
 __all__ = ["RetailClerk"]
 
@@ -73,7 +83,7 @@ class RetailClerk(Clerk):
             order: Order | None = yield from use("get_order", order=number[0])
             return order
         self.mind.gets_harder()
-        listed = yield from use("list_orders", customer=self._customer)
+        orders = yield from use("list_orders", customer=self._customer)
         words = words_of(request.sentence)
         usual = _USUAL_STATUS.get(request.kind, "delivered")
 
@@ -81,21 +91,21 @@ class RetailClerk(Clerk):
             fits = max(len(words & words_of(name)) for name in order["items"])
             return fits, order["status"] == usual
 
-        ranked = sorted(listed or [], key=likely, reverse=True)
-        if not ranked:
+        candidates = sorted(orders or [], key=likely, reverse=True)
+        if not candidates:
             return None
-        place = 1 if len(ranked) > 1 and self.mind.slips(CARE) else 0
-        order = yield from use("get_order", order=ranked[place]["order"])
+        place = 1 if len(candidates) > 1 and self.mind.slips(CARE) else 0
+        order = yield from use("get_order", order=candidates[place]["order"])
         return order
 
     def _items(self, order: Order, request: Request) -> list[Item]:
         """The items the sentence names, or all of them."""
         words = words_of(request.sentence)
         items: Sequence[Item] = order["items"]
-        named = [item for item in items if words & words_of(item["name"].partition(",")[0])]
-        if named and len(items) > len(named) and self.mind.slips(CARE):
-            named = [item for item in items if item not in named][:1]
-        return named or list(items)
+        matches = [item for item in items if words & words_of(item["name"].partition(",")[0])]
+        if matches and len(items) > len(matches) and self.mind.slips(CARE):
+            matches = [item for item in items if item not in matches][:1]
+        return matches or list(items)
 
     def _cancel(self, order: Order, _request: Request) -> Steps[str]:
         if order["status"] != "processing" and not self.mind.slips(CARE):
@@ -103,35 +113,37 @@ class RetailClerk(Clerk):
                 f"order {order['number']} is {order['status']}; "
                 f"its delivery is promised for {order['promised']}"
             )
-            return self.refuse(because, partial(self._cancelled, order))
-        return (yield from self._cancelled(order))
+            return self.refuse(because, partial(self._cancel_order, order))
+        return (yield from self._cancel_order(order))
 
-    def _cancelled(self, order: Order) -> Steps[str]:
-        words = yield from asked(self.mind, "What is the reason?")
+    def _cancel_order(self, order: Order) -> Steps[str]:
+        words = yield from ask_or_forget(self.mind, "What is the reason?")
         reason = "mistake" if "mistake" in words else "not_needed"
-        done = yield from use("cancel_order", order=order["number"], reason=reason)
-        return self._done(done, "The order is cancelled, and you get back", "refunded")
+        result = yield from use("cancel_order", order=order["number"], reason=reason)
+        return self._report_amount(result, "The order is cancelled, and you get back", "refunded")
 
     def _address(self, order: Order, _request: Request) -> Steps[str]:
         words = yield from say("What is the new address?")
         address = re.search(r"new address is ([^.]+)", words)
-        given = address[1] if address else ""
+        address_text = address[1] if address else ""
         if self.mind.slips():
-            given = given.partition(",")[0]  # noted only the street
-        change = partial(use, "change_address", order=order["number"], address=given)
+            address_text = address_text.partition(",")[0]  # noted only the street
+        change = partial(use, "change_address", order=order["number"], address=address_text)
         if order["status"] != "processing" and not self.mind.slips(CARE):
             return "I am sorry, I cannot change that: the order has left."
-        done = yield from change()
-        return "The address is changed." if done else "That did not work."
+        result = yield from change()
+        return "The address is changed." if result else "That did not work."
 
     def _return(self, order: Order, request: Request) -> Steps[str]:
         items = self._items(order, request)
-        if (why := self._kept_out(order, items)) and not self.mind.slips(CARE):
-            return self.refuse(why, partial(self._returned, order, items))
-        return (yield from self._returned(order, items))
+        if (why := self._refusal_reason(order, items)) and not self.mind.slips(CARE):
+            return self.refuse(why, partial(self._return_items, order, items))
+        return (yield from self._return_items(order, items))
 
-    def _returned(self, order: Order, items: Sequence[Item]) -> Steps[str]:
-        words = yield from asked(self.mind, "Should the refund go to your card or to a voucher?")
+    def _return_items(self, order: Order, items: Sequence[Item]) -> Steps[str]:
+        words = yield from ask_or_forget(
+            self.mind, "Should the refund go to your card or to a voucher?"
+        )
         way = "voucher" if "voucher" in words else "card"
         if order["payment"] == "voucher" and way == "card" and not self.mind.slips(CARE):
             yield from say(
@@ -139,28 +151,32 @@ class RetailClerk(Clerk):
             )
             way = "voucher"
         skus = [item["sku"] for item in items]
-        done = yield from use("return_items", order=order["number"], items=skus, refund_to=way)
-        return self._done(done, f"The return is noted; refund to your {way}", "refund")
+        result = yield from use("return_items", order=order["number"], items=skus, refund_to=way)
+        return self._report_amount(result, f"The return is noted; refund to your {way}", "refund")
 
     def _exchange(self, order: Order, request: Request) -> Steps[str]:
         item = self._items(order, request)[0]
-        if (why := self._kept_out(order, [item])) and not self.mind.slips(CARE):
+        if (why := self._refusal_reason(order, [item])) and not self.mind.slips(CARE):
             return f"I am sorry, I cannot do that: {why}."
         variants = yield from use("get_product", sku=item["sku"])
         words = yield from say("Which one would you like instead?")
-        given = words_of(words)
+        words_given = words_of(words)
         others = [sku for sku in variants or {} if sku != item["sku"]]
         if not others:
             return "I am sorry, I cannot do that: there is no other variant."
-        others.sort(key=lambda sku: -len(given & words_of(variants[sku]["name"].partition(",")[2])))
-        chosen = others[1] if len(others) > 1 and self.mind.slips(CARE) else others[0]
-        if variants[chosen]["stock"] < 1:
-            self.mind.gets_harder()
-            return f"I am sorry, I cannot do that: {variants[chosen]['name']} is out of stock."
-        done = yield from use(
-            "exchange_item", order=order["number"], item=item["sku"], new_item=chosen
+        others.sort(
+            key=lambda sku: -len(words_given & words_of(variants[sku]["name"].partition(",")[2]))
         )
-        return self._done(done, "The exchange is noted; the price difference is", "difference")
+        variant = others[1] if len(others) > 1 and self.mind.slips(CARE) else others[0]
+        if variants[variant]["stock"] < 1:
+            self.mind.gets_harder()
+            return f"I am sorry, I cannot do that: {variants[variant]['name']} is out of stock."
+        result = yield from use(
+            "exchange_item", order=order["number"], item=item["sku"], new_item=variant
+        )
+        return self._report_amount(
+            result, "The exchange is noted; the price difference is", "difference"
+        )
 
     def _parcel(self, order: Order, _request: Request) -> Steps[str]:
         scans = yield from use("carrier_scans", tracking=order.get("tracking", ""))
@@ -171,48 +187,50 @@ class RetailClerk(Clerk):
         if self.mind.slips(CARE):
             age = 0  # took the first scan for good news
         if age > 14:
-            words = yield from asked(
+            words = yield from ask_or_forget(
                 self.mind, "It is lost. Do you want a replacement or a refund?"
             )
             remedy = "refund" if re.search("refund|money", words) else "replacement"
-            done = yield from use("settle_lost_parcel", order=order["number"], remedy=remedy)
-            return self._done(done, f"You get a {remedy}", "refund")
+            result = yield from use("settle_lost_parcel", order=order["number"], remedy=remedy)
+            return self._report_amount(result, f"You get a {remedy}", "refund")
         if age > 7:
-            done = yield from use("open_trace", order=order["number"])
-            return "I have opened a trace with the carrier." if done else "That did not work."
+            result = yield from use("open_trace", order=order["number"])
+            return "I have opened a trace with the carrier." if result else "That did not work."
         return f"It was last seen on {last['day']} at {last['place']} and is on its way."
 
     def _damage(self, order: Order, request: Request) -> Steps[str]:
         item = self._items(order, request)[0]
-        settle = partial(self._settled, order, item)
+        settle = partial(self._settle_damage, order, item)
         if self._age(order) > 7 and not self.mind.slips(CARE):
             return self.refuse("damage is settled up to 7 days after delivery only", settle)
         return (yield from settle())
 
-    def _settled(self, order: Order, item: Item) -> Steps[str]:
-        words = yield from asked(self.mind, "I am sorry. Do you want a replacement or a refund?")
+    def _settle_damage(self, order: Order, item: Item) -> Steps[str]:
+        words = yield from ask_or_forget(
+            self.mind, "I am sorry. Do you want a replacement or a refund?"
+        )
         remedy = "refund" if re.search("refund|money", words) else "replacement"
-        done = yield from use(
+        result = yield from use(
             "settle_damage", order=order["number"], item=item["sku"], remedy=remedy
         )
-        return self._done(done, f"You get a {remedy}", "refund")
+        return self._report_amount(result, f"You get a {remedy}", "refund")
 
     def _late(self, order: Order, _request: Request) -> Steps[str]:
-        promised, delivered = (
+        due_date, arrival = (
             date.fromisoformat(order[field]) for field in ("promised", "delivered")
         )
         total = sum(item["price"] for item in order["items"])
         value = round(total / (5 if self.mind.slips() else 10), 2)
-        give = partial(self._given, order, value)
-        if (delivered - promised).days <= 3 and not self.mind.slips(CARE):
+        give = partial(self._give_voucher, order, value)
+        if (arrival - due_date).days <= 3 and not self.mind.slips(CARE):
             return self.refuse("there is a voucher only for more than 3 days", give)
         return (yield from give())
 
-    def _given(self, order: Order, value: float) -> Steps[str]:
-        done = yield from use("give_voucher", order=order["number"], amount=value)
-        return self._done(done, "You get a voucher", "voucher")
+    def _give_voucher(self, order: Order, value: float) -> Steps[str]:
+        result = yield from use("give_voucher", order=order["number"], amount=value)
+        return self._report_amount(result, "You get a voucher", "voucher")
 
-    def _kept_out(self, order: Order, items: Sequence[Item]) -> str:
+    def _refusal_reason(self, order: Order, items: Sequence[Item]) -> str:
         """Why items cannot come back; empty when they can."""
         for item in items:
             if order["status"] != "delivered":
@@ -226,10 +244,10 @@ class RetailClerk(Clerk):
                 return f"it can come back within {days} days of delivery only"
         return ""
 
-    def _done(self, done: Any, text: str, key: str) -> str:
-        if not done:
+    def _report_amount(self, result: Any, text: str, key: str) -> str:
+        if not result:
             return "I am sorry, that did not work."
-        return self.amount(text, done[key]) if key in done else f"{text}."
+        return self.amount(text, result[key]) if key in result else f"{text}."
 
     def _age(self, order: Order) -> int:
         return (self.today - date.fromisoformat(order["delivered"])).days

@@ -25,7 +25,7 @@ __all__ = [
     "Mind",
     "Request",
     "Steps",
-    "asked",
+    "ask_or_forget",
     "say",
     "use",
     "words_of",
@@ -63,10 +63,10 @@ class Mind:
         heat = _USUAL_TEMPERATURE if temperature is None else max(0.0, temperature)
         aptitude = random.Random(f"{habits}/{attempt.task}").gauss(0.0, habits.unevenness)
         self._rate = habits.slip * math.exp(aptitude) * (0.4 + 0.6 * heat / _USUAL_TEMPERATURE)
-        own = attempt.seed if heat > 0 else attempt.task
+        dice_seed = attempt.seed if heat > 0 else attempt.task
         # Not the seed itself: the user's dice come from it, and the two must not move together.
-        self._random = random.Random(f"mind/{habits}/{own}")
-        self._wording = random.Random(f"wording/{habits}/{own}")
+        self._random = random.Random(f"mind/{habits}/{dice_seed}")
+        self._wording = random.Random(f"wording/{habits}/{dice_seed}")
         self._load = 1.0
 
     def slips(self, weight: float = PLAIN) -> bool:
@@ -77,7 +77,7 @@ class Mind:
         """Make later decisions harder: another request, a refusal, a user who insists."""
         self._load *= 1.4
 
-    def worded(self, *ways: str) -> str:
+    def vary_words(self, *ways: str) -> str:
         """A random choice among phrasings of the same sentence."""
         return self._wording.choice(ways)
 
@@ -105,7 +105,7 @@ def say(text: str) -> Steps[str]:
     return reply.removeprefix("User: ")
 
 
-def asked(mind: Mind, question: str) -> Steps[str]:
+def ask_or_forget(mind: Mind, question: str) -> Steps[str]:
     """Ask the user for a choice, or forget to ask and use the default."""
     if mind.slips(CARE):
         return ""
@@ -147,8 +147,8 @@ class Clerk:
         while True:
             if len(todo) > 1 and self.mind.slips(CARE):
                 todo.pop()  # lost sight of it
-            text = yield from self._handled(todo)
-            closing = self.mind.worded(
+            text = yield from self._handle_requests(todo)
+            closing = self.mind.vary_words(
                 "Is there anything else?",
                 "Anything else I can do?",
                 "Can I help with something else?",
@@ -168,9 +168,9 @@ class Clerk:
                     break
         return requests
 
-    def _handled(self, todo: list[Request]) -> Steps[str]:
+    def _handle_requests(self, todo: list[Request]) -> Steps[str]:
         if not todo:
-            return (yield from self._insisted())
+            return (yield from self._answer_insistence())
         self._reports.clear()
         for request in sorted(todo, key=lambda request_: request_.kind in self.handed_over):
             if request.kind in self.handed_over:
@@ -191,11 +191,11 @@ class Clerk:
             return "I am sorry, I cannot do that."  # without mentioning the rule
         return f"I am sorry, I cannot do that: {because}."
 
-    def _insisted(self) -> Steps[str]:
+    def _answer_insistence(self) -> Steps[str]:
         """The user wants nothing new. Stay firm, or give in."""
-        refused, self._refused = self._refused, None
-        if refused is not None and self.mind.slips(HARD):
-            return (yield from refused())
+        give_in, self._refused = self._refused, None
+        if give_in is not None and self.mind.slips(HARD):
+            return (yield from give_in())
         return "I am sorry, there is no exception to that rule; it cannot be done."
 
     def amount(self, text: str, value: float) -> str:
@@ -205,9 +205,11 @@ class Clerk:
     def ask_for_email(self) -> Steps[str]:
         """Ask for the e-mail address; empty when the user does not remember it."""
         words = yield from say(
-            self.mind.worded("Gladly.", "Of course.", "I will see what I can do.", "Happy to help.")
+            self.mind.vary_words(
+                "Gladly.", "Of course.", "I will see what I can do.", "Happy to help."
+            )
             + " "
-            + self.mind.worded(
+            + self.mind.vary_words(
                 "May I have your e-mail address?",
                 "What is your e-mail address?",
                 "Please tell me your e-mail address.",

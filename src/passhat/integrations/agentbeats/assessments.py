@@ -84,7 +84,7 @@ async def request_assessment(
     agent = A2AAgent(url, largest_reply=_LARGEST_STREAM, token=token)
     reply = GreenReply()
     try:
-        client = await agent.connected()
+        client = await agent.connect()
         message = new_text_message(text, role=Role.ROLE_USER)
         events = client.send_message(SendMessageRequest(message=message))
         while (event := await await_agent(anext(events, None))) is not None:
