@@ -162,7 +162,7 @@ def test_a_listed_name_that_resolves_to_a_forbidden_address(address: str) -> Non
     allowed = AllowedHosts(frozenset({"agents.example"}), loopback=False, resolve=resolve)
     url = "http://agents.example/"
     assert allowed.refusal(url, "it") is None
-    assert "agents.example" in str(asyncio.run(allowed.resolved_refusal(url, "it")))
+    assert "agents.example" in str(asyncio.run(allowed.refusal_when_resolved(url, "it")))
     with pytest.raises(httpx.ConnectError):
         asyncio.run(allowed.addresses("agents.example", 80))
 

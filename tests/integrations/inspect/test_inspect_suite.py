@@ -18,8 +18,8 @@ from passhat import estimate
 from passhat.integrations.inspect.inspect_suite import (
     InspectProcess,
     this_owner,
-    with_conversation,
 )
+from passhat.integrations.inspect.samples import with_conversation
 from passhat.readers import read
 from passhat.runner.redaction import Redactor
 from passhat.stats.outcomes import FailureCategory

@@ -16,8 +16,7 @@ from datetime import date
 from types import MappingProxyType
 
 from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
-from passhat.agents.demo.airline import AirlineClerk
-from passhat.agents.demo.retail import RetailClerk
+from passhat.agents.demo.clerks import AirlineClerk, RetailClerk
 from passhat.agents.demo.talking import HABITS, Clerk, Mind, Steps
 from passhat.errors import InvalidValue
 from passhat.judging.ordercode import ORDER_TASKS, OrderTask

@@ -131,7 +131,7 @@ def launcher_application(agent: GreenAgent, rules: Rules, access: Access | None 
     def status() -> dict[str, object]:
         return {"evaluations": agent.going_on, "finished": agent.finished}
 
-    return _guarded(
+    return _guard_app(
         Starlette(routes=launcher_routes(reset, status, rules.hosts)),
         access or Access(),
         server="launcher",
@@ -172,21 +172,21 @@ def a2a_application(
     # The SDK logs a traceback for every wrong request; without a handler they would be printed.
     logging.getLogger("a2a").addHandler(logging.NullHandler())
     handler = DefaultRequestHandler(executor, _BoundedTasks(), card)
-    started = formatdate(usegmt=True)
+    start_date = formatdate(usegmt=True)
     app = Starlette(
         routes=[
-            *(_card_route(card, place, started) for place in _CARD_PLACES),
+            *(_card_route(card, place, start_date) for place in _CARD_PLACES),
             _rpc_route(handler),
             Route("/health", _health),
             *routes,
         ]
     )
-    return _guarded(
+    return _guard_app(
         app, access, server=server, command=command, name_option=name_option, callers=callers
     )
 
 
-def _guarded(
+def _guard_app(
     app: ASGIApp,
     access: Access,
     *,
@@ -212,12 +212,12 @@ def _card_route(card: AgentCard, place: str, started: str) -> Route:
     (route,) = create_agent_card_routes(card, card_url=place, cache_control=_CARD_CACHE)
     show = route.endpoint
 
-    async def shown(request: Request) -> Response:
+    async def show_card(request: Request) -> Response:
         response: Response = await show(request)
         response.headers["last-modified"] = started
         return response
 
-    return Route(place, shown, methods=["GET"])
+    return Route(place, show_card, methods=["GET"])
 
 
 def _rpc_route(handler: DefaultRequestHandler) -> Route:
@@ -239,7 +239,7 @@ def _rpc_route(handler: DefaultRequestHandler) -> Route:
             return JSONResponse({"jsonrpc": "2.0", "id": call.get("id"), "error": error})
         response: Response = await dispatch(request)
         if isinstance(response, EventSourceResponse):
-            response.body_iterator = _corrected_events(response.body_iterator)
+            response.body_iterator = _correct_events(response.body_iterator)
         elif isinstance(response, JSONResponse):
             body = json.loads(bytes(response.body))
             error = body.get("error") or {}
@@ -282,7 +282,7 @@ def _unknown_kinds(call: Mapping[str, Any]) -> str:
     return ", ".join(shorten(kind) for kind in unknown[:5])
 
 
-async def _corrected_events(events: AsyncIterable[Any]) -> AsyncIterator[Any]:
+async def _correct_events(events: AsyncIterable[Any]) -> AsyncIterator[Any]:
     async for event in events:
         if isinstance(event, dict) and isinstance(event.get("data"), str):
             data = whole_numbers(json.loads(event["data"]))
@@ -310,9 +310,9 @@ def launcher_routes(
         body = body if isinstance(body, dict) else {}
         if body.get("signal", "reset") != "reset":
             return JSONResponse({"detail": "unsupported signal"}, 400)
-        done = await reset()
-        notified = await _tell_backend(body, hosts)
-        return JSONResponse({"status": "reset", **done, "backend_told": notified})
+        is_reset = await reset()
+        is_told = await _tell_backend(body, hosts)
+        return JSONResponse({"status": "reset", **is_reset, "backend_told": is_told})
 
     async def status_now(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "server up, with agent running", **status()})
@@ -359,19 +359,19 @@ class _Limited:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 body = await _body(receive)
         except TimeoutError:
-            refusal = _refused(f"the request took over {_REQUEST_SECONDS:g} s to arrive", 408)
+            refusal = _refuse(f"the request took over {_REQUEST_SECONDS:g} s to arrive", 408)
         else:
             if body is None:
-                refusal = _refused(f"over {LARGEST_REQUEST:,} bytes", 413)
+                refusal = _refuse(f"over {LARGEST_REQUEST:,} bytes", 413)
             elif not self._callers.receive(_caller(scope), len(body)):
-                refusal = _refused("this caller has sent too many bytes; try again later", 429)
+                refusal = _refuse("this caller has sent too many bytes; try again later", 429)
             else:
-                await self._app(scope, _replayed(body, receive), send)
+                await self._app(scope, _replay(body, receive), send)
         if refusal is not None:
             await refusal(scope, receive, send)
 
 
-def _refused(why: str, status: int) -> JSONResponse:
+def _refuse(why: str, status: int) -> JSONResponse:
     return JSONResponse({"detail": why}, status)
 
 
@@ -418,7 +418,7 @@ async def _body(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """Replay the body, then pass on later messages, such as the client's disconnect."""
     rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -148,8 +148,8 @@ class Rules:
         loopback: bool = True,
         most_attempts: int = 10_000,
     ) -> Rules:
-        allowed = AllowedHosts.of(hosts, loopback=loopback)
-        return cls(allowed, ("orderdesk", *suites), most_attempts)
+        allowed_hosts = AllowedHosts.of(hosts, loopback=loopback)
+        return cls(allowed_hosts, ("orderdesk", *suites), most_attempts)
 
     def allow_suite(self, word: str) -> bool:
         """A suite may name a file or a module here, so only those that were allowed are read."""
@@ -209,12 +209,12 @@ def read_request(text: str, rules: Rules) -> Assessment:
         problems.add(rules.hosts.refusal(url, f"participant {shorten(role, 60)}"))
     if battle is not None and battle.backend_url:
         problems.add(rules.hosts.refusal(battle.backend_url, "the backend"))
-    made = _configured(config, rules, len(participants), problems)
-    if made is None or problems.found:
+    options = _read_config(config, rules, len(participants), problems)
+    if options is None or problems.found:
         raise BadRequest(*problems.found)
     unknown = sorted(set(config) - _WORDS)
     notes = (f"not understood and ignored: {', '.join(unknown)}",) if unknown else ()
-    return Assessment(participants=participants, battle=battle, notes=notes, **made)
+    return Assessment(participants=participants, battle=battle, notes=notes, **options)
 
 
 class _Problems:
@@ -256,13 +256,13 @@ def _parts(text: str) -> tuple[dict[str, str], Mapping[str, Any], Battle | None]
         if not isinstance(participants, dict) or not isinstance(config, dict):
             raise BadRequest('"participants" and "config" should be objects')
         return {str(role): str(url) for role, url in participants.items()}, config, None
-    tagged = _URL.search(text)
-    if tagged:
+    address = _URL.search(text)
+    if address:
         match = _CONFIG.search(text)
         config = _json_object(match[1]) if match else {}
         if config is None:
             raise BadRequest("<env_config> does not hold a JSON object")
-        return {"white_agent": tagged[1].strip()}, config, None
+        return {"white_agent": address[1].strip()}, config, None
     raise NoRequest(
         'expected {"participants": {"role": "url"}, "config": {...}}, a battle_start, or '
         f"<white_agent_url> and <env_config>, not {shorten(text, 80)}"
@@ -275,12 +275,12 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
         raise BadRequest('"opponent_infos" should be a list of {"name", "agent_url"}')
     context = data.get("green_battle_context")
     context = context if isinstance(context, dict) else {}
-    given = data.get("config") or data.get("env_config") or context.get("task_config") or {}
-    if isinstance(given, str):
-        inside = _OBJECT.search(given)  # "Task description: {...}", or a description only
-        given = _json_object(inside[0]) if inside else {}
+    config = data.get("config") or data.get("env_config") or context.get("task_config") or {}
+    if isinstance(config, str):
+        json_text = _OBJECT.search(config)  # "Task description: {...}", or a description only
+        config = _json_object(json_text[0]) if json_text else {}
     battle_id = data.get("battle_id") or context.get("battle_id")
-    if not isinstance(battle_id, str | int) or not isinstance(given, dict):
+    if not isinstance(battle_id, str | int) or not isinstance(config, dict):
         raise BadRequest('a battle_start needs a "battle_id", and its "config" should be an object')
     backend = data.get("backend_url") or context.get("backend_url") or ""
     names = {
@@ -288,10 +288,10 @@ def _battle_start(data: Mapping[str, Any]) -> tuple[dict[str, str], Mapping[str,
         for place, info in enumerate(infos, 1)
     }
     reported_by = str(context.get("agent_name") or "green_agent")
-    return names, given, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)
+    return names, config, Battle(str(battle_id), str(backend).rstrip("/"), reported_by)
 
 
-def _configured(
+def _read_config(
     config: Mapping[str, Any], rules: Rules, participants: int, problems: _Problems
 ) -> dict[str, Any] | None:
     k = problems.number(config, "k", 4, 1, 1_000)
@@ -304,7 +304,7 @@ def _configured(
         problems.number(config, "timeout", 600.0, 0.1, 86_400),
     )
     seed = problems.number(config, "seed", 0, 0, 2**31)
-    made = {
+    options = {
         "k": k,
         "attempts": attempts,
         "limits": limits,
@@ -322,15 +322,15 @@ def _configured(
         problems.add(
             f"{of}{len(tasks)} tasks x {attempts} attempts is over {rules.most_attempts:,}"
         )
-    return {**made, "suite": suite, "tasks": tasks}
+    return {**options, "suite": suite, "tasks": tasks}
 
 
 def _suite(config: Mapping[str, Any], rules: Rules, problems: _Problems) -> Suite | None:
     domain = config.get("domain") or config.get("env")
     word = str(config.get("suite") or (f"orderdesk/{domain}" if domain else "orderdesk/retail"))
     if not rules.allow_suite(word):
-        allowed = ", ".join(rules.suites)
-        problems.add(f"suite {shorten(word)} is not allowed here; allowed: {allowed}")
+        suites = ", ".join(rules.suites)
+        problems.add(f"suite {shorten(word)} is not allowed here; allowed: {suites}")
         return None
     try:
         return load_suite(word)
@@ -343,8 +343,8 @@ def _tasks(
     config: Mapping[str, Any], suite: Suite, seed: int, problems: _Problems
 ) -> Sequence[Task]:
     """All tasks; ``manual``: those in ``task_id``, by id or place; ``random``: ``num_battles``."""
-    named = config.get("task_id", config.get("task_ids"))
-    default = "manual" if named is not None else "random" if "num_battles" in config else "all"
+    task_ids = config.get("task_id", config.get("task_ids"))
+    default = "manual" if task_ids is not None else "random" if "num_battles" in config else "all"
     mode = config.get("mode") or default
     if mode not in _MODES:
         problems.add(f"mode should be one of {', '.join(_MODES)}, not {shorten(mode)}")
@@ -354,9 +354,9 @@ def _tasks(
         )
         return random.Random(seed).sample(list(suite.tasks), count)
     if mode == "manual":
-        if named is None:
+        if task_ids is None:
             problems.add("mode manual needs a task_id")
-        words = named if isinstance(named, list) else [] if named is None else [named]
+        words = task_ids if isinstance(task_ids, list) else [] if task_ids is None else [task_ids]
         return [task for word in words if (task := _task(word, suite, problems)) is not None]
     return tuple(suite.tasks)
 

@@ -69,22 +69,22 @@ class BackendReports:
             while (report := await self._waiting.get()) is not None:
                 # Progress is not worth waiting for; the result is.
                 tries = _TRIES if report["is_result"] else 1
-                if not await _sent(http, url, report, tries):
+                if not await _send_report(http, url, report, tries):
                     self.lost += 1
 
 
-async def _sent(
+async def _send_report(
     http: httpx.AsyncClient, url: str, report: Mapping[str, object], tries: int
 ) -> bool:
     import httpx
 
     for left in reversed(range(tries)):
         try:
-            answered = await http.post(url, json=dict(report))
+            response = await http.post(url, json=dict(report))
         except (httpx.HTTPError, httpx.InvalidURL):
             pass
         else:
-            if answered.is_success:
+            if response.is_success:
                 return True
         if left:
             await asyncio.sleep(_PAUSE)
@@ -117,7 +117,7 @@ async def fight(
     headers = {"authorization": f"Bearer {token}"} if token else {}
     base = backend.rstrip("/")
     async with httpx.AsyncClient(timeout=_BATTLE_SECONDS, headers=headers) as http:
-        battle_id = await _created(http, base, green, opponents)
+        battle_id = await _create_battle(http, base, green, opponents)
         say(f"battle {battle_id} at {base}")
         try:
             async with asyncio.timeout(timeout):
@@ -130,7 +130,7 @@ async def fight(
             ) from None
 
 
-async def _created(
+async def _create_battle(
     http: httpx.AsyncClient, base: str, green: str, opponents: Mapping[str, str]
 ) -> str:
     payload = {
@@ -147,7 +147,7 @@ async def _created(
 async def _poll_until_ended(
     http: httpx.AsyncClient, place: str, say: Callable[[str], object], look_seconds: float
 ) -> Mapping[str, Any]:
-    shown = silent = 0
+    line_count = silent = 0
     while True:
         try:
             battle = await _json(http, "GET", place)
@@ -159,10 +159,10 @@ async def _poll_until_ended(
             battle = {}
         history = battle.get("interact_history")
         lines = history if isinstance(history, list) else []
-        for entry in lines[shown:]:
+        for entry in lines[line_count:]:
             if isinstance(entry, dict) and entry.get("message"):
                 say(str(entry["message"]))
-        shown = max(shown, len(lines))
+        line_count = max(line_count, len(lines))
         if battle.get("state") in ("finished", "error"):
             return battle
         await asyncio.sleep(look_seconds)
@@ -174,14 +174,14 @@ async def _json(
     import httpx
 
     try:
-        answered = await http.request(method, url, json=body)
-        data = answered.json() if answered.is_success else None
+        response = await http.request(method, url, json=body)
+        data = response.json() if response.is_success else None
     except (httpx.HTTPError, ValueError) as error:
         raise InvalidValue(
             f"the backend did not answer {method} {url} ({type(error).__name__}: {error}).",
             hint="Is it running? AgentBeats' backend listens on port 9000.",
         ) from None
     if not isinstance(data, dict):
-        reply = shorten(answered.text, 200)
-        raise InvalidValue(f"{method} {url} answered HTTP {answered.status_code}: {reply}.")
+        reply = shorten(response.text, 200)
+        raise InvalidValue(f"{method} {url} answered HTTP {response.status_code}: {reply}.")
     return data

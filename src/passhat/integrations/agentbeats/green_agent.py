@@ -96,7 +96,7 @@ async def evaluate(
     Connections go to ``hosts`` only; ``received`` is called with the bytes that agents send.
     """
     runs: dict[str, Run] = {}
-    made: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for role, url in assessment.participants.items():
         plan = RunSpec(
             agent=A2AAgent(url, transport=lambda: CheckedTransport(hosts), received=received),
@@ -118,7 +118,7 @@ async def evaluate(
         )
 
         def one(record: AttemptRecord, progress: Progress, role: str = role) -> None:
-            made.append(_row(record))
+            rows.append(_row(record))
             seen(progress_line(role, record, progress, assessment.attempts))
 
         await run_attempts(plan, store, stop, one)
@@ -131,19 +131,19 @@ async def evaluate(
     return Result(
         text=_summary(assessment, dict(zip(runs, report.runs, strict=True))),
         # Attempts of several participants would be taken for those of one.
-        data=report.to_dict() | ({"results": made} if len(runs) == 1 else {}),
+        data=report.to_dict() | ({"results": rows} if len(runs) == 1 else {}),
         winner=_winner(assessment, runs, report),
     )
 
 
 def _row(record: AttemptRecord) -> dict[str, object]:
     """An attempt in the form of AgentBeats evaluators, which ``passhat report`` reads."""
-    ended = record.judgement
+    judgement = record.judgement
     return {
         "task_id": record.task,
         "attempt": record.number,
-        "passed": None if ended.verdict is Verdict.MISSING else bool(ended.verdict),
-        "failure_category": ended.why or None,
+        "passed": None if judgement.verdict is Verdict.MISSING else bool(judgement.verdict),
+        "failure_category": judgement.why or None,
         "time_used": record.seconds,
         "steps": record.steps,
     }
@@ -151,10 +151,10 @@ def _row(record: AttemptRecord) -> dict[str, object]:
 
 def progress_line(role: str, record: AttemptRecord, progress: Progress, attempts: int) -> str:
     """An attempt as a line of text, for progress messages."""
-    ended = record.judgement
-    why = f", {ended.why}: {ended.detail}" if ended.why else ""
+    judgement = record.judgement
+    why = f", {judgement.why}: {judgement.detail}" if judgement.why else ""
     return (
-        f"{role}: {record.task} attempt {record.number}/{attempts}: {_MARKS[ended.verdict]} "
+        f"{role}: {record.task} attempt {record.number}/{attempts}: {_MARKS[judgement.verdict]} "
         f"({record.steps or 0:g} steps, {record.seconds or 0:.1f} s{why}); "
         f"{progress.done} of {progress.total} done, {progress.passed} passed"
     )
@@ -234,7 +234,7 @@ class _Metered:
         self._timer.cancel()
         self._usage.seconds = self._callers.clock() - self._usage.at
 
-    def received(self, count: int) -> None:
+    def count_bytes(self, count: int) -> None:
         self._usage.bytes += count
         if self._callers.left(self._caller, "bytes") <= 0:
             self._over("bytes")
@@ -285,7 +285,7 @@ class GreenAgent(AgentExecutor):
             return
         caller = str(context.call_context.state.get(CALLER, ""))
         try:
-            assessment = await self._admitted(text, caller)
+            assessment = await self._admit(text, caller)
         except NoRequest as error:
             # Input required, not refused: the next message of the task may be a request.
             await updater.requires_input(_words(f"Send a request: {error}", updater))
@@ -296,21 +296,21 @@ class GreenAgent(AgentExecutor):
             return
         stop = self._going_on[task.id] = Stop()
         try:
-            await self._evaluated(
+            await self._evaluate(
                 assessment, task.id, _Metered(self.callers, caller, assessment, stop), updater
             )
         finally:
             del self._going_on[task.id]
             self.finished += 1
 
-    async def _admitted(self, text: str, caller: str) -> Assessment:
+    async def _admit(self, text: str, caller: str) -> Assessment:
         """Read a request; refuse it if it exceeds this caller's rights or caps."""
         assessment = read_request(text, self._settings.rules)
-        named = {f"participant {role!r}": url for role, url in assessment.participants.items()}
+        urls = {f"participant {role!r}": url for role, url in assessment.participants.items()}
         if assessment.battle is not None and assessment.battle.backend_url:
-            named["the backend"] = assessment.battle.backend_url
-        for whose, url in named.items():
-            if wrong := await self._settings.rules.hosts.resolved_refusal(url, whose):
+            urls["the backend"] = assessment.battle.backend_url
+        for whose, url in urls.items():
+            if wrong := await self._settings.rules.hosts.refusal_when_resolved(url, whose):
                 raise BadRequest(wrong)
         if wrong := self.callers.refusal(caller, runs=1, attempts=assessment.total_attempts):
             raise BadRequest(wrong)
@@ -325,7 +325,7 @@ class GreenAgent(AgentExecutor):
             stop.ask()
         await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
 
-    async def _evaluated(
+    async def _evaluate(
         self, assessment: Assessment, task_id: str, metered: _Metered, updater: TaskUpdater
     ) -> None:
         lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -333,7 +333,7 @@ class GreenAgent(AgentExecutor):
         if assessment.battle is not None and assessment.battle.backend_url:
             reports = BackendReports(assessment.battle, self._settings.rules.hosts)
 
-        def seen(line: str) -> None:
+        def report_line(line: str) -> None:
             line = self._settings.redact(line)
             self._say(line)
             lines.put_nowait(line)
@@ -343,7 +343,7 @@ class GreenAgent(AgentExecutor):
         telling = asyncio.create_task(_tell(lines, updater))
         try:
             with metered:
-                result = await self._result(assessment, task_id, metered, seen)
+                result = await self._result(assessment, task_id, metered, report_line)
             self._say(result.text)
             if reports is not None:  # a slow backend is waited for, with signs of life
                 reports.result(result.winner, result.text, result.data)
@@ -370,13 +370,13 @@ class GreenAgent(AgentExecutor):
                     stop=metered.stop,
                     seen=seen,
                     hosts=self._settings.rules.hosts,
-                    received=metered.received,
+                    received=metered.count_bytes,
                 )
         except Stopped as error:
             return _failed(f"{error}{metered.reason}")
         except Exception as error:  # the caller waits for a result and must learn of it
-            known = str(error) if isinstance(error, PasshatError) else repr(error)
-            return _failed(redact(f"the evaluation failed: {known}"))
+            cause = str(error) if isinstance(error, PasshatError) else repr(error)
+            return _failed(redact(f"the evaluation failed: {cause}"))
 
 
 async def _tell(lines: asyncio.Queue[str | None], updater: TaskUpdater) -> None:

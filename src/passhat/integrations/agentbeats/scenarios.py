@@ -93,7 +93,7 @@ async def play(
     scenario: Scenario, say: Say, *, wait_seconds: float = 30.0, token: str | None = None
 ) -> GreenReply:
     """Start the agents, wait for their cards, send the request, and always stop the agents."""
-    async with _started([*scenario.participants, scenario.green], say) as processes:
+    async with _start_agents([*scenario.participants, scenario.green], say) as processes:
         for place in (*scenario.participants, scenario.green):
             await _wait_for_card(place, processes, wait_seconds)
         text = json.dumps(scenario.request())
@@ -112,7 +112,7 @@ class _Process:
 
 
 @asynccontextmanager
-async def _started(places: Sequence[Place], say: Say) -> AsyncIterator[Mapping[str, _Process]]:
+async def _start_agents(places: Sequence[Place], say: Say) -> AsyncIterator[Mapping[str, _Process]]:
     processes: dict[str, _Process] = {}
     try:
         for place in places:

@@ -38,7 +38,7 @@ _METADATA = frozenset(
 """Metadata services of clouds that are not at a link-local address."""
 
 
-async def _resolved(host: str, port: int) -> list[str]:
+async def _resolve(host: str, port: int) -> list[str]:
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
@@ -60,19 +60,19 @@ class AllowedHosts:
 
     hosts: frozenset[str] = frozenset()
     loopback: bool = True
-    resolve: Resolve = _resolved
+    resolve: Resolve = _resolve
 
     @classmethod
     def of(cls, hosts: Iterable[str], *, loopback: bool = True) -> AllowedHosts:
         """The hosts of ``--allow-host``, each ``HOST`` or ``HOST:PORT``."""
-        listed = frozenset(host.strip().lower() for host in hosts)
-        for host in listed:
+        names = frozenset(host.strip().lower() for host in hosts)
+        for host in names:
             if not _PRINTABLE.fullmatch(host) or set(host) & set("/@?#\\*,"):
                 raise InvalidValue(
                     f"--allow-host takes a host, not {shorten(host)}.",
                     hint="As in --allow-host agents.example or --allow-host 127.0.0.1:9210",
                 )
-        return cls(listed, loopback)
+        return cls(names, loopback)
 
     def refusal(self, url: str, whose: str) -> str | None:
         """Return why an address may not be contacted, as far as its text shows it."""
@@ -120,7 +120,7 @@ class AllowedHosts:
             raise httpx.ConnectError(f"{host} has no address")
         return addresses
 
-    async def resolved_refusal(self, url: str, whose: str) -> str | None:
+    async def refusal_when_resolved(self, url: str, whose: str) -> str | None:
         """Return why an address may not be contacted, once its name is resolved.
 
         A name that cannot be resolved is not refused: its attempts fail as unreachable.
@@ -222,20 +222,20 @@ class Caps:
     @classmethod
     def of(cls, words: Iterable[str]) -> Caps:
         """The caps of ``--cap NAME=NUMBER``."""
-        known = [field.name for field in fields(cls)]
-        given: dict[str, float] = {}
+        names = [field.name for field in fields(cls)]
+        caps: dict[str, float] = {}
         for word in words:
             name, _, number = word.partition("=")
             try:
-                given[name] = float(number)
+                caps[name] = float(number)
             except ValueError:
-                given[name] = -1
-            if name not in known or not given[name] > 0:
+                caps[name] = -1
+            if name not in names or not caps[name] > 0:
                 raise InvalidValue(
                     f"--cap takes NAME=NUMBER, not {shorten(word)}.",
-                    hint=f"Names: {', '.join(known)}. As in --cap attempts=50000",
+                    hint=f"Names: {', '.join(names)}. As in --cap attempts=50000",
                 )
-        return cls(**given)
+        return cls(**caps)
 
 
 @dataclass(slots=True)
@@ -259,8 +259,8 @@ class Callers:
 
     def left(self, caller: str, name: str) -> float:
         """The rest of an amount that a caller may still use."""
-        used = sum(getattr(usage, name) for usage in self._recent(caller))
-        return float(getattr(self.caps, name) - used)
+        total = sum(getattr(usage, name) for usage in self._recent(caller))
+        return float(getattr(self.caps, name) - total)
 
     def refusal(self, caller: str, *, runs: int = 0, attempts: int = 0) -> str | None:
         """Return why a caller may not start this much, or ``None``."""
@@ -290,11 +290,11 @@ class Callers:
 
     def _recent(self, caller: str) -> list[Usage]:
         key, since = _network(caller), self.clock() - _WINDOW_SECONDS
-        kept = [usage for usage in self._used.pop(key, []) if usage.at > since]
-        self._used[key] = kept  # last: the caller that was silent longest is first
+        recent = [usage for usage in self._used.pop(key, []) if usage.at > since]
+        self._used[key] = recent  # last: the caller that was silent longest is first
         while len(self._used) > _MOST_CALLERS:
             del self._used[next(iter(self._used))]
-        return kept
+        return recent
 
 
 def _network(caller: str) -> str:

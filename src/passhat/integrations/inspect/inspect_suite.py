@@ -7,7 +7,6 @@ subtraction as everywhere, planned attempts minus those in the store.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib.util
 import json
 import math
@@ -21,8 +20,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -30,24 +28,22 @@ from typing import Any
 
 import msgspec
 
-from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session
-from passhat.agents.provider import stop_reason
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, Session
 from passhat.errors import InvalidValue, MissingExtra, PasshatError
+from passhat.integrations.inspect.samples import load_sample, with_conversation
 from passhat.protocol import Protocol
 from passhat.readers.base import ReadOptions
 from passhat.readers.formats.inspect_ai import NO_DECODING, InspectReader, value_of
 from passhat.readers.parsing import scalars
 from passhat.readers.sources import Source
 from passhat.readers.store import attempt_record
-from passhat.readers.zip_members import BrokenMember, Members
-from passhat.runner.attempt import call_records, explain_failure
+from passhat.readers.zip_members import Members
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, expire_leases
 from passhat.stats.outcomes import Attempt, FailureCategory, MissingReason
 from passhat.store import AttemptRecord, Store
 from passhat.suites.base import Judgement, Settings, Task
 from passhat.suites.registry import end_child, last_error_line
-from passhat.suites.tool_calls import write_call
 
 __all__ = [
     "Batch",
@@ -56,8 +52,8 @@ __all__ = [
     "InspectSuite",
     "batches",
     "is_gone",
+    "load_unfinished",
     "this_owner",
-    "unfinished_batches",
 ]
 
 
@@ -126,12 +122,12 @@ class Batch:
             members = Members(source)
             for run in InspectReader().read(source, ReadOptions(scorer=scorer)):
                 judge = scorer or run.protocol.judge or ""
-                for attempt, number in self._numbered(run.attempts or ()):
+                for attempt, number in self._number_attempts(run.attempts or ()):
                     record = msgspec.structs.replace(attempt_record(attempt), number=number)
-                    sample = _sample_in(members, attempt.extras["transcript"])
+                    sample = load_sample(members, attempt.extras["transcript"])
                     yield with_conversation(record, sample, judge, redact)
 
-    def _numbered(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, int]]:
+    def _number_attempts(self, attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, int]]:
         for attempt in attempts:
             if attempt.why == MissingReason.STOPPED:
                 continue  # in flight when inspect was interrupted: to be made again
@@ -139,177 +135,9 @@ class Batch:
             if epoch is not None and attempt.task in self.numbers:
                 yield attempt, self.number_of(attempt.task, int(epoch[1]))
 
-    def taken(self) -> None:
-        """The log is in the store; it stays where it is for inspect's own viewer."""
+    def mark_read(self) -> None:
+        """Note that the log is in the store; it stays there for inspect's own viewer."""
         (self.folder / _ASKED).rename(self.folder / _TAKEN)
-
-
-# -- a whole sample of a log ----------------------------------------------------------------------
-
-_LONGEST_DETAIL = 500
-_ROLES = {"assistant": "agent", "user": "user", "system": "system", "tool": "tool"}
-_ATTACHMENT = "attachment://"
-_SCORING = ("scorer", "scorers")
-
-
-def _sample_in(members: Members, name: str) -> dict[str, Any]:
-    """A sample with everything in it; empty where the log does not have it."""
-    if name not in members:
-        return {}
-    try:
-        sample = json.loads(members.read(name))
-    except (BrokenMember, ValueError, RecursionError):
-        return {}
-    return sample if isinstance(sample, dict) else {}
-
-
-def with_conversation(
-    record: AttemptRecord, sample: Mapping[str, Any], scorer: str, redact: Redactor
-) -> AttemptRecord:
-    """The record with the answer, the judge's reason, the conversation and the calls of a sample.
-
-    A log of another version of inspect may have another shape: what is not as expected is left
-    out, and never loses the verdict.
-    """
-    attached = _mapping(sample.get("attachments"))
-    score = _mapping(_mapping(sample.get("scores")).get(scorer.partition("/")[0]))
-    answer, output = score.get("answer"), _mapping(sample.get("output")).get("completion")
-    words = _text(answer if isinstance(answer, str) else output, attached)
-    calls = list(_calls(sample, attached))
-    judgement = record.judgement
-    if not judgement.detail and isinstance(score.get("explanation"), str):
-        judgement = replace(judgement, detail=_text(score["explanation"], attached))
-    judgement = explain_failure(judgement, calls)
-    retried = [_mapping(error).get("message", "") for error in _list(sample.get("error_retries"))]
-    return msgspec.structs.replace(
-        record,
-        judgement=replace(judgement, detail=redact.shorten(judgement.detail)[:_LONGEST_DETAIL]),
-        answer_hash=hashlib.sha256(words.encode()).hexdigest()[:16] if words else "",
-        retries=len(retried),
-        retry_reason=redact(str(retried[-1]))[:80] if retried else "",
-        transcript=[
-            {"role": role, "text": redact.shorten(text)}
-            for role, text in _transcript(sample.get("messages"), attached)
-        ],
-        calls=call_records(calls, redact),
-    )
-
-
-def _transcript(messages: Any, attached: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The messages as entries; every tool call of a message is an entry of its own."""
-    for message in map(_mapping, _list(messages)):
-        role = _ROLES.get(str(message.get("role")), "other")
-        text = _text(message.get("content"), attached)
-        made = list(map(_mapping, _list(message.get("tool_calls"))))
-        if role == "tool" and (error := _mapping(message.get("error")).get("message")):
-            text = text or str(error)
-        if text or not made:
-            yield role, text
-        for call in made:
-            yield role, write_call(str(call.get("function")), _mapping(call.get("arguments")))
-
-
-def _calls(sample: Mapping[str, Any], attached: Mapping[str, Any]) -> Iterator[ModelCall]:
-    """Model and tool calls in the events of a sample."""
-    events = [_mapping(event) for event in _list(sample.get("events"))]
-    spans = {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
-    pool = _list(_mapping(sample.get("events_data")).get("messages"))
-    for event in events:
-        if event.get("event") == "model" and not event.get("pending"):
-            role = "judge" if _is_scoring(event, spans) else "agent"
-            yield _model_call(event, role, pool, attached)
-        elif event.get("event") == "tool" and not event.get("pending"):
-            result = event.get("result")
-            yield ModelCall(
-                str(event.get("function")),
-                role="tool",
-                seconds=_number(event.get("working_time")),
-                started=_when(event.get("timestamp")),
-                error=str(_mapping(event.get("error")).get("message") or ""),
-                request=_mapping(event.get("arguments")),
-                reply=_text(result, attached) if isinstance(result, str) else result,
-            )
-
-
-def _is_scoring(event: Mapping[str, Any], spans: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a call was made by a scorer: inside a span of scoring, or in the role of a grader."""
-    place = event.get("span_id")
-    for _ in range(len(spans) + 1):
-        span = spans.get(str(place))
-        if span is None:
-            break
-        if span.get("type") in _SCORING or span.get("name") in _SCORING:
-            return True
-        place = span.get("parent_id")
-    return event.get("role") == "grader"
-
-
-def _model_call(
-    event: Mapping[str, Any], role: str, pool: list[Any], attached: Mapping[str, Any]
-) -> ModelCall:
-    output, config = _mapping(event.get("output")), _mapping(event.get("config"))
-    choice = _mapping(next(iter(_list(output.get("choices"))), None))
-    used = _mapping(output.get("usage"))
-    stop = str(choice.get("stop_reason") or "")
-    message = _mapping(choice.get("message"))
-    reply = _text(message.get("content"), attached)
-    limit, retries = _number(config.get("max_tokens")), _number(event.get("retries"))
-    sent = _list(event.get("input"))
-    for first, last in (pair for pair in _list(event.get("input_refs")) if len(pair) == 2):
-        sent = [*sent, *pool[first:last]]
-    return ModelCall(
-        str(event.get("model")),
-        model=str(output.get("model") or ""),
-        role=role,
-        stop=str(stop_reason(stop)) if stop else "",
-        stop_raw=stop,
-        empty="" if reply.strip() or _list(message.get("tool_calls")) else "empty",
-        input_tokens=_number(used.get("input_tokens")),
-        output_tokens=_number(used.get("output_tokens")),
-        cached_tokens=_number(used.get("input_tokens_cache_read")),
-        reasoning_tokens=_number(used.get("reasoning_tokens")),
-        cost=_number(used.get("total_cost")),
-        limit=None if limit is None else int(limit),
-        seconds=_number(event.get("working_time")),
-        retries=["not recorded"] * int(retries or 0),
-        started=_when(event.get("timestamp")),
-        error=str(event.get("error") or output.get("error") or ""),
-        request={"messages": sent, "tools": _list(event.get("tools")), "config": config},
-        reply=_list(output.get("choices")) or None,
-    )
-
-
-def _text(content: Any, attached: Mapping[str, Any]) -> str:
-    """The text of a message: a string, or parts; long ones are kept beside the sample."""
-    if isinstance(content, str):
-        if content.startswith(_ATTACHMENT):
-            return str(attached.get(content.removeprefix(_ATTACHMENT), content))
-        return content
-    parts = [_mapping(part) for part in _list(content)]
-    return "\n".join(
-        _text(part.get("text"), attached) if part.get("type") == "text" else f"[{part.get('type')}]"
-        for part in parts
-    )
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
-
-
-def _when(text: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
 
 
 def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
@@ -322,12 +150,12 @@ def batches(folder: Path, missing: Iterable[tuple[str, int]]) -> list[Batch]:
         by_count.setdefault(len(attempts), {})[task] = attempts
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        Batch(chosen, Path(tempfile.mkdtemp(prefix="eval-", dir=folder)))
-        for _, chosen in sorted(by_count.items(), reverse=True)
+        Batch(samples, Path(tempfile.mkdtemp(prefix="eval-", dir=folder)))
+        for _, samples in sorted(by_count.items(), reverse=True)
     ]
 
 
-def unfinished_batches(folder: Path) -> Iterator[Batch]:
+def load_unfinished(folder: Path) -> Iterator[Batch]:
     """Evaluations whose log was not read, because passhat was killed."""
     for path in sorted(folder.glob(f"eval-*/{_ASKED}")):
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -469,19 +297,17 @@ class InspectSuite(Harness):
         run = plan.record.id
         store.begin(plan.record, plan.attempts)
         folder = Path(store.path).parent / "inspect" / run
-        left = list(unfinished_batches(folder))
+        left = list(load_unfinished(folder))
         if left:
             await expire_leases(store, run, stop, plan.tell)
         for batch in left:
             self._read_log(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
-        made = store.load_attempts(run)
-        claimed = store.claim(
-            run, [attempt for attempt in plan.order_attempts() if attempt not in made]
-        )
-        progress = Progress(total=len(claimed))
+        existing = store.made(run)
+        claims = store.claim(run, [attempt for attempt in plan.wanted() if attempt not in existing])
+        progress = Progress(total=len(claims))
         try:
-            for batch in batches(folder, claimed):
+            for batch in batches(folder, claims):
                 if not stop.asked:
                     await self._evaluate(batch, plan, store, stop, seen, progress)
         finally:
@@ -500,47 +326,47 @@ class InspectSuite(Harness):
     ) -> None:
         assert isinstance(plan.agent, InspectModel)
         batch.write()
-        process = self._started()
+        process = self._start_process()
         process.ask("evaluate", self._job(batch, plan.agent.model, plan.jobs))
         stop.when_impatient(process.kill)
-        interrupted = False
-        ended: Mapping[str, Any] = {}
+        is_interrupted = False
+        end: Mapping[str, Any] = {}
         failed = ""
-        while not ended and not failed:
+        while not end and not failed:
             asking = asyncio.create_task(asyncio.to_thread(process.answer))
             while not asking.done():
                 await asyncio.wait({asking}, timeout=_LOOK_SECONDS)
-                if stop.asked and not interrupted and not asking.done():
+                if stop.asked and not is_interrupted and not asking.done():
                     process.interrupt()
-                    interrupted = True
+                    is_interrupted = True
             try:
                 message = asking.result()
             except PasshatError as error:
                 message = (
                     {"done": {"status": "cancelled"}} if stop.asked else {"trouble": str(error)}
                 )
-            if "sample" in message and not interrupted:
+            if "sample" in message and not is_interrupted:
                 record = self._preview(batch, message)
                 progress.count(record)
                 seen(record, progress)
-            ended, failed = message.get("done", {}), message.get("trouble", "")
+            end, failed = message.get("done", {}), message.get("trouble", "")
         self._read_log(batch, plan, store, _attempts(batch))
-        problem = failed or (ended.get("error", "") if ended.get("status") == "error" else "")
+        problem = failed or (end.get("error", "") if end.get("status") == "error" else "")
         if problem:
             raise InvalidValue(f"inspect could not run {self.name}: {problem.rstrip('.')}.")
 
     def _read_log(
-        self, batch: Batch, plan: RunPlan, store: Store, claimed: Sequence[tuple[str, int]]
+        self, batch: Batch, plan: RunPlan, store: Store, attempts: Sequence[tuple[str, int]]
     ) -> None:
         """Read the log into the store; attempts that are not in it remain to be made."""
-        own = set(claimed)
+        claims = set(attempts)
         records = [
             record
             for record in batch.records(self._scorer, plan.redact)
-            if (record.task, record.number) in own
+            if (record.task, record.number) in claims
         ]
         store.finish(plan.record.id, records)
-        batch.taken()
+        batch.mark_read()
 
     def _job(self, batch: Batch, model: str, jobs: int) -> dict[str, object]:
         limits = self._settings
@@ -585,7 +411,7 @@ class InspectSuite(Harness):
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        process = self._started()
+        process = self._start_process()
         process.ask("describe", {"spec": self._spec})
         reply = process.answer()
         if "trouble" in reply:
@@ -593,8 +419,8 @@ class InspectSuite(Harness):
                 f"inspect:{self._spec} cannot be run: {reply['trouble'].rstrip('.')}.",
                 hint="A suite reads inspect:FILE.py@TASK or inspect:PACKAGE/TASK.",
             )
-        described: dict[str, Any] = reply["described"]
-        return described
+        description: dict[str, Any] = reply["described"]
+        return description
 
     @cached_property
     def _scorer(self) -> str | None:
@@ -608,7 +434,7 @@ class InspectSuite(Harness):
             )
         return scorer or next(iter(names), None)
 
-    def _started(self) -> InspectProcess:
+    def _start_process(self) -> InspectProcess:
         if self._process is None:
             self._process = InspectProcess()
         return self._process

@@ -72,7 +72,7 @@ def _file_of(place: str) -> str | None:
     return module.origin if module is not None else None
 
 
-def numbered(task: Any) -> list[Any]:
+def number_samples(task: Any) -> list[Any]:
     """The samples of a task; a sample without an id gets its place, as in inspect."""
     samples = list(task.dataset)
     for place, sample in enumerate(samples, 1):
@@ -84,8 +84,8 @@ def numbered(task: Any) -> list[Any]:
 def describe(spec: str) -> dict[str, object]:
     """Facts needed before any attempt: samples, scorers, settings, fingerprints."""
     task = load_task(spec)
-    samples = numbered(task)
-    seen = [sample.model_dump(mode="json", exclude={"target"}) for sample in samples]
+    samples = number_samples(task)
+    inputs = [sample.model_dump(mode="json", exclude={"target"}) for sample in samples]
     scorers = [_name(scorer) for scorer in task.scorer or ()]
     config = task.config.model_dump(mode="json", exclude_none=True)
     return {
@@ -98,7 +98,7 @@ def describe(spec: str) -> dict[str, object]:
         "config": config,
         "message_limit": task.message_limit,
         "time_limit": task.time_limit,
-        "fingerprint": _digest([task.name, str(task.version), seen, _source_of(task)]),
+        "fingerprint": _digest([task.name, str(task.version), inputs, _source_of(task)]),
         "judge_fingerprint": _digest([scorers, [sample.target for sample in samples]]),
     }
 
@@ -147,9 +147,10 @@ def evaluate(job: dict[str, Any], say: Callable[[object], None]) -> dict[str, ob
     _report_samples(say)
     task = load_task(job["spec"])
     ids = set(job["samples"])
-    chosen = [sample for sample in numbered(task) if str(sample.id) in ids]
+    selection = [sample for sample in number_samples(task) if str(sample.id) in ids]
     task = task_with(
-        task, dataset=MemoryDataset(chosen, name=task.dataset.name, location=task.dataset.location)
+        task,
+        dataset=MemoryDataset(selection, name=task.dataset.name, location=task.dataset.location),
     )
     reducers = [reducer for reducer in task.epochs_reducer or () if _k(reducer) <= job["epochs"]]
     try:

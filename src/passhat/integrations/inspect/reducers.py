@@ -91,13 +91,17 @@ def interval(level: float = 0.95) -> Metric:
 
     def within(scores: list[SampleScore]) -> Value:
         values = [_TO_FLOAT(score.score.value) for score in scores]
-        known = [value for value in values if not math.isnan(value)]
-        if any(not 0 <= value <= 1 for value in known):
+        numbers = [value for value in values if not math.isnan(value)]
+        if any(not 0 <= value <= 1 for value in numbers):
             raise InvalidValue("passhat's interval metric needs scores between 0 and 1.")
-        if not known:
+        if not numbers:
             return {"low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
-        bounds = gaffke([known], [1.0] * len(known), level=level)
-        return {"low": float(bounds.lows[0]), "high": float(bounds.highs[0]), "samples": len(known)}
+        bounds = gaffke([numbers], [1.0] * len(numbers), level=level)
+        return {
+            "low": float(bounds.lows[0]),
+            "high": float(bounds.highs[0]),
+            "samples": len(numbers),
+        }
 
     return within
 
@@ -178,12 +182,12 @@ def _add_scores(log: EvalLog, run: RunReport) -> None:
     ids = {str(sample.id): sample.id for sample in log.samples or ()}
     results = log.results or EvalResults()
     reductions = list(log.reductions or ())
-    seen: set[str] = set()
+    names: set[str] = set()
     for entry in run.estimates:
         name = plain_name(entry.metric)
-        if name in seen or math.isnan(entry.value):
+        if name in names or math.isnan(entry.value):
             continue
-        seen.add(name)
+        names.add(name)
         values = {"low": entry.low, "high": entry.high, entry.metric: entry.value}
         metrics = {
             key: EvalMetric(name=key, value=value)
@@ -203,11 +207,13 @@ def _add_scores(log: EvalLog, run: RunReport) -> None:
         )
         scores = task_scores(run.run, entry)
         if scores:
-            reduced = [
+            sample_scores = [
                 EvalSampleScore(value=value, sample_id=ids.get(task, task))
                 for task, value in scores.items()
             ]
-            reductions.append(EvalSampleReductions(scorer=scorer, reducer=name, samples=reduced))
+            reductions.append(
+                EvalSampleReductions(scorer=scorer, reducer=name, samples=sample_scores)
+            )
     log.results = results
     log.reductions = reductions
 
@@ -216,27 +222,27 @@ def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object])
     if k < 1:
         raise InvalidValue(f"k must be at least 1, not {k}.")
 
-    def reduced(values: Iterable[Value | None]) -> float:
-        given = [_TO_FLOAT(value) for value in values if value is not None]
-        known = [value for value in given if not math.isnan(value)]
-        if len(known) < k:
+    def reduce_values(values: Iterable[Value | None]) -> float:
+        numbers = [_TO_FLOAT(value) for value in values if value is not None]
+        valid = [value for value in numbers if not math.isnan(value)]
+        if len(valid) < k:
             return _NO_SCORE
-        return float(estimator(len(known), sum(number >= value for number in known), k))  # type: ignore[arg-type]
+        return float(estimator(len(valid), sum(number >= value for number in valid), k))  # type: ignore[arg-type]
 
     def reduce(scores: list[Score]) -> Score:
-        scored = [score for score in scores if not _is_unscored(score.value)]
-        shape = scored[0].value if scored else _NO_SCORE
+        with_score = [score for score in scores if not _is_unscored(score.value)]
+        shape = with_score[0].value if with_score else _NO_SCORE
         reduced_value: Value
         if isinstance(shape, dict):
             reduced_value = {
-                name: reduced(score.as_dict()[name] for score in scored) for name in shape
+                name: reduce_values(score.as_dict()[name] for score in with_score) for name in shape
             }
         elif isinstance(shape, Sequence) and not isinstance(shape, str):
             reduced_value = [
-                reduced(score.as_list()[i] for score in scored) for i in range(len(shape))
+                reduce_values(score.as_list()[i] for score in with_score) for i in range(len(shape))
             ]
         else:
-            reduced_value = reduced(score.value for score in scored)
+            reduced_value = reduce_values(score.value for score in with_score)
         return Score(value=reduced_value, metadata=scores[0].metadata if scores else None)
 
     return reduce
@@ -245,7 +251,7 @@ def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object])
 def _estimate(k: int, word: str, level: float, value: float) -> Metric:
     _check_level(level)
 
-    def estimated(scores: list[SampleScore]) -> Value:
+    def estimate_metric(scores: list[SampleScore]) -> Value:
         n: dict[object, int] = {}
         c: dict[object, int] = {}
         for score in scores:
@@ -253,14 +259,14 @@ def _estimate(k: int, word: str, level: float, value: float) -> Metric:
             if not math.isnan(number):
                 n[score.sample_id] = n.get(score.sample_id, 0) + 1
                 c[score.sample_id] = c.get(score.sample_id, 0) + (number >= value)
-        enough = [name for name in n if n[name] >= k]
-        if not enough:
+        usable = [name for name in n if n[name] >= k]
+        if not usable:
             return {word: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
-        outcomes = Outcomes.from_counts([n[name] for name in enough], [c[name] for name in enough])
+        outcomes = Outcomes.from_counts([n[name] for name in usable], [c[name] for name in usable])
         result = estimate(outcomes, word, level=level)
-        return {word: result.value, "low": result.low, "high": result.high, "samples": len(enough)}
+        return {word: result.value, "low": result.low, "high": result.high, "samples": len(usable)}
 
-    return estimated
+    return estimate_metric
 
 
 def _is_unscored(value: Value) -> bool:

@@ -112,7 +112,7 @@ class Server:
                 f"the interpreter {python} cannot be started ({error.strerror}).",
                 hint="Name the one that tau2 is installed in: --tau2-python PATH",
             ) from None
-        self._end = weakref.finalize(self, _ended, process, errors, folder)
+        self._end = weakref.finalize(self, _end_process, process, errors, folder)
         try:
             self._wait_until_ready(process, errors)
         except BaseException:
@@ -172,6 +172,6 @@ class Server:
         return _HINTS[kind].format(python=self._python, checkout=self._checkout)
 
 
-def _ended(process: subprocess.Popen[bytes], errors: IO[bytes], folder: str) -> None:
+def _end_process(process: subprocess.Popen[bytes], errors: IO[bytes], folder: str) -> None:
     end_child(process, errors)
     shutil.rmtree(folder, ignore_errors=True)

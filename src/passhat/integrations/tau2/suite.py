@@ -51,7 +51,7 @@ class Tau2Episode(Episode):
     async def begin(self, job: Mapping[str, object]) -> None:
         """Send the attempt's job and wait for the user's first message."""
         await self._connection.send(job)
-        message = await self._received()
+        message = await self._receive()
         turn = message.get("turn")
         if turn is not None:
             self._first = _first_turn(turn)
@@ -68,9 +68,9 @@ class Tau2Episode(Episode):
         if call.name == RESPOND:
             await self._connection.send({"say": str(call.arguments["content"])})
         else:
-            made = {"name": call.name, "arguments": dict(call.arguments)}
-            await self._connection.send({"call": made})
-        turn = (await self._received()).get("turn")
+            tool_call = {"name": call.name, "arguments": dict(call.arguments)}
+            await self._connection.send({"call": tool_call})
+        turn = (await self._receive()).get("turn")
         return None if turn is None else _later_turn(turn)
 
     async def judge(self) -> Judgement:
@@ -80,13 +80,13 @@ class Tau2Episode(Episode):
                 f"{len(self._unreadable)} answers could not be read: {self._unreadable[-1]}",
             )
         if self._end is None:
-            await self._received()
+            await self._receive()
         return judgement(self._end or {"fault": "world", "detail": "it has not ended"})
 
     async def close(self) -> None:
         await self._connection.close()
 
-    async def _received(self) -> dict[str, Any]:
+    async def _receive(self) -> dict[str, Any]:
         message = await self._connection.receive()
         if "trouble" in message:
             raise WorkerGone(message["detail"])
@@ -103,18 +103,18 @@ class Tau2Episode(Episode):
 
 def judgement(end: Mapping[str, Any]) -> Judgement:
     """The judgement for the worker's last line; faults of agent, user, judge and world differ."""
-    fault, ended, detail = end.get("fault"), str(end.get("ended")), str(end.get("detail", ""))
+    fault, reason, detail = end.get("fault"), str(end.get("ended")), str(end.get("detail", ""))
     if fault == "judge":
         return Judgement.missing(MissingReason.JUDGE_ERROR, detail)
-    if fault == "user" or ended == "user_error":
-        return Judgement.missing(MissingReason.USER_ERROR, detail or ended)
-    if fault == "world" or ended in MISSING:
-        return Judgement.missing(MissingReason.INFRASTRUCTURE, detail or ended)
-    if ended in FAILED:
-        return _failed(FAILED[ended], detail)
+    if fault == "user" or reason == "user_error":
+        return Judgement.missing(MissingReason.USER_ERROR, detail or reason)
+    if fault == "world" or reason in MISSING:
+        return Judgement.missing(MissingReason.INFRASTRUCTURE, detail or reason)
+    if reason in FAILED:
+        return _failed(FAILED[reason], detail)
     reward = end.get("reward")
     if reward is None:
-        return Judgement.missing(MissingReason.JUDGE_ERROR, f"no reward, ended with {ended}")
+        return Judgement.missing(MissingReason.JUDGE_ERROR, f"no reward, ended with {reason}")
     if reward >= _PASSES:
         return Judgement.passed()
     return _failed(failed_check(end.get("checks")) or "unknown_failure: no reward", detail)
@@ -208,7 +208,7 @@ class Tau2Suite(Suite):
         return f"{self._evaluation}-{self._described['judge_fingerprint']}"
 
     async def episode(self, task: Task, seed: int) -> Tau2Episode:
-        episode = Tau2Episode(await self._started().connect())
+        episode = Tau2Episode(await self._start_server().connect())
         try:
             await episode.begin(
                 {
@@ -233,10 +233,12 @@ class Tau2Suite(Suite):
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        described: dict[str, Any] = self._started().ask({"describe": self._domain})["described"]
-        return described
+        description: dict[str, Any] = self._start_server().ask({"describe": self._domain})[
+            "described"
+        ]
+        return description
 
-    def _started(self) -> Server:
+    def _start_server(self) -> Server:
         if self._server is None:
             settings = self._settings or Settings()
             checkout = _checkout(settings.tau2)
@@ -263,5 +265,5 @@ def _checkout(path: str | None) -> Path:
 
 def _python_of(checkout: Path) -> str:
     """The interpreter of the checkout's own environment, or else passhat's interpreter."""
-    own = checkout / ".venv" / "bin" / "python"
-    return str(own) if os.access(own, os.X_OK) else sys.executable
+    interpreter = checkout / ".venv" / "bin" / "python"
+    return str(interpreter) if os.access(interpreter, os.X_OK) else sys.executable

@@ -93,8 +93,8 @@ def load_tau2(checkout: str) -> Any:
 def tasks_of(registry: Any, domain: str) -> list[Any]:
     """The tasks of a domain, as tau2 loads them."""
     if domain not in registry.get_domains():
-        known = ", ".join(sorted(registry.get_domains()))
-        raise Trouble("domain", f"there is no domain {domain!r}; there are: {known}")
+        domains = ", ".join(sorted(registry.get_domains()))
+        raise Trouble("domain", f"there is no domain {domain!r}; there are: {domains}")
     try:
         return list(registry.get_tasks_loader(domain)())
     except Exception as error:
@@ -106,14 +106,14 @@ def describe(registry: Any, domain: str) -> dict[str, object]:
     tasks = tasks_of(registry, domain)
     world = registry.get_env_constructor(domain)()
     plain = [task.model_dump(mode="json") for task in tasks]
-    judged = [task.pop("evaluation_criteria", None) for task in plain]
+    criteria = [task.pop("evaluation_criteria", None) for task in plain]
     tools = [tool.openai_schema for tool in world.get_tools()]
     return {
         "tasks": [
             {"id": str(task.id), "prompt": wish_of(task), "judge": judge_of(task)} for task in tasks
         ],
         "fingerprint": digest([plain, world.get_policy(), tools]),
-        "judge_fingerprint": digest(judged),
+        "judge_fingerprint": digest(criteria),
     }
 
 
@@ -170,13 +170,13 @@ def bridge_class() -> type:
 
         def _message(self, answer: dict[str, Any]) -> Any:
             if "call" in answer:
-                made = messages.ToolCall(
+                tool_call = messages.ToolCall(
                     id=f"call_{self._calls}",
                     name=answer["call"]["name"],
                     arguments=answer["call"]["arguments"],
                     requestor="assistant",
                 )
-                return messages.AssistantMessage(role="assistant", tool_calls=[made])
+                return messages.AssistantMessage(role="assistant", tool_calls=[tool_call])
             if not answer["say"].strip():
                 raise AgentBroke("the agent said nothing to the user")
             return messages.AssistantMessage(role="assistant", content=answer["say"])
@@ -184,7 +184,7 @@ def bridge_class() -> type:
     return Bridge
 
 
-def scripted_class() -> type:
+def script_class() -> type:
     """The user that follows a script."""
     users = importlib.import_module("tau2.user.user_simulator_base")
     messages = importlib.import_module("tau2.data_model.message")
@@ -208,10 +208,10 @@ def scripted_class() -> type:
         def _answer(self, text: str) -> Any:
             if not self._begun:
                 self._begun = True
-                return self._said(self.instructions)
+                return self._user_message(self.instructions)
             if "?" in text and self._patience:
                 self._patience -= 1
-                return self._said("Yes, please.")
+                return self._user_message("Yes, please.")
             if self._own:
                 action = self._own.pop(0)
                 call = messages.ToolCall(
@@ -221,9 +221,9 @@ def scripted_class() -> type:
                     requestor="user",
                 )
                 return messages.UserMessage(role="user", tool_calls=[call])
-            return self._said(f"Thank you, that is all. {STOP}")
+            return self._user_message(f"Thank you, that is all. {STOP}")
 
-        def _said(self, text: str) -> Any:
+        def _user_message(self, text: str) -> Any:
             return messages.UserMessage(role="user", content=text)
 
     return Scripted
@@ -243,15 +243,15 @@ def history_line(message: Any) -> str:
     if message.role == "tool":
         return f"Tool result: {message.content}"
     calls = getattr(message, "tool_calls", None) or ()
-    made = [f"You called {call.name} with {json.dumps(call.arguments)}" for call in calls]
+    lines = [f"You called {call.name} with {json.dumps(call.arguments)}" for call in calls]
     who = "You" if message.role == "assistant" else "User"
-    return "\n".join([*made, *([f"{who}: {message.content}"] if message.content else [])])
+    return "\n".join([*lines, *([f"{who}: {message.content}"] if message.content else [])])
 
 
 def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
     """The user: a script, or tau2's own simulator with a model; its errors raise UserBroke."""
     if job["user"] == "scripted":
-        user = scripted_class()(task)
+        user = script_class()(task)
     else:
         simulator = importlib.import_module("tau2.user.user_simulator").UserSimulator
         try:
@@ -266,13 +266,13 @@ def user_for(job: dict[str, Any], task: Any, world: Any) -> Any:
         )
     speak = user.generate_next_message
 
-    def guarded(message: Any, state: Any) -> Any:
+    def guard_reply(message: Any, state: Any) -> Any:
         try:
             return speak(message, state)
         except Exception as error:
             raise UserBroke(f"{type(error).__name__}: {error}") from error
 
-    user.generate_next_message = guarded
+    user.generate_next_message = guard_reply
     return user
 
 
@@ -286,7 +286,7 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
     world = registry.get_env_constructor(job["domain"])()
     agent = bridge_class()(world.get_tools(), world.get_policy(), channel)
     try:
-        played = orchestrators.Orchestrator(
+        simulation = orchestrators.Orchestrator(
             domain=job["domain"],
             agent=agent,
             user=user_for(job, task, world),
@@ -303,11 +303,11 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
         return {"ended": "unexpected_error", "fault": "world", "detail": detail}
-    ended = getattr(played.termination_reason, "value", str(played.termination_reason))
-    channel.send({"over": ended})
+    reason = getattr(simulation.termination_reason, "value", str(simulation.termination_reason))
+    channel.send({"over": reason})
     try:
         evaluation = evaluators.evaluate_simulation(
-            simulation=played,
+            simulation=simulation,
             task=task,
             evaluation_type=evaluators.EvaluationType(job["evaluation"]),
             solo_mode=False,
@@ -318,15 +318,15 @@ def attempt(registry: Any, job: dict[str, Any], channel: Channel) -> dict[str, A
         if is_check_error(error):
             # The world is not as the task demands: the check raises for that.
             checks = {"ENV_ASSERTION": 0.0}
-            keep(played, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
-            return {"ended": ended, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
-        return {"ended": ended, "fault": "judge", "detail": detail}
-    keep(played, evaluation, task, world, job)
+            keep(simulation, {"reward": 0.0, "info": {"note": detail}}, task, world, job)
+            return {"ended": reason, "fault": "", "reward": 0.0, "checks": checks, "detail": detail}
+        return {"ended": reason, "fault": "judge", "detail": detail}
+    keep(simulation, evaluation, task, world, job)
     checks = {
         str(getattr(name, "value", name)): value
         for name, value in (evaluation.reward_breakdown or {}).items()
     }
-    return {"ended": ended, "fault": "", "reward": evaluation.reward, "checks": checks}
+    return {"ended": reason, "fault": "", "reward": evaluation.reward, "checks": checks}
 
 
 def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -> None:
@@ -335,10 +335,10 @@ def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -
     ``tau2 evaluate-trajs``, ``tau2 view`` and passhat read such a folder: ``results.json`` with the
     index, and one file per simulation. Attempts end in any order, so the index is under a lock.
     """
-    named = os.environ.get("PASSHAT_TAU2_SAVE")
-    if not named:
+    path_text = os.environ.get("PASSHAT_TAU2_SAVE")
+    if not path_text:
         return
-    folder = Path(named)
+    folder = Path(path_text)
     (folder / "simulations").mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -353,8 +353,8 @@ def keep(played: Any, judged: Any, task: Any, world: Any, job: dict[str, Any]) -
         trial = sum(entry["task_id"] == str(task.id) for entry in index)
         reward = judged if isinstance(judged, dict) else judged.model_dump(mode="json")
         simulation = {**played.model_dump(mode="json"), "trial": trial, "reward_info": reward}
-        shown = ("id", "task_id", "trial", "termination_reason", "agent_cost", "duration")
-        index.append({name: simulation[name] for name in shown} | {"reward": reward["reward"]})
+        columns = ("id", "task_id", "trial", "termination_reason", "agent_cost", "duration")
+        index.append({name: simulation[name] for name in columns} | {"reward": reward["reward"]})
         if str(task.id) not in {entry["id"] for entry in results["tasks"]}:
             results["tasks"].append(task.model_dump(mode="json"))
         results["info"]["num_trials"] = max(results["info"]["num_trials"], trial + 1)

@@ -1,0 +1,192 @@
+"""The conversation and the calls of a sample in a log of inspect, for the store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from passhat.agents.base import ModelCall
+from passhat.agents.provider import stop_reason
+from passhat.readers.zip_members import BrokenMember, Members
+from passhat.runner.attempt import call_records, explain_failure
+from passhat.runner.redaction import Redactor
+from passhat.store import AttemptRecord
+from passhat.suites.tool_calls import write_call
+
+__all__ = ["load_sample", "with_conversation"]
+
+_LONGEST_DETAIL = 500
+_ROLES = {"assistant": "agent", "user": "user", "system": "system", "tool": "tool"}
+_ATTACHMENT = "attachment://"
+_SCORING = ("scorer", "scorers")
+
+
+def load_sample(members: Members, name: str) -> dict[str, Any]:
+    """A sample with everything in it; empty where the log does not have it."""
+    if name not in members:
+        return {}
+    try:
+        sample = json.loads(members.read(name))
+    except (BrokenMember, ValueError, RecursionError):
+        return {}
+    return sample if isinstance(sample, dict) else {}
+
+
+def with_conversation(
+    record: AttemptRecord, sample: Mapping[str, Any], scorer: str, redact: Redactor
+) -> AttemptRecord:
+    """The record with the answer, the judge's reason, the conversation and the calls of a sample.
+
+    A log of another version of inspect may have another shape: what is not as expected is left
+    out, and never loses the verdict.
+    """
+    attachments = _mapping(sample.get("attachments"))
+    score = _mapping(_mapping(sample.get("scores")).get(scorer.partition("/")[0]))
+    answer, output = score.get("answer"), _mapping(sample.get("output")).get("completion")
+    words = _text(answer if isinstance(answer, str) else output, attachments)
+    calls = list(_calls(sample, attachments))
+    judgement = record.judgement
+    if not judgement.detail and isinstance(score.get("explanation"), str):
+        judgement = replace(judgement, detail=_text(score["explanation"], attachments))
+    judgement = explain_failure(judgement, calls)
+    retry_causes = [
+        _mapping(error).get("message", "") for error in _list(sample.get("error_retries"))
+    ]
+    return msgspec.structs.replace(
+        record,
+        judgement=replace(judgement, detail=redact.shorten(judgement.detail)[:_LONGEST_DETAIL]),
+        answer_hash=hashlib.sha256(words.encode()).hexdigest()[:16] if words else "",
+        retries=len(retry_causes),
+        retry_reason=redact(str(retry_causes[-1]))[:80] if retry_causes else "",
+        transcript=[
+            {"role": role, "text": redact.shorten(text)}
+            for role, text in _transcript(sample.get("messages"), attachments)
+        ],
+        calls=call_records(calls, redact),
+    )
+
+
+def _transcript(messages: Any, attachments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The messages as entries; every tool call of a message is an entry of its own."""
+    for message in map(_mapping, _list(messages)):
+        role = _ROLES.get(str(message.get("role")), "other")
+        text = _text(message.get("content"), attachments)
+        calls = list(map(_mapping, _list(message.get("tool_calls"))))
+        if role == "tool" and (error := _mapping(message.get("error")).get("message")):
+            text = text or str(error)
+        if text or not calls:
+            yield role, text
+        for call in calls:
+            yield role, write_call(str(call.get("function")), _mapping(call.get("arguments")))
+
+
+def _calls(sample: Mapping[str, Any], attachments: Mapping[str, Any]) -> Iterator[ModelCall]:
+    """Model and tool calls in the events of a sample."""
+    events = [_mapping(event) for event in _list(sample.get("events"))]
+    spans = {str(event.get("id")): event for event in events if event.get("event") == "span_begin"}
+    pool = _list(_mapping(sample.get("events_data")).get("messages"))
+    for event in events:
+        if event.get("event") == "model" and not event.get("pending"):
+            role = "judge" if _is_scoring(event, spans) else "agent"
+            yield _model_call(event, role, pool, attachments)
+        elif event.get("event") == "tool" and not event.get("pending"):
+            result = event.get("result")
+            yield ModelCall(
+                str(event.get("function")),
+                role="tool",
+                seconds=_number(event.get("working_time")),
+                started=_when(event.get("timestamp")),
+                error=str(_mapping(event.get("error")).get("message") or ""),
+                request=_mapping(event.get("arguments")),
+                reply=_text(result, attachments) if isinstance(result, str) else result,
+            )
+
+
+def _is_scoring(event: Mapping[str, Any], spans: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a call was made by a scorer: inside a span of scoring, or in the role of a grader."""
+    place = event.get("span_id")
+    for _ in range(len(spans) + 1):
+        span = spans.get(str(place))
+        if span is None:
+            break
+        if span.get("type") in _SCORING or span.get("name") in _SCORING:
+            return True
+        place = span.get("parent_id")
+    return event.get("role") == "grader"
+
+
+def _model_call(
+    event: Mapping[str, Any], role: str, pool: list[Any], attachments: Mapping[str, Any]
+) -> ModelCall:
+    output, config = _mapping(event.get("output")), _mapping(event.get("config"))
+    choice = _mapping(next(iter(_list(output.get("choices"))), None))
+    usage = _mapping(output.get("usage"))
+    stop = str(choice.get("stop_reason") or "")
+    message = _mapping(choice.get("message"))
+    reply = _text(message.get("content"), attachments)
+    limit, retries = _number(config.get("max_tokens")), _number(event.get("retries"))
+    messages = _list(event.get("input"))
+    for first, last in (pair for pair in _list(event.get("input_refs")) if len(pair) == 2):
+        messages = [*messages, *pool[first:last]]
+    return ModelCall(
+        str(event.get("model")),
+        model=str(output.get("model") or ""),
+        role=role,
+        stop=str(stop_reason(stop)) if stop else "",
+        stop_raw=stop,
+        empty="" if reply.strip() or _list(message.get("tool_calls")) else "empty",
+        input_tokens=_number(usage.get("input_tokens")),
+        output_tokens=_number(usage.get("output_tokens")),
+        cached_tokens=_number(usage.get("input_tokens_cache_read")),
+        reasoning_tokens=_number(usage.get("reasoning_tokens")),
+        cost=_number(usage.get("total_cost")),
+        limit=None if limit is None else int(limit),
+        seconds=_number(event.get("working_time")),
+        retries=["not recorded"] * int(retries or 0),
+        started=_when(event.get("timestamp")),
+        error=str(event.get("error") or output.get("error") or ""),
+        request={"messages": messages, "tools": _list(event.get("tools")), "config": config},
+        reply=_list(output.get("choices")) or None,
+    )
+
+
+def _text(content: Any, attachments: Mapping[str, Any]) -> str:
+    """The text of a message: a string, or parts; long ones are kept beside the sample."""
+    if isinstance(content, str):
+        if content.startswith(_ATTACHMENT):
+            return str(attachments.get(content.removeprefix(_ATTACHMENT), content))
+        return content
+    parts = [_mapping(part) for part in _list(content)]
+    return "\n".join(
+        _text(part.get("text"), attachments)
+        if part.get("type") == "text"
+        else f"[{part.get('type')}]"
+        for part in parts
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
+
+
+def _when(text: Any) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
