@@ -303,8 +303,10 @@ class InspectSuite(Harness):
         for batch in left:
             self._read_log(batch, plan, store, store.claim(run, _attempts(batch)))
             store.release(run)
-        existing = store.made(run)
-        claims = store.claim(run, [attempt for attempt in plan.wanted() if attempt not in existing])
+        existing = store.load_attempts(run)
+        claims = store.claim(
+            run, [attempt for attempt in plan.order_attempts() if attempt not in existing]
+        )
         progress = Progress(total=len(claims))
         try:
             for batch in batches(folder, claims):
