@@ -157,7 +157,7 @@ def request_text(task: CodeTask) -> str:
         form = "Write a Python script that reads standard input and prints the answer."
     else:
         names = sorted(free_names(task.tests) - free_names(task.helpers))
-        form = f"Write Python code that defines {', '.join(names) or 'what is request_text for'}."
+        form = f"Write Python code that defines {', '.join(names) or 'what is asked for'}."
     return f"{task.text.strip()}\n\n{form} Answer with code only.\n"
 
 

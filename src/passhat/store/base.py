@@ -411,7 +411,7 @@ class Store(ABC):
         listing = ", ".join((matches or [run for run, _ in rows])[-10:])
         what = "there is no run"
         if matches:
-            what = f"{len(matches)} runs {'are ids_by_name' if ids_by_name else 'start with'}"
+            what = f"{len(matches)} runs {'are named' if ids_by_name else 'start with'}"
         raise InvalidValue(
             f"{self.path}: {what} {word!r}.", hint=f"Runs here: {listing or 'none'}."
         )
