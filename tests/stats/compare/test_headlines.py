@@ -22,6 +22,7 @@ from passhat.stats.compare.claims import (
 )
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
+from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.terms import Population
 
 FACTS = Evidence(
@@ -43,6 +44,10 @@ FACTS = Evidence(
     undecided=False,
     attempts=4,
 )
+
+
+def _change(task: str) -> TaskChange:
+    return TaskChange(task, "broke", 8, 8, 0, 8, 0.0001, 0.001)
 
 
 def test_the_headline_in_both_directions() -> None:
@@ -153,8 +158,8 @@ def test_remarks_in_their_order_with_singular_and_plural() -> None:
     told = replace(
         FACTS,
         interval=Interval(-0.1, 0.6),
-        broken=("t1",),
-        fixed=("t2", "t3"),
+        broken=(_change("t1"),),
+        fixed=(_change("t2"), _change("t3")),
         missing=1,
         needed=1234,
     )

@@ -1,6 +1,8 @@
 """The sentences that the evidence allows. The interval decides, nothing else.
 
-:class:`Evidence` holds the facts; every sentence about a comparison of two agents is written here.
+:class:`Evidence` holds the facts about one population, :class:`PairVerdict` those about both; every
+sentence about a pair of runs is written here, so that ``compare``, ``gate``, the dashboard, a pull
+request comment and JUnit say the same about the same pair.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from passhat._display import counted, some
 from passhat.protocol import Alternative
 from passhat.stats.compare.guard import Agreement
 from passhat.stats.compare.lift import Interval
+from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.terms import Population
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "Claim",
     "Evidence",
     "Method",
+    "PairVerdict",
     "decide",
     "headline",
     "points",
@@ -77,8 +81,12 @@ class Evidence:
         Attempts without a verdict that are counted against the claim.
     undecided : bool
         Whether those alone could turn the lift around.
-    broken, fixed : tuple of str
+    broken, fixed : tuple of TaskChange
         Tasks that are shown, each by itself, to pass less or more often; about these tasks only.
+    highest_a, highest_b : float or None
+        The two values had the missing attempts passed; ``None`` where nothing is missing.
+    unjudged : tuple of str
+        The runs without a single verdict on the paired tasks: nothing can be said then.
     """
 
     metric: str
@@ -98,12 +106,161 @@ class Evidence:
     needed: int | None
     undecided: bool
     attempts: int = 0
-    broken: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
+    broken: tuple[TaskChange, ...] = ()
+    fixed: tuple[TaskChange, ...] = ()
+    highest_a: float | None = None
+    highest_b: float | None = None
+    unjudged: tuple[str, ...] = ()
 
     @property
     def claim(self) -> Claim:
         return decide(self.interval)
+
+    @property
+    def digits(self) -> int:
+        """Decimals at which the printed numbers agree with each other.
+
+        The difference of the two printed values lies in the printed interval, only zero reads as 0
+        and only certainty as 100.
+        """
+        numbers = [100 * value for value in self._printed_values]
+        for digits in range(4):
+            rounded = [round(number, digits) for number in numbers]
+            a, b, low, high = rounded[:4]
+            misread = any(
+                abs(short) in (0, 100) and abs(number) not in (0, 100)
+                for short, number in zip(rounded, numbers, strict=True)
+            )
+            if low - 1e-9 <= b - a <= high + 1e-9 and not misread:
+                return digits
+        return 4
+
+    @property
+    def _printed_values(self) -> tuple[float, ...]:
+        low, high = self.interval.low, self.interval.high
+        extremes = (self.highest_a, self.highest_b)
+        return self.value_a, self.value_b, low, high, *(x for x in extremes if x is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """The facts about a pair of runs: on these tasks first, then on new ones.
+
+    ``these`` or ``new`` is ``None`` where that population was not asked about.
+    """
+
+    these: Evidence | None
+    new: Evidence | None
+
+    @property
+    def lead(self) -> Evidence:
+        """The facts that come first."""
+        lead = self.these or self.new
+        assert lead is not None
+        return lead
+
+    @property
+    def claim(self) -> Claim:
+        """The claim about the mean; where that shows nothing, about the tasks that changed."""
+        lead = self.lead
+        if lead.unjudged or lead.claim is not Claim.INCONCLUSIVE:
+            return Claim.INCONCLUSIVE if lead.unjudged else lead.claim
+        if lead.broken:
+            return Claim.REGRESSION
+        return Claim.IMPROVEMENT if lead.fixed else Claim.INCONCLUSIVE
+
+    @property
+    def sentence(self) -> str:
+        """The change on these tasks, then whether it carries to new ones."""
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The parts of :attr:`sentence`: the change, single tasks, new tasks."""
+        lead = self.lead
+        if lead.unjudged:
+            who = " and ".join(lead.unjudged)
+            return (f"Nothing is known about {lead.metric}: no attempt of {who} has a verdict.",)
+        parts = [_change_sentence(lead), *_task_sentences(lead)]
+        if self.these is not None and self.new is not None:
+            parts.append(_carry_sentence(self.these, self.new))
+        return tuple(parts)
+
+
+_VERBS = {Claim.IMPROVEMENT: "rose", Claim.REGRESSION: "dropped"}
+_NOUNS = {Claim.IMPROVEMENT: "a rise", Claim.REGRESSION: "a drop"}
+
+
+def _change_sentence(evidence: Evidence) -> str:
+    if evidence.population is Population.THESE_TASKS:
+        tasks = "this task" if evidence.tasks == 1 else f"these {evidence.tasks:,} tasks"
+    else:
+        tasks = f"new tasks ({counted(evidence.tasks, 'task')} seen)"
+    a, b = (
+        f"{_value_text(low, high, evidence.digits)} ({name})"
+        for low, high, name in (
+            (evidence.value_a, evidence.highest_a, evidence.a),
+            (evidence.value_b, evidence.highest_b, evidence.b),
+        )
+    )
+    if evidence.claim is Claim.INCONCLUSIVE:
+        return (
+            f"No change of {evidence.metric} is shown on {tasks}, from {a} to {b}: "
+            f"{_size_text(evidence)}."
+        )
+    return (
+        f"{evidence.metric} {_VERBS[evidence.claim]} by {_size_text(evidence)} on {tasks}, "
+        f"from {a} to {b}."
+    )
+
+
+def _task_sentences(evidence: Evidence) -> list[str]:
+    return [
+        f"{counted(len(changes), 'task')} {verb}: {some([str(change) for change in changes])}."
+        for changes, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved"))
+        if changes
+    ]
+
+
+def _carry_sentence(these: Evidence, new: Evidence) -> str:
+    """Whether the change carries to tasks like these."""
+    if new.claim is not Claim.INCONCLUSIVE:
+        noun = _NOUNS[new.claim]
+        also = " as well" if new.claim is these.claim else ""
+        return f"{noun[0].upper()}{noun[1:]} is shown for new tasks{also}: {_size_text(new)}."
+    if these.claim is Claim.INCONCLUSIVE:
+        return f"For new tasks no change is shown either: {_size_text(new)}."
+    return f"For new tasks {_NOUNS[these.claim]} is not shown: {_size_text(new)}."
+
+
+def _size_text(evidence: Evidence) -> str:
+    """The interval as the size of the change: 12 to 26 points, or 9 lower to 5 higher."""
+    digits, claim, one_sided = evidence.digits, evidence.claim, evidence.alternative != "two-sided"
+    low, high = 100 * evidence.interval.low, 100 * evidence.interval.high
+    if claim is not Claim.INCONCLUSIVE:
+        least, largest = (low, high) if claim is Claim.IMPROVEMENT else (-high, -low)
+        if one_sided:
+            return f"at least {_points(least, digits)}"
+        # Ends that read the same are one number.
+        low_text = f"{least:.{digits}f}"
+        same = low_text == f"{largest:.{digits}f}"
+        return _points(largest, digits) if same else f"{low_text} to {_points(largest, digits)}"
+    lower, higher = max(-low, 0.0), max(high, 0.0)
+    if evidence.alternative == "greater":
+        return f"at most {_points(lower, digits)} lower"
+    if evidence.alternative == "less":
+        return f"at most {_points(higher, digits)} higher"
+    return f"between {_points(lower, digits)} lower and {higher:.{digits}f} higher"
+
+
+def _points(number: float, digits: int) -> str:
+    text = f"{number:.{digits}f}"
+    return f"{text} {'point' if float(text) == 1 else 'points'}"
+
+
+def _value_text(low: float, high: float | None, digits: int) -> str:
+    texts = [f"{100 * value:.{digits}f}%" for value in (low, high) if value is not None]
+    return texts[0] if len(set(texts)) == 1 else f"between {texts[0]} and {texts[1]}"
 
 
 def decide(interval: Interval) -> Claim:
@@ -154,7 +311,8 @@ def remarks(evidence: Evidence) -> tuple[str, ...]:
     parts = [str(evidence.looked)] if evidence.looked.count > 1 else []
     for tasks, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved")):
         if tasks:
-            parts.append(f"{counted(len(tasks), 'task')} {verb}: {some(tasks)}.")
+            names = some([change.task for change in tasks])
+            parts.append(f"{counted(len(tasks), 'task')} {verb}: {names}.")
     if evidence.missing:
         parts.append(
             f"{counted(evidence.missing, 'attempt')} without a verdict "

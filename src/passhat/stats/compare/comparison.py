@@ -46,8 +46,9 @@ _LEVEL = 1e-12
 """A difference closer to zero than rounding can tell is a tie."""
 
 MEAN_SHARE = 0.5
-"""The share of the error that a claim about these tasks spends on the mean; the rest is spent on
-single tasks."""
+"""The share of a gate's error that is spent on the mean of these tasks; the rest is spent on single
+tasks. A one-sided gate at 95% then decides by the ends of compare's two-sided 95% interval, and
+both say the same about the same pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +259,11 @@ def judge(
         needed=needed,
         undecided=undecided,
         attempts=_attempts(pairing),
-        broken=tuple(change.task for change in setting.changes if change.change == "broke"),
-        fixed=tuple(change.task for change in setting.changes if change.change == "improved"),
+        broken=tuple(change for change in setting.changes if change.change == "broke"),
+        fixed=tuple(change for change in setting.changes if change.change == "improved"),
+        highest_a=differences.highest_a,
+        highest_b=differences.highest_b,
+        unjudged=pairing.unjudged,
     )
     return Result(
         metric=metric.name,

@@ -13,7 +13,7 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.clusters import TaskClusters
-from passhat.stats.compare.claims import AdjustedFor, Claim, points
+from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
 from passhat.stats.compare.comparison import (
     MEAN_SHARE,
     Result,
@@ -192,6 +192,19 @@ class Comparison(Plain):
         )
 
     @property
+    def verdicts(self) -> tuple[PairVerdict, ...]:
+        """For each metric what is shown on these tasks, and whether it carries to new ones."""
+        if self.these_tasks:
+            pairs = zip(self.these_tasks, self.results, strict=True)
+            return tuple(PairVerdict(these.evidence, new.evidence) for these, new in pairs)
+        return tuple(
+            PairVerdict(result.evidence, None)
+            if result.population is Population.THESE_TASKS
+            else PairVerdict(None, result.evidence)
+            for result in self.results
+        )
+
+    @property
     def flips(self) -> tuple[Flip, ...]:
         """Where the ranking flips over k."""
         return tuple(flip for curve in self.curves for flip in curve.flips)
@@ -254,6 +267,14 @@ class Comparison(Plain):
                 "only_b": len(self.only_b),
             },
             "protocol_differences": self.agreement.differences,
+            "verdicts": [
+                {
+                    "metric": verdict.lead.metric,
+                    "claim": verdict.claim,
+                    "sentence": verdict.sentence,
+                }
+                for verdict in self.verdicts
+            ],
             "results": self.results,
             "these_tasks": self.these_tasks,
             "task_changes": self.task_changes,
@@ -381,7 +402,7 @@ def cluster_notes(pairing: Pairing, terms: Terms) -> tuple[str, ...]:
 
 
 def _changed(pairing: Pairing, terms: Terms) -> tuple[TaskChange, ...]:
-    """Single tasks, at the share of the error that the mean on these tasks leaves."""
+    """Single tasks, each direction with the error that a gate spends on them."""
     alpha = (1 - MEAN_SHARE) * (1 - terms.level)
     return changed_tasks(pairing, terms.missing, alpha, terms.alternative)
 
@@ -431,9 +452,8 @@ def _results(
         tail = simultaneous_tail(rows, terms.level, terms.alternative)
         adjusted = f"simultaneous over {count} metrics by {TOGETHER}" if count > 1 else ""
     else:
-        tail = MEAN_SHARE * alone / count
-        adjusted = "half of the error is left for single tasks"
-        adjusted += f", Bonferroni over {count} metrics" if count > 1 else ""
+        tail = alone / count
+        adjusted = f"Bonferroni over {count} metrics" if count > 1 else ""
     setting = Setting(
         pairing.names,
         agreement,

@@ -34,6 +34,8 @@ class Differences:
         round. Equal to ``values`` when nothing is missing or the policy is another.
     value_a, value_b : float
         The metric of each side over the paired tasks.
+    highest_a, highest_b : float or None
+        The same had the missing attempts of the side passed; ``None`` where none is missing.
     open : int
         Missing attempts on both sides that the extremes differ by.
     equal_n : bool
@@ -51,6 +53,8 @@ class Differences:
     open: int
     equal_n: bool = True
     clusters: tuple[str, ...] | None = None
+    highest_a: float | None = None
+    highest_b: float | None = None
 
     @property
     def lift(self) -> float:
@@ -128,9 +132,14 @@ class Pairing:
         b = values_by_task(self.b, metric, policy.completion)
         lowest = highest = b - a
         missing = self.a.total_missing + self.b.total_missing
+        highest_a = highest_b = None
         if policy is MissingPolicy.BOUND and missing:
-            lowest = b - values_by_task(self.a, metric, Completion.AS_PASSED)
-            highest = values_by_task(self.b, metric, Completion.AS_PASSED) - a
+            best_a, best_b = (
+                values_by_task(side, metric, Completion.AS_PASSED) for side in (self.a, self.b)
+            )
+            lowest, highest = b - best_a, best_b - a
+            highest_a = float(best_a.mean()) if self.a.total_missing else None
+            highest_b = float(best_b.mean()) if self.b.total_missing else None
         return Differences(
             b - a,
             lowest,
@@ -140,7 +149,15 @@ class Pairing:
             missing if policy is MissingPolicy.BOUND else 0,
             self.equal_attempts(policy.completion),
             self.clusters,
+            highest_a,
+            highest_b,
         )
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """The names of the runs without a single verdict on the paired tasks."""
+        sides = zip(self.names, (self.a, self.b), strict=True)
+        return tuple(name for name, side in sides if not int(side.n.sum()))
 
     def equal_attempts(self, completion: Completion = Completion.AS_FAILED) -> bool:
         """Whether both sides made the same number of attempts at every paired task."""

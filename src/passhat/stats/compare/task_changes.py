@@ -79,10 +79,11 @@ def _fisher(c_a: int, n_a: int, c_b: int, n_b: int) -> tuple[float, float]:
 def changed_tasks(
     pairing: Pairing, policy: MissingPolicy, alpha: float, alternative: Alternative = "two-sided"
 ) -> tuple[TaskChange, ...]:
-    """The tasks that are shown to have changed, with any false one among them at most ``alpha``.
+    """The tasks that are shown to have changed; in each direction a false one at most ``alpha``.
 
-    Missing attempts count against the change: under ``bound`` a task broke only if it did with
-    A's missing attempts failed and B's passed.
+    Directions have an error each, so that a one-sided gate names the same broken tasks as a
+    two-sided comparison. Missing attempts count against the change: under ``bound`` a task broke
+    only if it did with A's missing attempts failed and B's passed.
     """
     if policy is MissingPolicy.BOUND:
         pessimist, optimist = Completion.AS_FAILED, Completion.AS_PASSED
@@ -92,22 +93,16 @@ def changed_tasks(
     (n_b, b_low), (_, b_high) = (pairing.b.counts(way) for way in (pessimist, optimist))
     less, _ = fisher_tests(a_low, n_a, b_high, n_b)
     _, more = fisher_tests(a_high, n_a, b_low, n_b)
-    if alternative == "two-sided":
-        p = np.minimum(1.0, 2 * np.minimum(less, more))
-    else:
-        p = less if alternative == "less" else more
-    corrected = holm(p)
-    shown = np.flatnonzero(corrected <= alpha)
-    return tuple(
-        TaskChange(
-            pairing.a.tasks[i],
-            "broke" if less[i] <= more[i] else "improved",
-            int(a_low[i]),
-            int(n_a[i]),
-            int(b_low[i]),
-            int(n_b[i]),
-            float(p[i]),
-            float(corrected[i]),
-        )
-        for i in shown[np.argsort(p[shown], kind="stable")].tolist()
-    )
+    directions: list[tuple[Literal["broke", "improved"], FloatArray]] = []
+    if alternative != "greater":
+        directions.append(("broke", less))
+    if alternative != "less":
+        directions.append(("improved", more))
+    changes = []
+    for change, p in directions:
+        p_holm = holm(p)
+        for i in np.flatnonzero(p_holm <= alpha).tolist():
+            sides = int(a_low[i]), int(n_a[i]), int(b_low[i]), int(n_b[i])
+            test = float(p[i]), float(p_holm[i])
+            changes.append(TaskChange(pairing.a.tasks[i], change, *sides, *test))
+    return tuple(sorted(changes, key=lambda change: change.p_value))
