@@ -18,7 +18,7 @@ from typing import Any
 from . import program as programs
 from .peer import brief_text
 from .pytest_subset import pytest_module, run_functions
-from .stand_ins import ProgramFailed, Stopped, Unsupported
+from .stand_ins import ProgramFailed, Stopped, Unsupported, is_remote
 from .tests_end import Outcome, TestsEnd
 
 __all__ = ["absent_import", "examine", "examine_plain"]
@@ -56,7 +56,7 @@ def _describe_stop(why: Stopped) -> Outcome:
 
 def _describe_failure(error: BaseException, brief: dict[str, Any]) -> Outcome:
     name, text = type(error).__name__[:80], brief_text(error)
-    if "_passhat_text" in getattr(error, "__dict__", {}):
+    if is_remote(error):
         word, text = programs.describe(error)
         return ("failed", word, text)
     if isinstance(error, AssertionError):
@@ -87,6 +87,8 @@ def _run(tests: TestsEnd, brief: dict[str, Any]) -> Outcome:
         exec(code, names)
         _run_tests(names, before, entry)
     except unittest.SkipTest as error:
+        if is_remote(error):
+            raise  # by the program, which cannot choose to be skipped
         raise _TestsBroken(f"a test was skipped: {error}") from None
     return ("passed", "passed", "")
 

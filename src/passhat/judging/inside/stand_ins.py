@@ -26,6 +26,7 @@ __all__ = [
     "error_text",
     "flatten",
     "forward_comparisons",
+    "is_remote",
     "judge_comparisons",
     "kind_of",
     "make_class",
@@ -342,6 +343,11 @@ def error_text(self: Any) -> str:
     """``str`` of an exception whose class is the other side's."""
     text: Optional[str] = self.__dict__.get("_passhat_text")  # noqa: UP045 - Python 3.9
     return BaseException.__str__(self) if text is None else text
+
+
+def is_remote(error: BaseException) -> bool:
+    """Whether an exception came from the other side."""
+    return "_passhat_text" in getattr(error, "__dict__", {})
 
 
 # -- operators and comparisons --------------------------------------------------------------------
