@@ -40,12 +40,12 @@ CATEGORIES = {
     "memory bomb": "memory",
     "fork bomb": "sandbox_violation",
     "connects to loopback": "sandbox_violation",
-    "a verdict of its own": "judges_disagree",
+    "a verdict of its own": "sandbox_violation",
     "a verdict of its own, then something unsupported": "judges_disagree",
     "exits with 0": "exception",
     "segmentation fault": "exception",
-    "takes its time to end": "exception",
-    "closes every descriptor": "timeout",
+    "takes its time to end": "sandbox_violation",
+    "closes every descriptor": "sandbox_violation",
 }
 MOST_CPU = 2 * (1 + 2 + 1)
 """Seconds of processor time that two judges may spend on a program of the fixture ``examiner``: its

@@ -65,7 +65,7 @@ def test_a_style(style: str, contained: Examiner) -> None:
 def test_helpers_of_the_prompt_are_the_trusted_ones(contained: Examiner) -> None:
     assert contained.judge(CHECK, CHECK.program("    return helper(x)\n")).verdict
     cheat = "    return 0\ndef helper(x):\n    return 0\n"
-    assert contained.judge(CHECK, CHECK.program(cheat)).why == "judges_disagree"
+    assert contained.judge(CHECK, CHECK.program(cheat)).why == "wrong_answer"
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,26 @@ __all__ = ["Bench", "JudgePool", "JudgingChoice", "judge_all"]
 
 
 Work = tuple[CodeTask, str]
-_Waiting = SimpleQueue[tuple[Work, "Future[CodeVerdict]"] | None]
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """A program in the queue; ``split`` is set when only plain is left to ask."""
+
+    task: CodeTask
+    program: str
+    future: Future[CodeVerdict]
+    ticket: object
+    split: CodeVerdict | None = None
+    waits_for: set[object] = field(default_factory=set)
 
 
 class JudgePool:
     """Workers that judge programs until they are closed.
 
-    Each program is judged once. A judgement that a broken sandbox interrupts is made again.
+    Each program is judged once. A judgement that a broken sandbox interrupts is made again. In
+    plain a program can read its tests, so plain comes after split has judged every program of the
+    task that was expected by then: whatever plain might leave behind, nothing is left to read it.
     """
 
     def __init__(
@@ -49,7 +62,10 @@ class JudgePool:
         jobs: int = 1,
         rules: JudgeRules | None = None,
     ) -> None:
-        self._waiting: _Waiting = SimpleQueue()
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._expected: dict[str, set[object]] = {}
+        self._deferred: dict[str, list[_Job]] = {}
         self._closing = threading.Event()
         references = References()
         self._examiners = [
@@ -69,11 +85,30 @@ class JudgePool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, task: CodeTask, program: str) -> Future[CodeVerdict]:
+    def expect(self, task: CodeTask) -> object:
+        """Announce a program; a ticket for :meth:`submit`, or for :meth:`forgo` if none comes."""
+        ticket = object()
+        with self._lock:
+            self._expected.setdefault(task.id, set()).add(ticket)
+        return ticket
+
+    def submit(self, task: CodeTask, program: str, ticket: object = None) -> Future[CodeVerdict]:
         """Put a program in the queue; the future returns its verdict."""
-        future: Future[CodeVerdict] = Future()
-        self._waiting.put(((task, program), future))
-        return future
+        job = _Job(task, program, Future(), ticket or self.expect(task))
+        with self._lock:
+            job.waits_for = set(self._expected.get(task.id, ()))
+        self._queue.put(job)
+        return job.future
+
+    def forgo(self, task: CodeTask, ticket: object) -> None:
+        """Expect the program no longer, or no longer for split; a second time does nothing."""
+        with self._lock:
+            self._expected.get(task.id, set()).discard(ticket)
+            for job in list(self._deferred.get(task.id, ())):
+                job.waits_for.discard(ticket)
+                if not job.waits_for:
+                    self._deferred[task.id].remove(job)
+                    self._queue.put(job)
 
     def close(self) -> None:
         """Stop the workers at once; queued programs are not judged."""
@@ -81,29 +116,43 @@ class JudgePool:
         for examiner in self._examiners:
             examiner.abandon()
         for _ in self._threads:
-            self._waiting.put(None)
+            self._queue.put(None)
         for thread in self._threads:
             thread.join()
+        for jobs in self._deferred.values():
+            for job in jobs:
+                job.future.cancel()
 
     def _work(self, examiner: Examiner) -> None:
         try:
-            while (item := self._waiting.get()) is not None:
-                (task, program), future = item
+            while (job := self._queue.get()) is not None:
                 if self._closing.is_set():
-                    future.cancel()
-                elif future.set_running_or_notify_cancel():
-                    future.set_result(_judge_safely(examiner, task, program))
+                    job.future.cancel()
+                elif job.split is not None or job.future.set_running_or_notify_cancel():
+                    self._judge(examiner, job)
         finally:
             examiner.close()
 
-
-def _judge_safely(examiner: Examiner, task: CodeTask, program: str) -> CodeVerdict:
-    try:
-        return examiner.judge(task, program)
-    except Exception as error:  # a bug here must not lose the other judgements
-        examiner.close()
-        detail = f"{type(error).__name__}: {error}"
-        return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
+    def _judge(self, examiner: Examiner, job: _Job) -> None:
+        try:
+            if job.split is not None:
+                job.future.set_result(examiner.judge_together(job.task, job.program, job.split))
+                return
+            verdict, is_final = examiner.judge_apart(job.task, job.program)
+        except Exception as error:  # a bug here must not lose the other judgements
+            examiner.close()
+            verdict = CodeVerdict.missing(
+                MissingReason.JUDGE_ERROR, f"{type(error).__name__}: {error}"
+            )
+            is_final = True
+        if is_final:
+            job.future.set_result(verdict)
+        else:
+            with self._lock:
+                job.split = verdict
+                job.waits_for &= self._expected[job.task.id]
+                self._deferred.setdefault(job.task.id, []).append(job)
+        self.forgo(job.task, job.ticket)
 
 
 def judge_all(
@@ -119,8 +168,9 @@ def judge_all(
     every = list(work)
     verdicts: SimpleQueue[tuple[int, CodeVerdict]] = SimpleQueue()
     with JudgePool(kind, interpreter, limits, min(jobs, len(every)), rules) as pool:
+        tickets = [pool.expect(task) for task, _ in every]
         for position, (task, program) in enumerate(every):
-            future = pool.submit(task, program)
+            future = pool.submit(task, program, tickets[position])
             future.add_done_callback(
                 lambda ended, at=position: (  # type: ignore[misc]
                     None if ended.cancelled() else verdicts.put((at, ended.result()))

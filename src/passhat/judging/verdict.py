@@ -35,6 +35,8 @@ class CodeVerdict:
         Wall clock and processor time of the program, in all its executions.
     judges : tuple of (str, str)
         Each judge's name and verdict, where more than one judged.
+    is_exact : bool
+        Whether split made it and nothing but exact data crossed, so that plain can add nothing.
     """
 
     verdict: Verdict
@@ -43,6 +45,7 @@ class CodeVerdict:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     judges: tuple[tuple[str, str], ...] = ()
+    is_exact: bool = False
 
     @property
     def unconfirmed(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from types import MappingProxyType
 
@@ -82,10 +84,20 @@ class _Program(Episode):
         self._task = task
         self._program = ""
         self._answer = ""
+        self._off_the_clock: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._ticket: object = None
         self.answer_hash = ""
 
+    def join(self, attempt: object) -> None:
+        self._off_the_clock = attempt.meter.off_the_clock  # type: ignore[attr-defined]
+
     def open(self) -> Turn:
+        self._ticket = self._suite.pool().expect(self._task)
         return Turn(request_text(self._task))
+
+    def close(self) -> None:
+        """Let the judge go on without this program, if there is none."""
+        self._suite.pool().forgo(self._task, self._ticket)
 
     def reply(self, answer: str) -> Turn | None:
         self._answer, self._program = answer, program_in(answer, self._task)
@@ -94,7 +106,12 @@ class _Program(Episode):
         return None
 
     async def judge(self) -> Judgement:
-        verdict = await asyncio.wrap_future(self._suite.pool().submit(self._task, self._program))
+        pool = self._suite.pool()
+        # Other attempts at the task may have to be split first, which is not this one's time.
+        with self._off_the_clock():
+            verdict = await asyncio.wrap_future(
+                pool.submit(self._task, self._program, self._ticket)
+            )
         remarks = [(f"{name} judge", words) for name, words in verdict.judges]
         if self._program.strip() != self._answer.strip():
             remarks.insert(0, ("program", printable(self._program)))

@@ -33,8 +33,11 @@ class _TestsBroken(Exception):
 # -- split: the program is somewhere else ---------------------------------------------------------
 
 
-def examine(channel: int, brief: dict[str, Any], phase: Any) -> Outcome:
-    """Judge a program over a connection. A broken connection never passes, whatever tests catch."""
+def examine(channel: int, brief: dict[str, Any], phase: Any) -> tuple[str, str, str, bool]:
+    """Judge a program over a connection. A broken connection never passes, whatever tests catch.
+
+    The last part is whether plain Python could see nothing more than crossed the connection.
+    """
     tests = TestsEnd(channel, brief, phase)
     try:
         tests.load([*brief["free"], brief["entry_point"]])
@@ -45,7 +48,9 @@ def examine(channel: int, brief: dict[str, Any], phase: Any) -> Outcome:
         outcome = ("judge_error", "judge_error", str(error))
     except BaseException as error:
         outcome = tests.doubt(_describe_failure(error, brief), error)
-    return _describe_stop(tests.stopped) if tests.stopped is not None else outcome
+    if tests.stopped is not None:
+        outcome = _describe_stop(tests.stopped)
+    return (*outcome, tests.is_exact)
 
 
 def _describe_stop(why: Stopped) -> Outcome:

@@ -86,6 +86,7 @@ class Peer:
         self._loop: Any = None
         self._errors: dict[int, BaseException] = {}
         self.ran_ahead = False
+        self.traffic = 0
         self.flattened, self.behaves = "", False
         self.stopped: Optional[Stopped] = None  # noqa: UP045 - Python 3.9
 
@@ -107,9 +108,6 @@ class Peer:
 
     def check_export(self, value: Any) -> None:
         """Raise NotPlain for an object that the other side may not use."""
-
-    def check_error(self, error: BaseException) -> None:
-        """Raise an exception of a request again if the other side must not see it."""
 
     def export_builtin(self, value: Any) -> Any:
         """Encode a function of a built-in module."""
@@ -184,7 +182,7 @@ class Peer:
                 message["c"] = contents
             if self._infos:
                 message["k"], self._infos = self._infos, []
-            wire.send(self._channel, message)
+            self.traffic += wire.send(self._channel, message)
         except wire.Closed:
             raise self.stop(ProgramFailed("gone", "")) from None
         except (wire.NotPlain, RecursionError) as error:
@@ -193,7 +191,8 @@ class Peer:
     def receive(self) -> tuple[dict[str, Any], Any]:
         """Read a message and the value in it."""
         try:
-            message = wire.receive(self._channel)
+            size, message = wire.receive_sized(self._channel)
+            self.traffic += size
             if type(message) is not dict:
                 raise wire.Malformed("a message without parts")
             for info in message.get("k", ()):
@@ -222,7 +221,6 @@ class Peer:
         except wire.NotPlain as error:
             answer, result, text = "excess", None, str(error)
         except BaseException as error:
-            self.check_error(error)
             answer, result = "raised", error
             if isinstance(error, Stopped):
                 answer, result, text = "unsupported", None, str(error)
@@ -409,7 +407,7 @@ class Peer:
         tag, *parts = data
         if tag == "o":
             owner, number = parts
-            return self._exports[number] if owner == self._side else self._adopt_object(number)
+            return self._exports[number] if owner == self._side else self.adopt_object(number)
         if tag == "C":
             owner, number = parts
             if owner == self._side:
@@ -439,7 +437,8 @@ class Peer:
             return _VIEW_MAKERS[tag]([self.decode(item, depth) for item in parts])
         return self.adopt_other(tag, parts)
 
-    def _adopt_object(self, number: int) -> Any:
+    def adopt_object(self, number: int) -> Any:
+        """The stand-in for an object of the other side."""
         if number not in self._stand_ins:
             kind, owner = self._described[number]
             stand_in = make_object(self, number, kind, lambda: self.adopt_class(owner))

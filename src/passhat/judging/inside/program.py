@@ -24,13 +24,15 @@ _MOST_PRINTED = 4 << 20
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
-def serve(channel: int, source: str) -> None:
+def serve(channel: int, source: str, setup: str) -> None:
     """Load the program and answer the tests until they are done."""
     program = _Program(channel)
+    if setup:
+        exec(compile(setup, "helpers.py", "exec", dont_inherit=True), program.module.__dict__)
     failure = load(source, program.module)
     program.forget_printed()
     if failure is not None:
-        wire.send(channel, {"a": "failed", "d": failure})
+        wire.send(channel, {"a": "failed", "failure": failure})
         return
     wire.send(channel, {"a": "ready"})
     while True:

@@ -187,7 +187,7 @@ def _work(
     if job["kind"] == "program":
         # The program's process keeps no way to the server.
         os.close(report)
-        program.serve(others[0], brief["program"])
+        program.serve(others[0], brief["program"], brief["setup"])
     else:
         os.close(others[0])
         outcome = examine.examine_plain(brief["program"], brief)

@@ -18,7 +18,6 @@ from .stand_ins import (
     COMPARISONS,
     FORWARDED,
     ProgramFailed,
-    Stopped,
     Unsupported,
     judge_comparisons,
 )
@@ -33,6 +32,7 @@ _PRIVATE = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
 """Attributes that lead from a function or a generator of the tests to their globals."""
 _NEVER_SHOWN = (FrameType, CodeType, TracebackType, ModuleType)
 """Objects from which the program could reach the globals of the tests."""
+_MOST_TRAFFIC = 1 << 20
 _PLAIN = (int, float, str, bool, type(None))
 
 
@@ -48,13 +48,14 @@ class TestsEnd(Peer):
         self._brief = brief
         self._input, self._stdin = builtins.input, sys.stdin
         self._random: Any = None
+        self.mirrored = False
 
     def load(self, names: list[str]) -> None:
         """Wait until the program is loaded; learn which of these names it defines."""
         self._phase[0] = 1
         hello, _ = self.receive()
         self._phase[0] = 0
-        failure = hello.get("d")
+        failure = hello.get("failure")
         if hello.get("a") == "failed" and type(failure) is list and len(failure) == 2:
             raise self.stop(ProgramFailed(str(failure[0])[:80], str(failure[1])[:500]))
         if hello.get("a") != "ready":
@@ -117,6 +118,38 @@ class TestsEnd(Peer):
             return getattr(sys.stdin, name)(*arguments)
         return super().serve_other(verb, name, arguments)
 
+    # -- exactness -------------------------------------------------------------------------------
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing but exact data crossed, and the tests look at nothing else.
+
+        Then they would see the same in one process. A program that was ended for its processor
+        time is another matter where much data crossed: reading and writing that is its own work.
+        """
+        is_plain = not (self.mirrored or self.flattened or self.ran_ahead or self._codec.forgot)
+        return is_plain and not self._brief["inexact"] and self.traffic < _MOST_TRAFFIC
+
+    def ask(self, verb: str, number: int, name: str, *arguments: Any) -> Any:
+        if verb not in ("call", "names"):
+            self.mirrored = True
+        return super().ask(verb, number, name, *arguments)
+
+    def number_of(self, value: Any) -> int:
+        if not isinstance(value, BaseException):
+            self.mirrored = True
+        return super().number_of(value)
+
+    def adopt_class(self, number: int) -> Any:
+        self.mirrored = True
+        return super().adopt_class(number)
+
+    def adopt_object(self, number: int) -> Any:
+        # A function of the program is called; whatever else is done with it is a request.
+        if self._described[number][0] != "callable":
+            self.mirrored = True
+        return super().adopt_object(number)
+
     # -- guards ----------------------------------------------------------------------------------
 
     def check_request(self, verb: str, target: Any, name: str) -> None:
@@ -134,11 +167,6 @@ class TestsEnd(Peer):
     def check_export(self, value: Any) -> None:
         if isinstance(value, _NEVER_SHOWN):
             raise wire.NotPlain(f"a {type(value).__name__}")
-
-    def check_error(self, error: BaseException) -> None:
-        # The program must not learn, or swallow, that the judgement has stopped.
-        if isinstance(error, Stopped) or not isinstance(error, Exception):
-            raise error
 
     def export_builtin(self, value: Any) -> Any:
         # By name, which the program looks up for itself: it gets no function of this process.

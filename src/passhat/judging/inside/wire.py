@@ -26,6 +26,7 @@ __all__ = [
     "frames",
     "receive",
     "receive_bytes",
+    "receive_sized",
     "send",
     "send_bytes",
 ]
@@ -88,16 +89,23 @@ def exactly(descriptor: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def send(descriptor: int, message: object) -> None:
-    """Write one frame of JSON."""
-    send_bytes(descriptor, json.dumps(message, separators=(",", ":")).encode())
+def send(descriptor: int, message: object) -> int:
+    """Write one frame of JSON; its size."""
+    content = json.dumps(message, separators=(",", ":")).encode()
+    send_bytes(descriptor, content)
+    return len(content)
 
 
 def receive(descriptor: int, most: int = MAX_FRAME) -> Any:
     """Read one frame of JSON."""
+    return receive_sized(descriptor, most)[1]
+
+
+def receive_sized(descriptor: int, most: int = MAX_FRAME) -> tuple[int, Any]:
+    """Read one frame of JSON; its size and its content."""
     content = receive_bytes(descriptor, most)
     try:
-        return json.loads(content)
+        return len(content), json.loads(content)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"not JSON: {error}") from None
 
