@@ -12,6 +12,7 @@ import numpy as np
 from passhat._display import counted, number, percent, some
 from passhat.errors import InvalidValue
 from passhat.judging import UNCONFIRMED, is_code_judge
+from passhat.reporting.documents.report import SECTIONS
 from passhat.reporting.view import CurvePoint, Report, RunReport, TaskRow
 from passhat.stats.estimate import (
     Estimate,
@@ -267,6 +268,9 @@ def _run_report(run: Run, options: ReportOptions) -> RunReport:
         ),
         weak_tests=weak,
         details=_details(run, words, ks, known, options) if options.with_details else None,
+        sections={
+            section.name: section.facts(run) for section in SECTIONS if section.facts is not None
+        },
     )
 
 

@@ -1,0 +1,191 @@
+"""A document: what a screen, a file or a page says, in blocks, before any form is chosen.
+
+Builders in :mod:`passhat.reporting.documents` make documents from facts. The renderers
+(:mod:`~passhat.reporting.terminal`, :mod:`~passhat.reporting.markdown` and the HTML pages) lay
+blocks out and compute nothing, so the same facts read the same in every form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Literal
+
+__all__ = [
+    "Block",
+    "Document",
+    "Facts",
+    "Figure",
+    "Finding",
+    "Heading",
+    "Level",
+    "Listing",
+    "NextStep",
+    "Note",
+    "Properties",
+    "Section",
+    "Sentence",
+    "Table",
+    "first_warning",
+    "upper_first",
+]
+
+Tone = Literal["lead", "plain", "warning"]
+
+
+class Level(Flag):
+    """Where a block is shown: on one screen, in the full form, or in both."""
+
+    SHORT = auto()
+    FULL = auto()
+    BOTH = SHORT | FULL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leveled:
+    level: Level = Level.BOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(_Leveled):
+    """A title, with a few words beside it."""
+
+    text: str
+    detail: str = ""
+    rank: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence(_Leveled):
+    """A sentence; with ``one_line``, a screen cuts it at its edge, before its ``ending``."""
+
+    text: str
+    tone: Tone = "plain"
+    one_line: bool = False
+    ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note(_Leveled):
+    """A remark on how to read what stands beside it, or where more is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep(_Leveled):
+    """The step that would make the answer better."""
+
+    text: str
+    one_line: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table(_Leveled):
+    """A table; columns in ``left`` hold text, the others numbers.
+
+    A terminal shows at most ``most`` rows, and ``more`` says where the others are.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    left: tuple[int, ...] = (0,)
+    most: int | None = None
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(_Leveled):
+    """Lines with a title each; lines with the same title belong together."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Properties(_Leveled):
+    """Names with their values, such as a protocol."""
+
+    title: str
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(_Leveled):
+    """Items after a title; where there are too many, their number."""
+
+    title: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(_Leveled):
+    """A verdict with its sign, what it is about, and the evidence line by line."""
+
+    sign: str
+    verdict: str
+    text: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(_Leveled):
+    """pass^k and pass@k over k; ``points`` are (k, pass^k, pass@k)."""
+
+    title: str
+    points: tuple[tuple[int, float, float], ...]
+
+
+Block = Heading | Sentence | Note | NextStep | Table | Facts | Properties | Listing | Finding | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks under a name; ``subject`` is the run that they are about, where there are several."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Sections in reading order."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+    def blocks(self, level: Level) -> Iterator[Block]:
+        """Yield the blocks of a level in order."""
+        for section in self.sections:
+            yield from (block for block in section.blocks if level in block.level)
+
+    def find(self, name: str, level: Level = Level.FULL) -> list[Section]:
+        """The sections by this name that have blocks at this level."""
+        found = []
+        for section in self.sections:
+            blocks = tuple(block for block in section.blocks if level in block.level)
+            if section.name == name and blocks:
+                found.append(Section(name, blocks, section.subject))
+        return found
+
+    @classmethod
+    def of(cls, title: str, blocks: Iterable[Block], name: str = "main") -> Document:
+        """A document of one section."""
+        return cls(title, (Section(name, tuple(blocks)),))
+
+
+def first_warning(warnings: Sequence[str]) -> Iterator[Sentence]:
+    """Yield the first warning for one screen, and every warning for the full form."""
+    for warning in warnings:
+        yield Sentence(f"Warning: {warning}.", "warning", level=Level.FULL)
+    if warnings:
+        ending = f" (and {len(warnings) - 1} more)." if len(warnings) > 1 else "."
+        text = f"Warning: {warnings[0]}"
+        yield Sentence(text, "warning", one_line=True, ending=ending, level=Level.SHORT)
+
+
+def upper_first(text: str) -> str:
+    """The text with a capital at its start."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -1,0 +1,429 @@
+"""The report on one run or several.
+
+A part of the report is a :class:`ReportSection`: its facts, which JSON writes, and its blocks.
+``SECTIONS`` lists them in reading order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from passhat._display import counted, percent
+from passhat.reporting.details import POLICIES
+from passhat.reporting.document import (
+    Block,
+    Document,
+    Facts,
+    Figure,
+    Heading,
+    Level,
+    Listing,
+    NextStep,
+    Note,
+    Properties,
+    Section,
+    Sentence,
+    Table,
+    first_warning,
+)
+from passhat.reporting.view import (
+    Report,
+    RunReport,
+    estimate_text,
+    estimates_over_k,
+    exact_text,
+    run_labels,
+    run_warnings,
+    short_labels,
+)
+from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate.metrics import Delta, PassAt, PassHat
+from passhat.stats.outcomes import Outcomes, Run
+from passhat.stats.terms import Population
+
+__all__ = [
+    "SECTIONS",
+    "ReportSection",
+    "named_warnings",
+    "report_document",
+    "run_document",
+    "runs_on_screen",
+]
+
+_MOST_ROWS = 4
+_MOST_RUNS = 6
+_MOST_TASKS = 200
+_QUESTIONS = {
+    Population.NEW_TASKS: "On tasks like these: {level}interval for new tasks",
+    Population.THESE_TASKS: "On exactly these tasks again: {level}interval for these tasks",
+}
+_POLICY_WORDS = {
+    "bound": "both extremes (bound)",
+    "fail": "as failed (fail)",
+    "exclude": "left out (exclude)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A part of the report on a run.
+
+    ``facts`` is computed once with the report and written to its JSON below ``sections``; blocks
+    find it in ``run.sections[name]``. A section without facts of its own shows those of the report.
+    """
+
+    name: str
+    blocks: Callable[[RunReport], Iterable[Block]]
+    facts: Callable[[Run], object] | None = None
+
+
+def runs_on_screen(runs: Sequence[Run]) -> Sequence[Run]:
+    """The runs that fit a short report: of a store, the newest."""
+    if any(run.source != runs[0].source or run.started == "" for run in runs):
+        return runs[:_MOST_RUNS]
+    return runs[-_MOST_RUNS:]
+
+
+def report_document(report: Report, left_out: int = 0) -> Document:
+    """Build the document of a report; ``left_out`` is the number of runs it does not have."""
+    runs = report.runs
+    if len(runs) == 1 and not left_out:
+        (run,) = runs
+        more = [NextStep(_next_step(run), level=Level.SHORT), _more(run)]
+        sections = (*_run_sections(run), Section("more", tuple(more)))
+        return Document(run.run.agent or run.name, sections)
+    labels = run_labels([run.run for run in runs])
+    title = counted(len(runs) + left_out, "run")
+    overview = Section("overview", tuple(_overview(runs, title, left_out)))
+    parts = [
+        Section(section.name, tuple(_full_only(section.blocks)), label)
+        for label, run in zip(labels, runs, strict=True)
+        for section in _run_sections(run)
+    ]
+    return Document(title, (overview, *parts))
+
+
+def run_document(report: RunReport, failure: str) -> Document:
+    """Build the end of ``passhat run``: the report, and how to look at a failure.
+
+    ``failure`` names a failed attempt as ``passhat show`` does, RUN TASK#NUMBER; empty for none.
+    """
+    sections = [section for section in _run_sections(report, most=3) if section.name != "heading"]
+    last: list[Block] = []
+    if failure:
+        text = f"Read a failure: passhat show {failure}"
+        last.append(Sentence(text, one_line=True, level=Level.SHORT))
+    last.append(Note("More: passhat run --full, passhat report, passhat view", level=Level.SHORT))
+    return Document(report.name, (*sections, Section("more", tuple(last))))
+
+
+def _run_sections(run: RunReport, most: int = _MOST_ROWS) -> Iterator[Section]:
+    for section in SECTIONS:
+        yield Section(section.name, tuple(section.blocks(run)))
+        if section.name == "headline":
+            yield Section("screen", tuple(_screen_estimates(run, most)))
+
+
+def _full_only(blocks: Iterable[Block]) -> Iterator[Block]:
+    from dataclasses import replace
+
+    yield from (replace(block, level=Level.FULL) for block in blocks if Level.FULL in block.level)
+
+
+# -- sections, in reading order ------------------------------------------------------------------
+
+
+def _heading(run: RunReport) -> Iterator[Block]:
+    yield Heading(f"{run.name}: {run.run.outcomes}", level=Level.SHORT)
+    yield Heading(run.name, run.run.source, level=Level.FULL)
+    yield Sentence(str(run.run.outcomes), level=Level.FULL)
+
+
+def _headline(run: RunReport) -> Iterator[Block]:
+    yield from first_warning(run.warnings)
+    yield Sentence(run.headline, "lead")
+
+
+def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
+    """pass^k and pass@k over k, or the requested metrics, in a few rows."""
+    estimates = [each for each in run.estimates if each.about == Population.NEW_TASKS]
+    hats, ats, _ = estimates_over_k(estimates)
+    ks = [k for k in hats if k in ats]
+    if len(ks) > 1 or (ks and len(estimates) == 2):
+        rows = tuple(
+            (str(k), estimate_text(hats[k]), estimate_text(ats[k])) for k in _thin(ks, most)
+        )
+        header = ("k", "all k pass (pass^k)", "any of k (pass@k)")
+        yield Table(header, rows, left=(), level=Level.SHORT)
+    others = estimates
+    if hats:
+        others = [e for e in estimates if type(metric(e.metric)) not in (PassHat, PassAt, Delta)]
+        others = others if ks else estimates
+    if others:
+        rows = tuple((str(each.metric), estimate_text(each)) for each in others[:most])
+        yield Table(("metric", "value"), rows, level=Level.SHORT)
+    yield from _level_note(run.estimates)
+
+
+def _level_note(estimates: Iterable[Estimate]) -> Iterator[Note]:
+    level = next((each.level for each in estimates if each.level is not None), None)
+    if level is not None:
+        text = f"{100 * level:g}% intervals for new tasks like these."
+        yield Note(text, level=Level.SHORT)
+
+
+def _estimates(run: RunReport) -> Iterator[Block]:
+    """The estimates about new tasks, then those about these tasks, each under its own name."""
+    level = next((each.level for each in run.estimates if each.level is not None), None)
+    for population, question in _QUESTIONS.items():
+        caption = question.format(level="" if level is None else f"{100 * level:g}% ")
+        estimates = [each for each in run.estimates if each.about == population]
+        yield from _estimate_tables(estimates, caption)
+    if any(each.value_if_passed not in (None, each.value) for each in run.estimates):
+        yield Note(
+            "Where a value is a range, its ends are for missing attempts failed and passed; the "
+            "interval reaches to both extremes.",
+            level=Level.FULL,
+        )
+
+
+def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Table]:
+    """pass^k, pass@k and delta^k side by side over k; other metrics below."""
+    hats, ats, deltas = estimates_over_k(estimates)
+    ks = [k for k in hats if k in ats]
+    if ks:
+        rows = []
+        for k in ks:
+            delta = deltas.get(k)
+            row = [str(k), exact_text(hats[k]), exact_text(ats[k])]
+            if deltas:
+                bound = None if delta is None or delta.bounds is None else delta.bounds[1]
+                row += ["–" if delta is None else exact_text(delta), percent(bound, 1)]
+            rows.append(tuple(row))
+        header = ("k", "pass^k", "pass@k", "delta^k", "at most")[: len(rows[0])]
+        yield Table(header, tuple(rows), caption, left=(), level=Level.FULL)
+    beside = {id(each) for k in ks for each in (hats[k], ats[k], deltas.get(k))}
+    others = [each for each in estimates if id(each) not in beside]
+    if others:
+        rows = [
+            (str(each.metric), exact_text(each), f"{each.tasks:,}", f"{each.attempts:,}")
+            for each in others
+        ]
+        header = ("metric", "value", "tasks", "attempts")
+        yield Table(header, tuple(rows), "" if ks else caption, level=Level.FULL)
+
+
+def _curve(run: RunReport) -> Iterator[Block]:
+    if len(run.curve) > 1:
+        points = tuple((point.k, point.pass_hat, point.pass_at) for point in run.curve)
+        yield Figure("Capability and reliability over k", points, level=Level.FULL)
+
+
+def _slices(run: RunReport) -> Iterator[Block]:
+    for value, estimates in run.slices.items():
+        new = [each for each in estimates if each.about == Population.NEW_TASKS]
+        yield from _estimate_tables(new, f"{run.slice_label} = {value}, interval for new tasks")
+
+
+def _missing(run: RunReport) -> Iterator[Block]:
+    if run.run.outcomes.total_missing:
+        text = f"Missing: {run.missing_text}"
+        yield Sentence(text, one_line=True, level=Level.SHORT)
+    lines = (run.missing_text, *run.missing_effect_lines)
+    yield Facts(tuple(("Missing", line) for line in lines), level=Level.FULL)
+
+
+def _policies(run: RunReport) -> Iterator[Block]:
+    """The headline numbers under each way to treat missing attempts."""
+    policies = run.details.policies if run.details is not None else {}
+    rows = tuple(
+        (word, *(_under(ways.get(policy)) for policy in POLICIES))
+        for word, ways in policies.items()
+    )
+    if rows:
+        header = ("metric", *(_POLICY_WORDS[policy] for policy in POLICIES))
+        yield Table(header, rows, "Missing attempts under each policy", level=Level.FULL)
+
+
+def _under(estimate: Estimate | None) -> str:
+    return "not computed: too few attempts are left" if estimate is None else exact_text(estimate)
+
+
+def _failures(run: RunReport) -> Iterator[Block]:
+    if run.run.failures_by_category:
+        counts = run.run.failures_by_category.items()
+        text = ", ".join(f"{why} {count:,}" for why, count in counts)
+        yield Facts((("Failures", text),), level=Level.FULL)
+
+
+def _worst_tasks(run: RunReport) -> Iterator[Block]:
+    """The tasks with the lowest pass rate; flaky tasks come before those that never pass.
+
+    A task that never passes is a gap in ability, one that sometimes fails is unreliable; a report
+    about reliability names both.
+    """
+    never, flaky = _tasks_to_look_at(run.run.outcomes)
+    if flaky:
+        yield Listing("Flaky tasks:", flaky, level=Level.SHORT)
+    if never:
+        yield Listing("Never passed:", never, level=Level.SHORT)
+
+
+def _tasks_to_look_at(outcomes: Outcomes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    rows = list(zip(outcomes.tasks, outcomes.n.tolist(), outcomes.c.tolist(), strict=True))
+    never = tuple(task for task, n, c in rows if n and not c)
+    flaky = sorted((c / n, task, c, n) for task, n, c in rows if 0 < c < n)
+    return never, tuple(f"{task} {c} of {n}" for _, task, c, n in flaky)
+
+
+def _tasks(run: RunReport) -> Iterator[Block]:
+    if run.tasks:
+        rows = tuple(
+            (run.marked(row.task), row.dots, f"{row.c} of {row.n}", str(row.missing or ""))
+            for row in run.tasks
+        )
+        yield Table(
+            ("task", "attempts", "passed", "missing"),
+            rows,
+            "Tasks, the most unsettled first",
+            (0, 1),
+            _MOST_TASKS,
+            "; --json lists all of them",
+            level=Level.FULL,
+        )
+
+
+def _notes(run: RunReport) -> Iterator[Block]:
+    entries = [("Source says", str(check)) for check in run.source_checks]
+    remarks = [note for estimate in run.estimates for note in estimate.notes]
+    entries += [("Notes", note) for note in dict.fromkeys([*run.notes, *remarks])]
+    entries += [("Lost", str(loss)) for loss in run.run.losses]
+    entries += [("Read as", line) for line in run.run.reading]
+    if entries:
+        yield Facts(tuple(entries), level=Level.FULL)
+
+
+def _method(run: RunReport) -> Iterator[Block]:
+    methods = tuple(("Method", f"{what}: {how}") for what, how in run.methods)
+    yield Facts(methods, level=Level.FULL)
+    yield Properties("Protocol", tuple(run.protocol_lines), level=Level.FULL)
+
+
+SECTIONS: list[ReportSection] = [
+    ReportSection("heading", _heading),
+    ReportSection("headline", _headline),
+    ReportSection("estimates", _estimates),
+    ReportSection("curve", _curve),
+    ReportSection("slices", _slices),
+    ReportSection("tasks", _tasks),
+    ReportSection("missing", _missing),
+    ReportSection("policies", _policies),
+    ReportSection("failures", _failures),
+    ReportSection("worst tasks", _worst_tasks),
+    ReportSection("notes", _notes),
+    ReportSection("method", _method),
+]
+"""Parts of the report on a run, in reading order."""
+
+
+# -- several runs, and the last lines of one screen ----------------------------------------------
+
+
+def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[Block]:
+    yield Heading(title)
+    plain_runs = [run.run for run in runs]
+    shown = runs[:_MOST_RUNS]
+    chosen = _shared_metrics(runs)
+    rows = _overview_rows(shown, short_labels(plain_runs[:_MOST_RUNS]), chosen, estimate_text)
+    yield Table(("run", "tasks", "missing", *chosen), rows, level=Level.SHORT)
+    left_out += len(runs) - len(shown)
+    if left_out:
+        newest = "the newest are shown; " if runs[0].run.started else ""
+        yield Sentence(
+            f"and {left_out:,} more: {newest}--full has all of them, and takes its time",
+            level=Level.SHORT,
+        )
+    chosen = [*chosen, *_last(PassAt, runs)]
+    rows = _overview_rows(runs, run_labels(plain_runs), chosen, exact_text)
+    caption = "Every run, with intervals for new tasks"
+    header = ("run", "tasks", "missing", *chosen)
+    yield Table(header, rows, caption, level=Level.FULL)
+    warnings = named_warnings(short_labels(plain_runs[:_MOST_RUNS]), plain_runs[:_MOST_RUNS])
+    yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
+    yield from _level_note([each for run in runs for each in run.estimates])
+    if all(int(run.run.outcomes.n.max()) <= 1 for run in runs):
+        yield Sentence("One attempt per task cannot show whether the same task passes again.")
+    if all(len(run.run.outcomes) == 1 for run in runs):
+        yield Sentence("One task says nothing about other tasks.")
+    text = "passhat compare with the same sources says which differences are real."
+    yield NextStep(text, level=Level.SHORT)
+    yield Note("More: --full, --tasks, --html FILE, --json", level=Level.SHORT)
+
+
+def _overview_rows(
+    runs: Sequence[RunReport],
+    labels: Sequence[str],
+    chosen: Sequence[str],
+    cell: Callable[[Estimate], str],
+) -> tuple[tuple[str, ...], ...]:
+    rows = []
+    for label, run in zip(labels, runs, strict=True):
+        outcomes = run.run.outcomes
+        found = [run.find(name) for name in chosen]
+        cells = ["–" if estimate is None else cell(estimate) for estimate in found]
+        rows.append((label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells))
+    return tuple(rows)
+
+
+def _shared_metrics(runs: Sequence[RunReport]) -> list[str]:
+    """pass^1 and the largest k that all runs reach, or the first requested metrics."""
+    listed = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
+    shared = [name for name in listed if all(run.find(name) for run in runs)]
+    reliable = [name for name in shared if type(metric(name)) is PassHat]
+    chosen = [*reliable[:1], *reliable[-1:]] or shared[:2] or list(listed)[:2]
+    return list(dict.fromkeys(chosen))
+
+
+def _last(family: type, runs: Sequence[RunReport]) -> list[str]:
+    """The metric of a family with the largest k that all runs have."""
+    names = dict.fromkeys(str(estimate.metric) for estimate in runs[0].estimates)
+    shared = [name for name in names if all(run.find(name) for run in runs)]
+    return [name for name in shared if type(metric(name)) is family][-1:]
+
+
+def named_warnings(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The warnings of all runs, each with the run it is about."""
+    return [
+        f"{label}: {warning}"
+        for label, run in zip(labels, runs, strict=True)
+        for warning in run_warnings(run)
+    ]
+
+
+def _next_step(run: RunReport) -> str:
+    """The cheapest thing that would make the answer better."""
+    outcomes = run.run.outcomes
+    if outcomes.total_missing:
+        missing = counted(outcomes.total_missing, "missing attempt")
+        return f"judge or repeat the {missing}; passhat run --only-missing does"
+    if len(outcomes) == 1:
+        return "add tasks; one task says nothing about others"
+    if int(outcomes.n.max()) == 1:
+        return "make several attempts at each task, as in passhat run -n 8"
+    return f"passhat plan says how many tasks bring pass^{run.top_k} within 5 points"
+
+
+def _more(run: RunReport) -> Note:
+    """How to see more, with the count of notes, so that none is hidden silently."""
+    count = len(run.notes) + len(run.run.losses)
+    notes = f" ({counted(count, 'note')})" if count else ""
+    return Note(f"More: --full{notes}, --tasks, --html FILE, --json", level=Level.SHORT)
+
+
+def _thin(values: Sequence[int], most: int) -> list[int]:
+    """The first, the last, and some evenly between."""
+    if len(values) <= most:
+        return list(values)
+    last = len(values) - 1
+    return [values[round(i * last / (most - 1))] for i in range(most)]
