@@ -23,7 +23,8 @@ from passhat._serialize import Plain
 from passhat.cli.main import COMMANDS, cli
 from passhat.readers import read
 from passhat.reporting.build import ReportOptions, build_report
-from passhat.reporting.terminal import render_report
+from passhat.reporting.documents.report import report_document
+from passhat.reporting.terminal import render_terminal
 
 DOCS = Path(__file__).parent.parent / "docs"
 PICTURE = DOCS / "images" / "report.svg"
@@ -215,7 +216,7 @@ def report_picture() -> str:
     """What `passhat report` shows for the example, as an SVG that needs nothing from elsewhere."""
     report = build_report(read("example:helpdesk")[:1], ReportOptions())
     screen = Console(width=WIDTH, record=True, force_terminal=True, file=io.StringIO())
-    screen.print(Text.from_ansi(render_report(report, _colourful())))
+    screen.print(Text.from_ansi(render_terminal(report_document(report), _colourful())))
     picture = screen.export_svg(title="passhat report example:helpdesk", unique_id="passhat")
     # Rich links a web font and its own site; the picture must not fetch anything.
     without_fonts = re.sub(r"\s*@font-face \{.*?\}", "", picture, flags=re.DOTALL)

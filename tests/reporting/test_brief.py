@@ -12,9 +12,12 @@ from rich.console import Console
 
 from hypothesis_profiles import max_examples
 from passhat._display import percent, percent_interval
-from passhat.reporting.brief import brief_comparison, brief_report, brief_run, runs_on_screen
 from passhat.reporting.build import ReportOptions, build_report
-from passhat.reporting.comparison_view import headline, paired_cells, task_changes
+from passhat.reporting.document import Document, Level
+from passhat.reporting.documents.comparison import comparison_document, verdict_sentence
+from passhat.reporting.documents.report import report_document, run_document, runs_on_screen
+from passhat.reporting.task_changes import paired_cells, task_changes
+from passhat.reporting.terminal import render_terminal
 from passhat.reporting.view import run_labels
 from passhat.stats.compare import compare, compare_all
 from passhat.stats.outcomes import Outcomes, Run
@@ -23,8 +26,9 @@ LINES, COLUMNS = 15, 80
 SHORT = ReportOptions(short=True)
 
 
-def _console() -> Console:
-    return Console(file=StringIO(), width=COLUMNS, color_system=None)
+def _screen(document: Document) -> str:
+    console = Console(file=StringIO(), width=COLUMNS, color_system=None)
+    return render_terminal(document, console, Level.SHORT)
 
 
 def _run(name: str, n: int | Sequence[int], c: Sequence[int], missing: Sequence[int] = ()) -> Run:
@@ -56,8 +60,8 @@ def test_one_task_says_nothing_about_others() -> None:
 @pytest.mark.parametrize("c", [[6], [6, 8, 0, 3]])
 def test_a_short_report_reads_as_one_with_everything(c: list[int]) -> None:
     run = _run("bot", 8, c)
-    short = brief_report(build_report([run], SHORT), _console())
-    assert short == brief_report(build_report([run], ReportOptions()), _console())
+    short = _screen(report_document(build_report([run], SHORT)))
+    assert short == _screen(report_document(build_report([run], ReportOptions())))
 
 
 def test_one_attempt_cannot_show_repetition() -> None:
@@ -99,26 +103,26 @@ def test_labels_have_no_ids_unless_nothing_else_differs() -> None:
 def test_a_comparison_in_one_sentence() -> None:
     a, b = _run("demo:hasty", 4, [1, 2, 0, 1] * 6), _run("demo:careful", 4, [4, 4, 3, 4] * 6)
     found = compare(a, b, ["pass^1", "pass^4"])
-    text = headline(found, "hasty", "careful")
+    text = verdict_sentence(found, "hasty", "careful")
     assert text.startswith("careful beats hasty: pass^4 75% against 0%, +75 points (")
     assert text.endswith(", 24 tasks.")
-    back = headline(compare(b, a, ["pass^4"]), "careful", "hasty")
+    back = verdict_sentence(compare(b, a, ["pass^4"]), "careful", "hasty")
     assert back.startswith("hasty is worse than careful: pass^4 0% against 75%, -75 points (-")
 
 
 def test_a_tie_is_not_called_equality() -> None:
     run = _run("bot", 4, [1, 2, 3, 4])
     other = Run("other 1", "other", run.outcomes)
-    text = headline(compare(run, other, ["pass^1"]), "bot", "other")
+    text = verdict_sentence(compare(run, other, ["pass^1"]), "bot", "other")
     assert text.startswith("No difference shown between other and bot: pass^1 62% against 62%, 0 ")
-    alone = headline(compare(_run("a", 4, [1]), _run("b", 4, [3]), ["pass^1"]), "a", "b")
+    alone = verdict_sentence(compare(_run("a", 4, [1]), _run("b", 4, [3]), ["pass^1"]), "a", "b")
     assert alone.endswith(" One task says nothing about other tasks.")
 
 
 def test_names_cannot_split_the_headline() -> None:
     """A name may hold whatever a sentence holds."""
     a, b = Run("base (v1). old", "", _run("x", 4, [1, 2]).outcomes), _run("new; x", 4, [4, 4])
-    text = headline(compare(a, b, ["pass^1"]), "base (v1). old", "new; x")
+    text = verdict_sentence(compare(a, b, ["pass^1"]), "base (v1). old", "new; x")
     assert "new; x and base (v1). old:" in text or "new; x beats base (v1). old:" in text
 
 
@@ -131,7 +135,7 @@ def test_cells_count_single_attempts_and_share_more() -> None:
     shares = paired_cells(_run("a", 2, [1, 2]).outcomes, _run("b", 4, [2, 0]).outcomes)
     assert shares is not None
     assert shares.text("a", "b") == (
-        "Attempts: both pass 12%, only b 12%, only a 62%, both fail 12%"
+        "Attempts: both pass 13%, only b 12%, only a 63%, both fail 12%"
     )
 
 
@@ -155,11 +159,11 @@ def test_every_short_form_fits_one_screen(tasks: int, n: int, missing: bool, see
     changes = task_changes(run, other, "pass^1")
     many = [Run(f"r{i}", f"r{i}", other.outcomes) for i in range(9)]
     for text in (
-        brief_report(report, _console()),
-        brief_report(build_report(many, SHORT), _console()),
-        brief_run(report.runs[0], f"0123456789 {run.outcomes.tasks[0]}#{n}", _console()),
-        brief_comparison(compared, [run, other], changes, _console()),
-        brief_comparison(compare_all(many[:4], ["pass^1"]), many[:4], (), _console()),
+        _screen(report_document(report)),
+        _screen(report_document(build_report(many, SHORT))),
+        _screen(run_document(report.runs[0], f"0123456789 {run.outcomes.tasks[0]}#{n}")),
+        _screen(comparison_document(compared, [run, other], changes)),
+        _screen(comparison_document(compare_all(many[:4], ["pass^1"]), many[:4], ())),
     ):
         lines = text.splitlines()
         assert len(lines) <= LINES, text
@@ -170,7 +174,7 @@ def test_a_warning_of_a_run_among_several_is_shown() -> None:
     outcomes = Outcomes.from_counts([4, 4], [1, 3])
     sound = Run("sound", "sound", outcomes)
     leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8", "25% of answers were cut"))
-    text = brief_report(build_report([sound, leaky], ReportOptions()), _console())
+    text = _screen(report_document(build_report([sound, leaky], ReportOptions())))
     assert "Warning: leaky: leak: in 3 of 8 (and 1 more)." in text.splitlines()
 
 
@@ -178,8 +182,8 @@ def test_long_names_that_begin_alike_stay_apart() -> None:
     outcomes = Outcomes.from_counts([4, 4, 4], [1, 3, 2])
     name = "python:package.agents.of_the_team:"
     runs = [Run(f"{name}{end}", f"{name}{end}", outcomes) for end in ("careful", "hasty")]
-    text = brief_comparison(compare(runs[0], runs[1], ["pass^1"]), runs, (), _console())
-    table = brief_report(build_report(runs, SHORT), _console())
+    text = _screen(comparison_document(compare(runs[0], runs[1], ["pass^1"]), runs, ()))
+    table = _screen(report_document(build_report(runs, SHORT)))
     for shown in (text, table):
         assert "careful" in shown
         assert "hasty" in shown
@@ -190,7 +194,7 @@ def test_of_a_large_store_the_newest_runs_are_shown() -> None:
     stored = [Run(f"r{i}", f"r{i}", outcomes, started=f"2026-11-{i:02}") for i in range(1, 10)]
     shown = runs_on_screen(stored)
     assert [run.name for run in shown] == ["r4", "r5", "r6", "r7", "r8", "r9"]
-    text = brief_report(build_report(shown, SHORT), _console(), left_out=3)
+    text = _screen(report_document(build_report(shown, SHORT), left_out=3))
     assert text.startswith("9 runs\n")
     assert "and 3 more: the newest are shown" in text
     tables = [Run(f"r{i}", f"r{i}", outcomes) for i in range(9)]
@@ -202,9 +206,9 @@ def test_a_comparison_shows_the_warnings_of_both_runs() -> None:
     sound = Run("sound", "sound", outcomes)
     leaky = Run("leaky", "leaky", outcomes, warnings=("leak: in 3 of 8",))
     third = Run("third", "third", outcomes)
-    pair = brief_comparison(compare(sound, leaky, ["pass^1"]), [sound, leaky], (), _console())
+    pair = _screen(comparison_document(compare(sound, leaky, ["pass^1"]), [sound, leaky], ()))
     runs = [sound, leaky, third]
-    ranked = brief_comparison(compare_all(runs, ["pass^1"]), runs, (), _console())
+    ranked = _screen(comparison_document(compare_all(runs, ["pass^1"]), runs, ()))
     for text in (pair, ranked):
         assert "Warning: leaky: leak: in 3 of 8." in text.splitlines()
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from passhat.reporting.terminal import draw_curve
-from passhat.reporting.view import CurvePoint
 
 
 def test_points_stand_at_their_height() -> None:
-    lines = draw_curve([CurvePoint(1, 0.5, 0.5), CurvePoint(2, 0.0, 1.0)])
+    lines = draw_curve([(1, 0.5, 0.5), (2, 0.0, 1.0)])
     assert lines[0] == " 1.0 ┤    ○ "
     assert lines[4] == " 0.5 ┤ ◉    "
     assert lines[8] == " 0.0 ┤    ● "
@@ -15,7 +14,7 @@ def test_points_stand_at_their_height() -> None:
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_ends() -> None:
-    points = [CurvePoint(k, 1 / k, 1 - 1 / (k + 1)) for k in range(1, 33)]
+    points = [(k, 1 / k, 1 - 1 / (k + 1)) for k in range(1, 33)]
     lines = draw_curve(points)
     assert all(len(line) < 79 for line in lines)
     assert lines[-1].split()[0] == "1"

@@ -9,9 +9,9 @@ import pytest
 
 from passhat import Outcomes, Run, compare, estimate, forecast, read
 from passhat.reporting.build import ReportOptions, build_report
-from passhat.reporting.comparison_view import task_changes
 from passhat.reporting.details import Details
 from passhat.reporting.measures import measures_of
+from passhat.reporting.task_changes import task_changes
 from passhat.stats.outcomes import Attempt, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 

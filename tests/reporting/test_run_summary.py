@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from passhat.reporting.run_summary import MARKS, all_first, summarise, window
-from passhat.reporting.terminal import render_summary
+from passhat.reporting.documents.attempts import attempts_document
+from passhat.reporting.run_summary import MARKS, Summary, all_first, summarise, window
+from passhat.reporting.terminal import render_terminal
 from passhat.stats.outcomes import Verdict
 
 OF_MARK = {mark: verdict for verdict, mark in MARKS.items()}
 Row = tuple[object, ...]
+
+
+def render(summary: Summary, *, verbose: bool = False) -> str:
+    return render_terminal(attempts_document(summary, verbose=verbose), screen())
 
 
 def verdicts(marks: str) -> list[Verdict]:
@@ -93,8 +98,8 @@ def screen() -> Console:
 
 
 def test_one_task_is_shown_in_full() -> None:
-    text = render_summary(summarise(rows("retail/006", "✓✗✓✓"), 4), screen())
-    assert "retail/006  ✓✗✓✓" in text
+    text = render(summarise(rows("retail/006", "✓✗✓✓"), 4))
+    assert "retail/006   ✓✗✓✓" in text
     assert "first^4       ✗ no" in text
     assert "window^2      ✓ yes" in text
     assert "75% (3 of 4 judged attempts)" in text
@@ -105,10 +110,10 @@ def test_one_task_is_shown_in_full() -> None:
 def test_many_tasks_have_a_row_each_and_the_rest_is_counted() -> None:
     many = [row for i in range(70) for row in rows(f"t{i:03}", "✓✗")]
     summary = summarise(many, 2)
-    text = render_summary(summary, screen())
-    assert "and 10 more tasks" in text
+    text = render(summary)
+    assert "and 10 more; --verbose" in text
     assert "and 50 more; --verbose" in text
-    whole = render_summary(summary, screen(), full=True)
+    whole = render(summary, verbose=True)
     assert "t069" in whole
     assert "more" not in whole
 
@@ -120,7 +125,7 @@ def test_the_totals_over_tasks() -> None:
     assert summary.answers("in_a_row") == {True: 3, False: 1}
     assert (summary.passed, summary.scored) == (11, 15)
     assert (summary.steps_on_success, summary.total_steps) == (3.0, 48.0)
-    text = render_summary(summary, screen())
+    text = render(summary)
     assert "first^4       on 1 of 4 tasks, open on 1" in text
     assert "window^2      on 3 of 4 tasks" in text
     assert "success rate  73% (11 of 15 judged attempts)" in text
@@ -130,7 +135,7 @@ def test_the_totals_over_tasks() -> None:
 
 def test_what_an_agent_said_never_reaches_the_terminal_as_a_command() -> None:
     row: Row = ("a", 1, 0, "wrong_answer", "\x1b[2Jgone", 0.1, 1.0, None)
-    text = render_summary(summarise([row], 1), screen())
+    text = render(summarise([row], 1))
     assert "\x1b" not in text
     assert "[2Jgone" in text
 

@@ -26,7 +26,7 @@ from passhat.cli.shared.options import (
 
 if TYPE_CHECKING:
     from passhat.protocol import Alternative
-    from passhat.reporting.comparison_view import TaskChange
+    from passhat.reporting.task_changes import TaskChange
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
 
@@ -87,9 +87,10 @@ def command(
 
     from passhat._serialize import as_json, to_data
     from passhat.readers import Needs
-    from passhat.reporting.brief import brief_comparison
-    from passhat.reporting.markdown import comparison_markdown
-    from passhat.reporting.terminal import render_comparison
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.comparison import comparison_document
+    from passhat.reporting.markdown import render_markdown
+    from passhat.reporting.terminal import render_terminal
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 
     words = list(dict.fromkeys([*metrics, *(f"pass^{k}" for k in ks)])) or ["pass^1"]
@@ -111,13 +112,14 @@ def command(
     else:
         _refuse_for_many(len(runs), alternative, by, metric_b)
         comparison = compare_all(runs, words, terms)
-    if md is not None:
-        write_text(md, comparison_markdown(comparison))
     changes: tuple[TaskChange, ...] = ()
     if len(runs) == 2:
-        from passhat.reporting.comparison_view import task_changes
+        from passhat.reporting.task_changes import task_changes
 
         changes = task_changes(runs[0], runs[1], words[0], terms)
+    document = comparison_document(comparison, runs, changes)
+    if md is not None:
+        write_text(md, render_markdown(document))
     if html is not None:
         from passhat.reporting.build import ReportOptions, build_report
         from passhat.reporting.html import HtmlOptions, html_report
@@ -127,10 +129,9 @@ def command(
         write_text(html, html_report(build_report(runs, options), page, comparison, changes))
     if as_json_text:
         click.echo(as_json(to_data(comparison) | {"changes": to_data(changes)}), nl=False)
-    elif "-" not in (md, html) and (full or by is not None):
-        click.echo(render_comparison(comparison, Console()), nl=False)
     elif "-" not in (md, html):
-        click.echo(brief_comparison(comparison, runs, changes, Console()), nl=False)
+        level = Level.FULL if full or by is not None else Level.SHORT
+        click.echo(render_terminal(document, Console(), level), nl=False)
     return exit_code(runs)
 
 

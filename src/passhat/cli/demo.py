@@ -43,8 +43,10 @@ def command(attempts: int, store_path: str) -> ExitCode:
 
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
-    from passhat.reporting.brief import brief_comparison
-    from passhat.reporting.comparison_view import task_changes
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.comparison import comparison_document
+    from passhat.reporting.task_changes import task_changes
+    from passhat.reporting.terminal import render_terminal
     from passhat.runner.run_spec import RunSpec
     from passhat.stats.compare import compare
     from passhat.store import open_store
@@ -59,7 +61,8 @@ def command(attempts: int, store_path: str) -> ExitCode:
             runs.append(run_from_store(store, store.find(plan.record.id)))
     comparison = compare(runs[0], runs[1], _METRICS)
     changes = task_changes(runs[0], runs[1], _METRICS[0])
-    click.echo(brief_comparison(comparison, runs, changes, Console()), nl=False)
+    document = comparison_document(comparison, runs, changes)
+    click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
     click.echo()
     _report(runs, comparison, store_path)
     return ExitCode.OK
@@ -82,13 +85,14 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
 
     from passhat.cli.shared.options import this_command, write_text
     from passhat.reporting.build import ReportOptions, build_report
-    from passhat.reporting.comparison_view import task_changes
+    from passhat.reporting.documents.report import report_document
     from passhat.reporting.html import HtmlOptions, html_report
-    from passhat.reporting.markdown import as_markdown
+    from passhat.reporting.markdown import render_markdown
     from passhat.reporting.tables import captured, facts
+    from passhat.reporting.task_changes import task_changes
 
     report = build_report(runs, ReportOptions(by="band", with_tasks=True, with_details=True))
-    write_text(str(Path(store_path).with_suffix(".md")), as_markdown(report))
+    write_text(str(Path(store_path).with_suffix(".md")), render_markdown(report_document(report)))
     page = Path(store_path).with_suffix(".html")
     changes = task_changes(runs[0], runs[1], _METRICS[0])
     write_text(str(page), html_report(report, HtmlOptions(this_command()), comparison, changes))

@@ -127,9 +127,9 @@ def _material(runs: Sequence[Run], name: str, metric: str, terms: Terms) -> Mate
     """The data of a figure: the runs, their report with details, or the comparison of two."""
     from passhat.errors import InvalidValue
     from passhat.reporting.build import ReportOptions, build_report
-    from passhat.reporting.comparison_view import task_changes
     from passhat.reporting.figures import Material
     from passhat.reporting.figures.registry import DETAILED, FITTED
+    from passhat.reporting.task_changes import task_changes
     from passhat.reporting.view import Report
     from passhat.stats.compare import compare
 

@@ -317,19 +317,22 @@ def _print_result(
 
     from passhat._serialize import as_json
     from passhat.reporting.data import gate_as_junit
-    from passhat.reporting.markdown import gate_as_markdown
-    from passhat.reporting.terminal import render_gate
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.gate import gate_document
+    from passhat.reporting.markdown import render_markdown
+    from passhat.reporting.terminal import render_terminal
 
+    document = gate_document(result)
     if md is not None:
-        write_text(md, gate_as_markdown(result))
+        write_text(md, render_markdown(document))
     if junit is not None:
         write_text(junit, gate_as_junit(result))
     if summary := os.environ.get(SUMMARY):
-        _append(summary, gate_as_markdown(result))
+        _append(summary, render_markdown(document))
     if as_json_text:
         click.echo(as_json(result), nl=False)
     elif "-" not in (md, junit):
-        click.echo(render_gate(result, Console()), nl=False)
+        click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
 
 
 def _append(path: str, text: str) -> None:

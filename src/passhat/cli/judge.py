@@ -366,16 +366,18 @@ def _report(run: Run, ks: tuple[int, ...], as_json_text: bool, md: str | None) -
 
     from passhat._serialize import as_json
     from passhat.reporting.build import ReportOptions, build_report
-    from passhat.reporting.markdown import as_markdown
-    from passhat.reporting.terminal import render_report
+    from passhat.reporting.documents.report import report_document
+    from passhat.reporting.markdown import render_markdown
+    from passhat.reporting.terminal import render_terminal
 
     report = build_report([run], ReportOptions(ks=ks))
+    document = report_document(report)
     if md is not None:
-        write_text(md, as_markdown(report))
+        write_text(md, render_markdown(document))
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif md != "-":
-        click.echo(render_report(report, Console()), nl=False)
+        click.echo(render_terminal(document, Console()), nl=False)
 
 
 def _judge_tests(bench: Bench, store_path: str, as_json_text: bool) -> ExitCode:

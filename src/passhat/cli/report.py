@@ -84,11 +84,12 @@ def command(
 
     from passhat._serialize import as_json
     from passhat.readers import Needs
-    from passhat.reporting.brief import brief_report, runs_on_screen
     from passhat.reporting.build import ReportOptions, build_report
     from passhat.reporting.data import as_csv
-    from passhat.reporting.markdown import as_markdown
-    from passhat.reporting.terminal import render_report
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.report import report_document, runs_on_screen
+    from passhat.reporting.markdown import render_markdown
+    from passhat.reporting.terminal import render_terminal
 
     handed_on = [_target(target) for target in targets]
     detailed = as_json_text or html is not None
@@ -105,8 +106,9 @@ def command(
     # One screen has room for a few runs: the rest of a large store is not computed.
     chosen = runs_on_screen(runs) if short else runs
     report = build_report(chosen, options)
+    document = report_document(report, len(runs) - len(chosen))
     if md is not None:
-        write_text(md, as_markdown(report))
+        write_text(md, render_markdown(document))
     if csv is not None:
         write_text(csv, as_csv(report))
     if html is not None:
@@ -119,12 +121,8 @@ def command(
     if as_json_text:
         click.echo(as_json(report), nl=False)
     elif "-" not in (md, csv, html, *(where for _, where in handed_on)):
-        if long:
-            text = render_report(report, Console())
-        else:
-            left_out = len(runs) - len(chosen)
-            text = brief_report(report, Console(), left_out)
-        click.echo(text, nl=False)
+        level = Level.FULL if long else Level.SHORT
+        click.echo(render_terminal(document, Console(), level), nl=False)
     return exit_code(runs)
 
 

@@ -475,23 +475,27 @@ def _report(result: RunResult, store: Store, *, verbose: bool, full: bool) -> No
 
     from passhat.readers import Needs
     from passhat.readers.store import run_from_store
-    from passhat.reporting.brief import brief_run
     from passhat.reporting.build import ReportOptions, build_report
+    from passhat.reporting.document import Level
+    from passhat.reporting.documents.attempts import attempts_document
+    from passhat.reporting.documents.report import report_document, run_document
     from passhat.reporting.run_summary import summarise
-    from passhat.reporting.terminal import render_report, render_summary
+    from passhat.reporting.terminal import render_terminal
 
     plan, stored = result.plan, result.stored
     if stored.attempts and (full or verbose):
         chosen = {task.id for task in plan.tasks}
         rows = (row for row in store.iterate_results(stored.id) if row[0] in chosen)
         summary = summarise(rows, plan.attempts.fewest)
-        click.echo(render_summary(summary, Console(), full=verbose), nl=False)
+        attempts = attempts_document(summary, verbose=verbose)
+        click.echo(render_terminal(attempts, Console()), nl=False)
         report = build_report([run_from_store(store, stored)], ReportOptions())
-        click.echo(render_report(report, Console()), nl=False)
+        click.echo(render_terminal(report_document(report), Console()), nl=False)
     elif stored.attempts:
         # One screen needs counts alone: those of a million attempts take a second.
         needs = Needs(attempts=False, measures=False, answers=False)
         run = run_from_store(store, stored, needs)
         (run_report,) = build_report([run], ReportOptions(short=True)).runs
-        click.echo(brief_run(run_report, _failure(store, stored.id, run), Console()), nl=False)
+        document = run_document(run_report, _failure(store, stored.id, run))
+        click.echo(render_terminal(document, Console(), Level.SHORT), nl=False)
     click.echo(f"run {stored.id} in {store.path}", err=True)

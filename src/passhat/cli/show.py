@@ -50,7 +50,8 @@ def command(
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
     from passhat.reporting.build import ReportOptions, build_report
-    from passhat.reporting.terminal import render_report
+    from passhat.reporting.documents.report import report_document
+    from passhat.reporting.terminal import render_terminal
     from passhat.store import damage_reported, open_store
 
     if bool(override) != bool(because and because.strip()) or (override and attempt is None):
@@ -67,7 +68,7 @@ def command(
         stored = store.find(run)
         if attempt is None:
             report = build_report([run_from_store(store, stored)], ReportOptions(with_tasks=True))
-            click.echo(render_report(report, Console()), nl=False)
+            click.echo(render_terminal(report_document(report), Console()), nl=False)
             return ExitCode.OK
         task, sign, number = attempt.rpartition("#")
         if not sign or not number.isdigit():

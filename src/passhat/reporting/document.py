@@ -137,7 +137,9 @@ class Figure(_Leveled):
     points: tuple[tuple[int, float, float], ...]
 
 
-Block = Heading | Sentence | Note | NextStep | Table | Facts | Properties | Listing | Finding | Figure
+Block = (
+    Heading | Sentence | Note | NextStep | Table | Facts | Properties | Listing | Finding | Figure
+)
 
 
 @dataclass(frozen=True, slots=True)

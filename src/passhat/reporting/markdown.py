@@ -65,7 +65,7 @@ def _layout(blocks: Iterable[Block]) -> Iterator[str]:
     items = (Facts, Properties, Finding)
     for is_list, group in groupby(blocks, lambda block: isinstance(block, items)):
         for block in group:
-            yield from _render(block)
+            yield from _render_items(block) if is_list else _render(block)
         if is_list:
             yield ""
 
@@ -91,8 +91,14 @@ def _render(block: Block) -> Iterator[str]:
         if block.caption:
             yield from (f"**{escape(block.caption)}**", "")
         yield from table(block.header, block.rows)
-    elif isinstance(block, Facts):
-        yield from (f"- **{escape(title)}**: {escape(text)}" for title, text in block.entries)
+
+
+def _render_items(block: Block) -> Iterator[str]:
+    if isinstance(block, Facts):
+        for title, group in groupby(block.entries, lambda entry: entry[0]):
+            first, *others = [escape(text) for _, text in group]
+            yield f"- **{escape(title)}**" + ("" if others else f": {first}")
+            yield from (f"  - {line}" for line in ((first, *others) if others else ()))
     elif isinstance(block, Properties):
         yield f"- **{escape(block.title)}**"
         yield from (f"  - {escape(name)}: {escape(value)}" for name, value in block.entries)

@@ -38,15 +38,18 @@ class Report:
     def __str__(self) -> str:
         from rich.console import Console
 
-        from passhat.reporting.terminal import render_report
+        from passhat.reporting.documents.report import report_document
+        from passhat.reporting.terminal import render_terminal
 
-        return render_report(self._view, Console(width=80, color_system=None)).rstrip()
+        console = Console(width=80, color_system=None)
+        return render_terminal(report_document(self._view), console).rstrip()
 
     def markdown(self) -> str:
         """The report as Markdown."""
-        from passhat.reporting.markdown import as_markdown
+        from passhat.reporting.documents.report import report_document
+        from passhat.reporting.markdown import render_markdown
 
-        return as_markdown(self._view)
+        return render_markdown(report_document(self._view))
 
     def json(self) -> str:
         """The report as JSON, with every number it shows."""

@@ -35,9 +35,9 @@ __all__ = [
     "TaskRow",
     "card_interval",
     "card_value",
+    "estimate_family",
     "estimate_text",
     "estimates_over_k",
-    "exact_text",
     "run_labels",
     "run_warnings",
     "short_labels",
@@ -208,9 +208,9 @@ class RunReport(Plain):
         values: dict[str, dict[str, None]] = {}
         intervals: dict[str, dict[str, None]] = {}
         for estimate in self.estimates:
-            values.setdefault(estimate.estimator, {})[_family(estimate)] = None
+            values.setdefault(estimate.estimator, {})[estimate_family(estimate)] = None
             interval = f"{estimate.interval_method} ({estimate.about})"
-            intervals.setdefault(interval, {})[_family(estimate)] = None
+            intervals.setdefault(interval, {})[estimate_family(estimate)] = None
         return (
             *((", ".join(families), how) for how, families in values.items()),
             *((f"interval of {', '.join(families)}", how) for how, families in intervals.items()),
@@ -295,11 +295,15 @@ class Report(Plain):
 
 def value_text(estimate: Estimate) -> str:
     """``64%``, or ``64 to 70%`` where missing attempts could have passed."""
-    digits = percent_digits(estimate.low, estimate.high)
-    upper = estimate.value_if_passed
-    if upper is None or upper == estimate.value:
+    return _value_range(estimate, percent_digits(estimate.low, estimate.high))
+
+
+def _value_range(estimate: Estimate, digits: int) -> str:
+    """The value, or its range had the missing attempts failed or passed."""
+    if estimate.value_if_passed is None or estimate.value_if_passed == estimate.value:
         return percent(estimate.value, digits)
-    return percent_range(estimate.value, upper, digits)
+    low, high = sorted((estimate.value, estimate.value_if_passed))
+    return percent_range(low, high, digits)
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -307,13 +311,6 @@ def estimate_text(estimate: Estimate) -> str:
     if estimate.low is None:
         return value_text(estimate)
     return f"{value_text(estimate)} ({percent_interval(estimate.low, estimate.high)})"
-
-
-def exact_text(estimate: Estimate) -> str:
-    """``64.1% (49 to 77%)``, as full tables show it."""
-    if estimate.low is None:
-        return card_value(estimate)
-    return f"{card_value(estimate)} ({percent_interval(estimate.low, estimate.high)})"
 
 
 def estimates_over_k(
@@ -330,10 +327,7 @@ def estimates_over_k(
 
 def card_value(estimate: Estimate) -> str:
     """The value on a card of a page: ``64.1%``, or ``64.1 to 70.3%`` with missing attempts."""
-    upper = estimate.value_if_passed
-    if upper is None or upper == estimate.value:
-        return percent(estimate.value, 1)
-    return percent_range(estimate.value, upper, 1)
+    return _value_range(estimate, 1)
 
 
 def card_interval(estimate: Estimate) -> str:
@@ -418,7 +412,7 @@ def _own_name_of(run: Run) -> str:
     return run.id or run.name.removeprefix(run.agent or "").strip()
 
 
-def _family(estimate: Estimate) -> str:
+def estimate_family(estimate: Estimate) -> str:
     """The metric without its numbers: ``pass^k`` for ``pass^4``."""
     return re.sub(r"\d.*", "k", estimate.metric)
 

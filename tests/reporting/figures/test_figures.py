@@ -17,11 +17,11 @@ from jsonschema import Draft7Validator
 
 from passhat import Outcomes, Protocol, Run, compare, exact, read
 from passhat.reporting.build import ReportOptions, build_report
-from passhat.reporting.comparison_view import task_changes
 from passhat.reporting.figures import FIGURES, Material, figure_bytes, make_figure, page_svg
 from passhat.reporting.figures.article import SHAPES_OF_DIFFICULTY, parse_shape
 from passhat.reporting.figures.base import specification
 from passhat.reporting.figures.lines import round_ticks, spread_labels
+from passhat.reporting.task_changes import task_changes
 
 Passhat = Callable[..., Any]
 

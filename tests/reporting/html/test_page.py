@@ -18,8 +18,8 @@ from playwright.sync_api import expect
 from passhat.cli import main
 from passhat.readers import base
 from passhat.reporting.build import ReportOptions, build_report
+from passhat.reporting.html import HtmlOptions, html_report
 from passhat.reporting.html import payload as page_data
-from passhat.reporting.html.page import lead
 from passhat.stats.compare import compare
 from passhat.stats.outcomes import Outcomes, Run
 
@@ -391,7 +391,11 @@ def test_the_mark_and_the_sentence_are_about_the_same_metric() -> None:
     b = Run("b", "b", Outcomes.from_counts(8, [8, 8, 8, 8, 8, 2, 8, 8, 1, 8] * 2))
     leaky = replace(b, warnings=("leak: in 3 of 8",))
     found = compare(a, leaky, ["pass^1", "pass^4"])
-    top = lead(build_report([a, leaky], ReportOptions(ks=(1, 4), short=True)), found)
-    assert top.sentences[0] == "b: Warning: leak: in 3 of 8."
-    shown = next(result for result in found.results if result.metric in top.sentences[1])
-    assert top.badge == str(shown.claim)
+    report = build_report([a, leaky], ReportOptions(ks=(1, 4), short=True))
+    page = html_report(report, HtmlOptions(), found)
+    lead = page[page.index('class="lead"') : page.index('class="facts"')]
+    sentences = re.findall(r"<p [^>]*>(.*?)</p>", lead)
+    assert "Warning: b: leak: in 3 of 8." in sentences
+    (verdict,) = re.findall(r'<p class="claim">(.*?)</p>', lead)
+    shown = next(result for result in found.results if str(result.metric) in verdict)
+    assert f'<span class="badge {shown.claim}">' in lead

@@ -13,10 +13,11 @@ from rich.console import Console
 from passhat._serialize import as_json
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.data import as_csv
+from passhat.reporting.documents.report import report_document
 from passhat.reporting.explanation import explain
 from passhat.reporting.figures import Material, figure_bytes, make_figure
-from passhat.reporting.markdown import as_markdown
-from passhat.reporting.terminal import render_report
+from passhat.reporting.markdown import render_markdown
+from passhat.reporting.terminal import render_terminal
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare import compare
 from passhat.stats.estimate import estimate, grammar
@@ -85,7 +86,9 @@ def test_it_is_reported_and_exported() -> None:
         entry["metric"] == WORD and entry["value"] == pytest.approx(value)
         for entry in data["runs"][0]["estimates"]
     )
-    for text in (as_csv(report), as_markdown(report), render_report(report, Console(width=160))):
+    document = report_document(report)
+    texts = (render_markdown(document), render_terminal(document, Console(width=160)))
+    for text in (as_csv(report), *texts):
         assert WORD in text
 
 

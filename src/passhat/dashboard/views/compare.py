@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat._display import percent
+from markupsafe import Markup
+
 from passhat._serialize import to_data
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import InvalidValue, NotComparable, PasshatError
-from passhat.reporting.comparison_view import (
-    PAIR_HEADER,
-    RANK_HEADER,
-    RESULT_HEADER,
-    TaskChange,
-    headline,
-    pair_rows,
-    protocol_lines,
-    rank_rows,
-    ranking_lines,
-    ranking_note,
-    result_rows,
-    task_changes,
-)
-from passhat.reporting.view import run_labels
+from passhat.reporting.document import Document, Heading, Level
+from passhat.reporting.documents.comparison import comparison_document, pair_table, result_table
+from passhat.reporting.html.blocks import render_blocks
+from passhat.reporting.task_changes import TaskChange, task_changes
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all
 from passhat.stats.outcomes import Run, Verdict
 from passhat.stats.terms import Terms
@@ -103,9 +93,10 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
     if request.form == "json":
         changes = task_changes(runs[0], runs[1], words[0]) if len(runs) == 2 else ()
         return Json(to_data(result) | {"changes": to_data(changes)})
-    header, rows = _table(result)
     if request.form == "csv":
-        return Csv(header, rows)
+        table = result_table(result) if isinstance(result, Comparison) else pair_table(result)
+        return Csv(table.header, table.rows)
+    document = comparison_document(result, runs)
     beside = _task_rows(state, chosen, runs, words[0])
     flips = [row for row in beside if row.kind]
     listed = beside if show == "all" else flips
@@ -114,14 +105,10 @@ def comparison(state: AppState, request: PageRequest) -> Answer:
         context
         | {
             "found": result,
-            "header": header,
-            "rows": rows,
-            "ranks": rank_rows(result) if isinstance(result, Comparisons) else [],
-            "rank_header": RANK_HEADER,
-            "sentences": _sentences(result, runs),
-            "agreement": protocol_lines(result)
-            if isinstance(result, Comparison)
-            else ranking_lines(result),
+            "lead": _part(document, "lead", "claims"),
+            "numbers": _part(document, "results", "slices", "curves"),
+            "steps": _part(document, "next"),
+            "agreement": _part(document, "evidence"),
             "beside": listed[:_MOST_TASKS],
             "left_out": max(0, len(listed) - _MOST_TASKS),
             "won": sum(row.kind == "won" for row in beside),
@@ -146,23 +133,16 @@ def _compared(
     return runs, compare_all(runs, list(words), allow=allow)
 
 
-def _table(result: Comparison | Comparisons) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    if isinstance(result, Comparison):
-        return RESULT_HEADER, result_rows(result.results)
-    return PAIR_HEADER, pair_rows(result)
-
-
-def _sentences(compared: Comparison | Comparisons, runs: Sequence[Run]) -> list[str]:
-    """The headline first, then the sentences that support it."""
-    if isinstance(compared, Comparison):
-        lead = headline(compared, *run_labels(runs))
-        return [lead, *(result.sentence for result in compared.results)]
-    first = compared.ranks[0]
-    return [
-        f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
-        f"{len(compared.names)} may be {first}.",
-        ranking_note(compared),
+def _part(document: Document, *names: str) -> Markup:
+    """The blocks of some sections; the page has headings of its own."""
+    blocks = [
+        block
+        for section in document.sections
+        if section.name in names
+        for block in section.blocks
+        if Level.FULL in block.level and not isinstance(block, Heading)
     ]
+    return render_blocks(blocks, "stack")
 
 
 def _newest_pair(state: AppState) -> list[Summary]:

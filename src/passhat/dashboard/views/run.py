@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from passhat._display import counted, figure
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
 from passhat.dashboard.event_stream import mark_of
 from passhat.dashboard.run_snapshots import RunSnapshot
@@ -15,35 +13,18 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.dashboard.views.task_table import task_list
 from passhat.errors import PasshatError
+from passhat.reporting.cards import Card, build_cards
 from passhat.reporting.data import as_csv
-from passhat.reporting.figures.agents import headline_words
-from passhat.reporting.measures import Measure, measures_of
-from passhat.reporting.view import Report, card_interval, card_value, estimate_text
+from passhat.reporting.measures import measures_of
+from passhat.reporting.view import Report, estimate_text
 from passhat.stats.estimate import Estimate, metric
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import AttemptFilter, Group
 
-__all__ = ["Card", "cards_of", "run", "total"]
+__all__ = ["cards_of", "run", "total"]
 
 _RECENT = 20
 _LEVEL = 0.95
-_ASKS = {"^": "all of {k} attempts pass", "@": "at least one of {k} passes"}
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A number with its interval and counts."""
-
-    name: str
-    asks: str
-    value: str
-    interval: str
-    counts: str
-    about: str = "95% for new tasks"
-    at: float | None = None
-    low: float | None = None
-    high: float | None = None
-    place: int = 1
 
 
 def run(state: AppState, request: PageRequest) -> Answer:
@@ -102,46 +83,9 @@ def total(groups: Sequence[Group], name: str) -> float | None:
 
 
 def cards_of(known: RunSnapshot) -> list[Card]:
-    """Cards of pass^1, of pass^k and pass@k at the largest k, and of the cost per success."""
-    report = known.report
-    words = headline_words([report])
-    cards = [_card(estimate) for word in words if (estimate := report.find(word)) is not None]
+    """Cards of pass^1, of pass^k and pass@k at the largest k, and of the cost per solved task."""
     measures = {measure.name: measure for measure in measures_of(known.run.attempts, _LEVEL)}
-    chosen = measures.get("cost") or measures.get("seconds")
-    return [*cards, _cost_card(chosen)] if chosen else cards
-
-
-def _card(estimate: Estimate) -> Card:
-    chosen = metric(estimate.metric)
-    k = chosen.k
-    asks = "one attempt passes" if k == 1 else _ASKS[estimate.metric[4]].format(k=k)
-    return Card(
-        estimate.metric,
-        asks,
-        card_value(estimate),
-        card_interval(estimate),
-        f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}",
-        at=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        place=1 if "^" in estimate.metric else 2,
-    )
-
-
-def _cost_card(measure: Measure) -> Card:
-    interval = "no interval: too few successes"
-    if measure.low is not None and measure.high is not None:
-        interval = f"{figure(measure.low)} to {figure(measure.high)}"
-    value = figure(measure.per_solved)
-    unit = " s" if measure.name == "seconds" else ""
-    return Card(
-        "cost per success" if measure.name == "cost" else "time per success",
-        "failed attempts are paid for too",
-        f"{value}{unit}",
-        interval,
-        measure.counts_text(),
-        "" if measure.low is None else "95%",
-    )
+    return list(build_cards([known.report], [""], [measures]))
 
 
 def _plot(known: RunSnapshot) -> Markup:

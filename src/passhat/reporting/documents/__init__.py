@@ -1,1 +1,1 @@
-"""Builders: one module per subject, from facts to a :class:`~passhat.reporting.document.Document`."""
+"""Builders of documents from facts, one module per subject."""

@@ -7,7 +7,7 @@ A part of the report is a :class:`ReportSection`: its facts, which JSON writes, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from passhat._display import counted, percent
 from passhat.reporting.details import POLICIES
@@ -26,13 +26,13 @@ from passhat.reporting.document import (
     Sentence,
     Table,
     first_warning,
+    upper_first,
 )
 from passhat.reporting.view import (
     Report,
     RunReport,
     estimate_text,
     estimates_over_k,
-    exact_text,
     run_labels,
     run_warnings,
     short_labels,
@@ -90,8 +90,8 @@ def report_document(report: Report, left_out: int = 0) -> Document:
     runs = report.runs
     if len(runs) == 1 and not left_out:
         (run,) = runs
-        more = [NextStep(_next_step(run), level=Level.SHORT), _more(run)]
-        sections = (*_run_sections(run), Section("more", tuple(more)))
+        more: tuple[Block, ...] = (NextStep(_next_step(run), level=Level.SHORT), _more(run))
+        sections = (*_run_sections(run), Section("more", more))
         return Document(run.run.agent or run.name, sections)
     labels = run_labels([run.run for run in runs])
     title = counted(len(runs) + left_out, "run")
@@ -126,8 +126,6 @@ def _run_sections(run: RunReport, most: int = _MOST_ROWS) -> Iterator[Section]:
 
 
 def _full_only(blocks: Iterable[Block]) -> Iterator[Block]:
-    from dataclasses import replace
-
     yield from (replace(block, level=Level.FULL) for block in blocks if Level.FULL in block.level)
 
 
@@ -161,8 +159,8 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
         others = [e for e in estimates if type(metric(e.metric)) not in (PassHat, PassAt, Delta)]
         others = others if ks else estimates
     if others:
-        rows = tuple((str(each.metric), estimate_text(each)) for each in others[:most])
-        yield Table(("metric", "value"), rows, level=Level.SHORT)
+        values = tuple((str(each.metric), estimate_text(each)) for each in others[:most])
+        yield Table(("metric", "value"), values, level=Level.SHORT)
     yield from _level_note(run.estimates)
 
 
@@ -196,10 +194,10 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
         rows = []
         for k in ks:
             delta = deltas.get(k)
-            row = [str(k), exact_text(hats[k]), exact_text(ats[k])]
+            row = [str(k), estimate_text(hats[k]), estimate_text(ats[k])]
             if deltas:
                 bound = None if delta is None or delta.bounds is None else delta.bounds[1]
-                row += ["–" if delta is None else exact_text(delta), percent(bound, 1)]
+                row += ["–" if delta is None else estimate_text(delta), percent(bound, 1)]
             rows.append(tuple(row))
         header = ("k", "pass^k", "pass@k", "delta^k", "at most")[: len(rows[0])]
         yield Table(header, tuple(rows), caption, left=(), level=Level.FULL)
@@ -207,7 +205,7 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
     others = [each for each in estimates if id(each) not in beside]
     if others:
         rows = [
-            (str(each.metric), exact_text(each), f"{each.tasks:,}", f"{each.attempts:,}")
+            (str(each.metric), estimate_text(each), f"{each.tasks:,}", f"{each.attempts:,}")
             for each in others
         ]
         header = ("metric", "value", "tasks", "attempts")
@@ -247,7 +245,9 @@ def _policies(run: RunReport) -> Iterator[Block]:
 
 
 def _under(estimate: Estimate | None) -> str:
-    return "not computed: too few attempts are left" if estimate is None else exact_text(estimate)
+    if estimate is None:
+        return "not computed: too few attempts are left"
+    return estimate_text(estimate)
 
 
 def _failures(run: RunReport) -> Iterator[Block]:
@@ -294,6 +294,18 @@ def _tasks(run: RunReport) -> Iterator[Block]:
         )
 
 
+def _plan(run: RunReport) -> Iterator[Block]:
+    """Tasks and attempts that would give the most demanding metric within five points."""
+    plan = run.details.plan if run.details is not None else None
+    if plan is None:
+        return
+    reached = ""
+    if plan.pilot_reaches is not None:
+        reached = f" A run of this size gives {100 * plan.pilot_reaches:.1f} points either way."
+    text = f"{plan.sentence}{reached} {upper_first(plan.attempts_text)}."
+    yield NextStep(text, level=Level.FULL)
+
+
 def _notes(run: RunReport) -> Iterator[Block]:
     entries = [("Source says", str(check)) for check in run.source_checks]
     remarks = [note for estimate in run.estimates for note in estimate.notes]
@@ -321,6 +333,7 @@ SECTIONS: list[ReportSection] = [
     ReportSection("policies", _policies),
     ReportSection("failures", _failures),
     ReportSection("worst tasks", _worst_tasks),
+    ReportSection("plan", _plan),
     ReportSection("notes", _notes),
     ReportSection("method", _method),
 ]
@@ -331,11 +344,13 @@ SECTIONS: list[ReportSection] = [
 
 
 def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[Block]:
-    yield Heading(title)
+    sizes = sorted({len(run.run.outcomes) for run in runs})
+    many = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    yield Heading(title, f"{many} {'task' if sizes[-1] == 1 else 'tasks'} each")
     plain_runs = [run.run for run in runs]
     shown = runs[:_MOST_RUNS]
     chosen = _shared_metrics(runs)
-    rows = _overview_rows(shown, short_labels(plain_runs[:_MOST_RUNS]), chosen, estimate_text)
+    rows = _overview_rows(shown, short_labels(plain_runs[:_MOST_RUNS]), chosen)
     yield Table(("run", "tasks", "missing", *chosen), rows, level=Level.SHORT)
     left_out += len(runs) - len(shown)
     if left_out:
@@ -345,7 +360,7 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
             level=Level.SHORT,
         )
     chosen = [*chosen, *_last(PassAt, runs)]
-    rows = _overview_rows(runs, run_labels(plain_runs), chosen, exact_text)
+    rows = _overview_rows(runs, run_labels(plain_runs), chosen)
     caption = "Every run, with intervals for new tasks"
     header = ("run", "tasks", "missing", *chosen)
     yield Table(header, rows, caption, level=Level.FULL)
@@ -362,16 +377,13 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
 
 
 def _overview_rows(
-    runs: Sequence[RunReport],
-    labels: Sequence[str],
-    chosen: Sequence[str],
-    cell: Callable[[Estimate], str],
+    runs: Sequence[RunReport], labels: Sequence[str], chosen: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
     rows = []
     for label, run in zip(labels, runs, strict=True):
         outcomes = run.run.outcomes
         found = [run.find(name) for name in chosen]
-        cells = ["–" if estimate is None else cell(estimate) for estimate in found]
+        cells = ["–" if estimate is None else estimate_text(estimate) for estimate in found]
         rows.append((label, f"{len(outcomes):,}", f"{outcomes.total_missing:,}", *cells))
     return tuple(rows)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat._display import counted, number
-from passhat.reporting.comparison_view import TaskChange
 from passhat.reporting.figures.base import COLORS, MOST_RUNS, SHAPES, WIDTH, Figure, labels_of
 from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, layered, marks, stacked
+from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import RunReport
 from passhat.stats.compare.claims import points
 from passhat.stats.estimate import Estimate, metric

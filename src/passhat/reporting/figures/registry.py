@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
-from passhat.reporting.comparison_view import TaskChange
 from passhat.reporting.figures import agents, article, over_k, spread, temperatures
 from passhat.reporting.figures.base import Figure, labels_of
+from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import Report, RunReport
 from passhat.stats.compare import Comparison
 from passhat.stats.outcomes import Run

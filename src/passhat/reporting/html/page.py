@@ -1,260 +1,307 @@
-"""The content of the page, in order; the template only lays it out."""
+"""From a report (and a comparison) to one HTML file."""
 
 from __future__ import annotations
 
-import re
+import base64
+import hashlib
+import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from passhat._display import counted, figure, percent, percent_interval
-from passhat.reporting.comparison_view import headline, headline_result
-from passhat.reporting.figures.agents import headline_words
-from passhat.reporting.figures.base import labels_of
-from passhat.reporting.measures import RATIO_METHOD, Measure
-from passhat.reporting.view import Report, RunReport, card_interval, card_value
+from markupsafe import Markup
+
+from passhat._serialize import to_data
+from passhat._version import __version__
+from passhat.reporting.cards import build_cards
+from passhat.reporting.document import Block, Document, Heading, Level, NextStep, Section, Table
+from passhat.reporting.documents.comparison import comparison_document, headline_result
+from passhat.reporting.documents.report import report_document
+from passhat.reporting.figures import Figure, Material, make_figure, page_svg
+from passhat.reporting.figures.base import MOST_RUNS, labels_of
+from passhat.reporting.html.blocks import render_blocks, render_sections
+from passhat.reporting.html.payload import (
+    SMALL,
+    Transcripts,
+    attempts_data,
+    is_counted,
+    script_json,
+    shown_tasks,
+    transcripts_of,
+    without_tasks,
+)
+from passhat.reporting.measures import RATIO_METHOD
+from passhat.reporting.task_changes import TaskChange
+from passhat.reporting.view import Report, estimate_family
 from passhat.stats.compare import Comparison, Comparisons
-from passhat.stats.compare.claims import Claim, points
-from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate import metric
+from passhat.stats.outcomes import Run
+from passhat.stats.terms import Terms
 
-__all__ = [
-    "MOST_ON_CARDS",
-    "Card",
-    "CardRow",
-    "Lead",
-    "Table",
-    "cards",
-    "formulas",
-    "lead",
-    "settling",
-]
+if TYPE_CHECKING:
+    from jinja2 import Template
 
+__all__ = ["PAGE_SCHEMA", "HtmlOptions", "html_report", "template"]
 
+PAGE_SCHEMA = "passhat.page/1"
 MOST_ON_CARDS = 3
 """Runs on one card; more become a table."""
+_WITH_TWO = ("forest", "flips", "lift")
+_CHARTS = (
+    *("curves", "delta", "flips", "lift", "forest", "forecast", "width"),
+    *("failures", "distributions", "heatmap"),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    """The top of the page: its subject, a mark for the claim, and the sentence."""
+class HtmlOptions:
+    """Options of the page besides the numbers.
 
-    title: str
-    badge: str
-    sentences: tuple[str, ...]
-    facts: tuple[str, ...]
+    ``transcripts`` None embeds conversations only where they are small; ``command`` is the line
+    that made the page.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class CardRow:
-    """A run's number on a card; ends and point in percent of the bar, where there is a bar."""
-
-    label: str
-    value: str
-    interval: str
-    counts: str
-    bar: tuple[float, float, float] | None = None
+    command: str = ""
+    transcripts: bool | None = None
+    terms: Terms = field(default_factory=Terms)
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A number with its interval and counts, for every run."""
+def html_report(
+    report: Report,
+    options: HtmlOptions,
+    comparison: Comparison | Comparisons | None = None,
+    changes: Sequence[TaskChange] = (),
+) -> str:
+    """The report as a single self-contained HTML file.
 
-    metric: str
-    asks: str
-    rows: tuple[CardRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with a caption; columns in ``text`` hold text, the others numbers."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    text: tuple[int, ...] = (0,)
-
-
-def lead(report: Report, comparison: Comparison | Comparisons | None) -> Lead:
-    """The claim if there is a comparison, the headline of the run if there is one run."""
+    Parameters
+    ----------
+    report : Report
+        Built with details.
+    options : HtmlOptions
+        The command, and whether conversations are embedded.
+    comparison : Comparison or Comparisons, optional
+        Of the same runs; its claim is then the headline.
+    changes : sequence of TaskChange
+        Task by task from A to B, where there are two runs.
+    """
+    material = Material(
+        report,
+        comparison if isinstance(comparison, Comparison) else None,
+        tuple(changes),
+        options.terms,
+    )
     labels = labels_of(report.runs)
-    facts = tuple(dict.fromkeys(str(run.run.outcomes) for run in report.runs))
-    if isinstance(comparison, Comparison):
-        first = comparison.results[0]
-        return Lead(
-            f"{labels[1]} against {labels[0]}",
-            str(headline_result(comparison).claim),
-            tuple(
-                filter(
-                    None,
-                    (
-                        *_named_warnings(labels, report.runs),
-                        headline(comparison, *labels),
-                        first.claim_sentence,
-                        " ".join(first.remarks),
-                        *(
-                            result.sentence
-                            for result in (*comparison.results[1:], *comparison.differing)
-                        ),
-                    ),
-                )
-            ),
-            (comparison.pairing_text, *facts),
-        )
-    if isinstance(comparison, Comparisons):
-        word = comparison.ranks[0].metric
-        ranked = [f"{entry.name} ({entry})" for entry in comparison.ranks if entry.metric == word]
-        sentence = f"Possible ranks by {word}: {', '.join(ranked)}."
-        return Lead(
-            f"{len(comparison.names)} runs compared",
-            "",
-            (sentence,),
-            (comparison.pairing_text, *facts),
-        )
-    if len(report.runs) == 1:
-        only = report.runs[0]
-        return Lead(only.run.agent or only.name, "", (*_warnings(only), only.headline), facts)
-    # The best of many would be praised for its luck; all of them are in the table below.
-    sentences = [
-        f"{label}: {run.headline[0].lower()}{run.headline[1:]}"
-        for label, run in zip(labels, report.runs, strict=True)
+    runs = [run.run for run in report.runs]
+    conversations = [transcripts_of(run, wanted=options.transcripts) for run in runs]
+    document = report_document(report)
+    compared = None if comparison is None else comparison_document(comparison, runs, changes)
+    few = len(labels) <= MOST_ON_CARDS
+    measures = [
+        {} if run.details is None else {each.name: each for each in run.details.measures}
+        for run in report.runs
     ]
-    if len(sentences) > MOST_ON_CARDS:
-        tasks = sorted({len(run.run.outcomes) for run in report.runs})
-        many = f"{tasks[0]:,}" if len(tasks) == 1 else f"{tasks[0]:,} to {tasks[-1]:,}"
-        sentences = [f"{len(labels)} runs on {many} tasks each, side by side."]
-    return Lead(f"{len(report.runs)} runs", "", tuple(sentences), facts[:MOST_ON_CARDS])
-
-
-def _named_warnings(labels: Sequence[str], runs: Sequence[RunReport]) -> Iterator[str]:
-    """The warnings of all runs, each with the run it is about."""
-    for label, run in zip(labels, runs, strict=True):
-        yield from (f"{label}: {warning}" for warning in _warnings(run))
-
-
-def cards(report: Report) -> Iterator[Card]:
-    """Cards of pass^1, pass^k and pass@k, and of the cost per success."""
-    labels = labels_of(report.runs)
-    several = len(labels) > 1
-    for word in headline_words(report.runs):
-        rows = tuple(
-            _estimate_row(label if several else "", estimate)
-            for label, run in zip(labels, report.runs, strict=True)
-            if (estimate := run.find(word)) is not None
-        )
-        yield Card(word, _asks(word), rows)
-    name = _paid_in(report.runs)
-    if name:
-        rows = tuple(
-            _measure_row(label if several else "", run.details.measure(name))
-            for label, run in zip(labels, report.runs, strict=True)
-            if run.details is not None
-        )
-        asks = "failed attempts are paid for too"
-        yield Card(f"{name} per solved task", asks, rows)
-
-
-def _paid_in(runs: Sequence[RunReport]) -> str:
-    """Cost where it is recorded, else tokens, steps or seconds."""
-    recorded = {
-        measure.name
-        for run in runs
-        if run.details is not None
-        for measure in run.details.measures
-        if measure.mean
-    }
-    return next((word for word in ("cost", "tokens", "steps", "seconds") if word in recorded), "")
-
-
-def _asks(word: str) -> str:
-    k = metric(word).k
-    if word in ("pass^1", "pass@1"):
-        return "one attempt passes"
-    if word.startswith("pass^"):
-        return f"all of {k} attempts pass"
-    return f"at least one of {k} passes" if word.startswith("pass@") else metric(word).asks
-
-
-def _estimate_row(label: str, estimate: Estimate) -> CardRow:
-    value = card_value(estimate)
-    counts = f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
-    if estimate.low is None or estimate.high is None or estimate.level is None:
-        return CardRow(label, value, "no interval", counts)
-    return CardRow(
-        label,
-        value,
-        card_interval(estimate),
-        counts,
-        (100 * estimate.low, 100 * estimate.high, 100 * estimate.value),
+    return template("report.html.j2").render(
+        title=(compared or document).title,
+        badge=str(headline_result(comparison).claim) if isinstance(comparison, Comparison) else "",
+        lead=_lead(document, compared, few=few),
+        facts=list(dict.fromkeys(str(run.outcomes) for run in runs))[:MOST_ON_CARDS],
+        cards=list(build_cards(report.runs, labels if len(labels) > 1 else [""], measures))
+        if few
+        else [],
+        overview=[] if few else document.find("overview"),
+        labels=labels,
+        most_runs=MOST_RUNS,
+        steps=_steps(document, compared),
+        compared=[] if compared is None else _of(compared, *_COMPARED),
+        figures=[(figure, page_svg(figure)) for figure in _figures(material)],
+        missing=_of(document, "missing", "policies"),
+        others=[section for section in document.sections if section.name not in _PLACED],
+        numbers=_of(document, "estimates", "slices"),
+        formulas=_formulas(report),
+        agreement=[] if compared is None else compared.find("evidence"),
+        methods=_of(document, "notes", "method"),
+        conversations=_conversations_text(conversations),
+        left_out=_left_out_text(report),
+        command=options.command,
+        report_json=script_json(_embedded(report, comparison, changes, options)),
+        attempts_json=script_json(attempts_data(runs, labels, conversations)),
     )
 
 
-def _measure_row(label: str, measure: Measure | None) -> CardRow:
-    if measure is None:
-        return CardRow(label, "–", "not recorded", "")
-    interval = (
-        "no interval" if measure.low is None else f"{figure(measure.low)} to {figure(measure.high)}"
-    )
-    return CardRow(label, figure(measure.per_solved), interval, measure.counts_text())
+_COMPARED = ("results", "tasks", "slices", "curves", "use")
+# The task list of the page shows every task with its attempts, and charts show the curve.
+_PLACED = (
+    *("heading", "headline", "screen", "overview", "estimates", "slices", "curve", "tasks"),
+    *("missing", "policies", "worst tasks", "plan", "notes", "method", "more"),
+)
 
 
-def settling(report: Report, comparison: Comparison | Comparisons | None) -> Iterator[str]:
-    """Ways to settle an open question: more tasks, more attempts, or judging missing attempts."""
-    if isinstance(comparison, Comparison):
-        for result in comparison.results:
-            if result.tasks_needed is not None:
-                yield (
-                    f"{result.metric}: if the lift stays at {points(result.lift)} points, about "
-                    f"{result.tasks_needed:,} paired tasks like these would settle it "
-                    f"({result.tasks:,} now)."
-                )
-            elif result.claim is Claim.INCONCLUSIVE:
-                yield f"{result.metric}: {result.remarks[-1]}"
-            else:
-                interval = result.interval_text()
-                yield f"{result.metric} is settled: {result.claim}, {interval} points."
-    labels = labels_of(report.runs)
-    if len(labels) > MOST_ON_CARDS:
-        return
-    for label, run in zip(labels, report.runs, strict=True):
-        plan = run.details.plan if run.details is not None else None
-        if plan is None:
-            continue
-        who = (
-            f"{label}: {plan.sentence[0].lower()}{plan.sentence[1:]}"
-            if len(labels) > 1
-            else plan.sentence
-        )
-        now = (
-            ""
-            if plan.pilot_reaches is None
-            else f" A run of this size gives {100 * plan.pilot_reaches:.1f} points either way."
-        )
-        yield f"{who}{now} {plan.attempts_text[0].upper()}{plan.attempts_text[1:]}."
+def _of(document: Document, *names: str) -> list[Section]:
+    """The sections by these names in the order of the document, those of a run together."""
+    return [
+        Section(section.name, tuple(b for b in section.blocks if Level.FULL in b.level), subject)
+        for section in document.sections
+        for subject in [section.subject]
+        if section.name in names and any(Level.FULL in block.level for block in section.blocks)
+    ]
 
 
-def formulas(report: Report) -> Table:
+def _lead(document: Document, compared: Document | None, *, few: bool) -> list[Section]:
+    """The claim of a comparison, or the headlines of a few runs."""
+    if compared is not None:
+        lead = _of(compared, "lead", "claims")
+        return [replace(part, blocks=_without_headings(part.blocks)) for part in lead]
+    if not few:
+        # The best of many would be praised for its luck; all of them are in the table below.
+        return []
+    return document.find("headline")
+
+
+def _without_headings(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if not isinstance(block, Heading))
+
+
+def _steps(document: Document, compared: Document | None) -> list[tuple[str, str]]:
+    """Ways to settle an open question, each with the run that it is about."""
+    sections = [*([] if compared is None else compared.find("next")), *document.find("plan")]
+    return [
+        (section.subject, block.text)
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, NextStep)
+    ]
+
+
+def _formulas(report: Report) -> Table:
     """Every kind of number with its question and its formula."""
-    words: dict[str, str] = {}
-    for run in report.runs:
-        for estimate in run.estimates:
-            words[re.sub(r"\d+", "k", estimate.metric, count=1)] = estimate.metric
-    rows = [(family, metric(word).asks, metric(word).formula) for family, word in words.items()]
+    words = {
+        estimate_family(estimate): metric(estimate.metric)
+        for run in report.runs
+        for estimate in run.estimates
+    }
+    rows = [(family, chosen.asks, chosen.formula) for family, chosen in words.items()]
     if any(run.details is not None and run.details.measures for run in report.runs):
         rows.append(("per solved task", "what a success takes", RATIO_METHOD))
     return Table(
-        "What each number asks, and its formula",
         ("metric", "asks", "formula"),
         tuple(rows),
+        "What each number asks, and its formula",
         (0, 1, 2),
     )
 
 
-def value_text(estimate: Estimate) -> str:
-    """A value with its interval, and the other extreme where attempts are missing."""
-    moved = estimate.value_if_passed not in (None, estimate.value)
-    upper = f" to {percent(estimate.value_if_passed, 1)}" if moved else ""
-    interval = "" if estimate.low is None else f" ({percent_interval(estimate.low, estimate.high)})"
-    return f"{percent(estimate.value, 1)}{upper}{interval}"
+def _figures(material: Material) -> Iterator[Figure]:
+    for name in _CHARTS:
+        if name in _WITH_TWO and len(material.runs) < 2:
+            continue
+        figure = make_figure(name, material)
+        if figure is not None:
+            yield figure
 
 
-def _warnings(run: RunReport) -> tuple[str, ...]:
-    return tuple(f"Warning: {warning}." for warning in run.warnings)
+def _embedded(
+    report: Report,
+    comparison: Comparison | Comparisons | None,
+    changes: Sequence[TaskChange],
+    options: HtmlOptions,
+) -> dict[str, object]:
+    data: dict[str, object] = {
+        "schema": PAGE_SCHEMA,
+        "passhat": __version__,
+        "command": options.command,
+        "report": without_tasks(to_data(report)),
+    }
+    if comparison is not None:
+        data["comparison"] = to_data(comparison)
+    if changes:
+        data["changes"] = to_data(changes)
+    return data
+
+
+def _left_out_text(report: Report) -> str:
+    """Parts of counted runs that the page omits; empty where it shows all."""
+    runs = [run.run for run in report.runs]
+    large = max((run for run in runs if is_counted(run)), key=_attempts, default=None)
+    if large is None:
+        return ""
+    total, shown = max(len(run.outcomes) for run in runs), len(shown_tasks(runs))
+    listed = (
+        f" Of {total:,} tasks the {shown:,} most unsettled are listed." if shown < total else ""
+    )
+    return (
+        f"Single attempts are left out: {_attempts(large):,} of {large.name} were counted in the "
+        f"database. --one-by-one puts them in, whatever that takes.{listed}"
+    )
+
+
+def _attempts(run: Run) -> int:
+    return run.outcomes.attempts
+
+
+def _conversations_text(transcripts: Sequence[Transcripts]) -> str:
+    if any(part.left_out for part in transcripts):
+        return (
+            f"Conversations are left out (more than {SMALL // 1_000_000} MB, or not wanted); "
+            "--with-transcripts embeds them."
+        )
+    return ""
+
+
+def template(name: str) -> Template:
+    """A template that escapes its values and fails on an undefined name."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passhat.reporting.html", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "blocks": render_blocks,
+        "sections": render_sections,
+        "own_file": own_file,
+        "inline_script": _inline_script,
+        "content_security_policy": _content_security_policy(),
+        "versions": versions(),
+    }
+    return environment.get_template(name)
+
+
+_SCRIPTS = ("scheme.js", "page.js", "script.js")
+
+
+def _inline_script(name: str) -> Markup:
+    return Markup(f"<script>{own_file(name)}</script>")
+
+
+def _content_security_policy() -> str:
+    """Only our own scripts run, by their digests; nothing is loaded from or sent to anywhere."""
+    digests = [
+        base64.b64encode(hashlib.sha256(own_file(name).encode()).digest()).decode()
+        for name in _SCRIPTS
+    ]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+        "form-action 'none'; base-uri 'none'"
+    )
+
+
+def own_file(name: str) -> str:
+    """The text of a file in the folder of the templates."""
+    return files("passhat.reporting.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def versions() -> str:
+    """Versions of the packages that computed the numbers."""
+    import numpy
+    import scipy
+
+    return (
+        f"passhat {__version__}, Python {platform.python_version()}, "
+        f"NumPy {numpy.__version__}, SciPy {scipy.__version__}"
+    )

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from passhat._display import counted, number, percent, some
 from passhat._serialize import to_data
+from passhat.reporting.document import Table
 from passhat.reporting.figures import page_svg
 from passhat.reporting.figures.temperatures import fit_figures
 from passhat.reporting.figures.toy import toy_figures
-from passhat.reporting.html.document import template
-from passhat.reporting.html.page import Table
+from passhat.reporting.html.page import template
 from passhat.reporting.html.payload import script_json
 from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
@@ -22,7 +22,6 @@ __all__ = ["fit_page", "toy_page"]
 _FAMILIES = {"gaussian": "Gaussian", "exponential": "exponential", "power": "power-law"}
 
 _FORMULAS = Table(
-    "What each number asks, and its formula",
     ("number", "asks", "formula"),
     (
         (
@@ -53,6 +52,7 @@ _FORMULAS = Table(
             "temperatures",
         ),
     ),
+    "What each number asks, and its formula",
     (0, 1, 2),
 )
 
@@ -109,17 +109,17 @@ def _tables(agent: AgentFit, level: float) -> Iterator[Table]:
         ]
         rows.append((f"{temperature:g}", *shown))
     yield Table(
-        f"{agent.agent}: pass@k by temperature, {100 * level:g}% intervals for new tasks, and the "
-        "share of redraws in which this temperature is the best",
         ("T", *(f"pass@{k}" for k in agent.ks)),
         tuple(rows),
+        f"{agent.agent}: pass@k by temperature, {100 * level:g}% intervals for new tasks, and the "
+        "share of redraws in which this temperature is the best",
         (),
     )
     if best := agent.best_rows():
         yield Table(
-            f"{agent.agent}: the best temperature for each k",
             ("k", "best tried", "T*", "interval", ""),
             tuple(best),
+            f"{agent.agent}: the best temperature for each k",
             (4,),
         )
 

@@ -1,0 +1,406 @@
+"""Two runs, or three and more, on the tasks that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from passhat._display import counted, figure, percent, percent_interval
+from passhat.reporting.document import (
+    Block,
+    Document,
+    Facts,
+    Heading,
+    Level,
+    Listing,
+    NextStep,
+    Note,
+    Section,
+    Sentence,
+    Table,
+    first_warning,
+)
+from passhat.reporting.documents.report import named_warnings
+from passhat.reporting.task_changes import TaskChange, largest_changes, paired_cells
+from passhat.reporting.view import run_labels, short_labels
+from passhat.stats.compare import Comparison, Comparisons, Result
+from passhat.stats.compare.claims import Claim, points
+from passhat.stats.compare.claims import headline as claim_headline
+from passhat.stats.outcomes import Run
+from passhat.stats.terms import Population
+
+__all__ = [
+    "comparison_document",
+    "headline_result",
+    "pair_table",
+    "result_table",
+    "verdict_sentence",
+]
+
+_MOST_ROWS = 4
+_MOST_RUNS = 6
+_MOST_PAIRS = 4
+_MOST_CURVE_ROWS = 8
+_SAME = "the same in every field"
+
+
+def comparison_document(
+    comparison: Comparison | Comparisons,
+    runs: Sequence[Run] = (),
+    changes: Sequence[TaskChange] = (),
+) -> Document:
+    """Build the document of a comparison; ``runs`` give the labels, ``changes`` the tasks."""
+    if isinstance(comparison, Comparisons):
+        return _ranking_document(comparison, runs)
+    names = (comparison.a, comparison.b)
+    labels = tuple(run_labels(runs)) if runs else names
+    short = tuple(short_labels(runs)) if runs else names
+    sections = {
+        "lead": _lead(comparison, names, labels, short, runs),
+        "claims": _claims(comparison),
+        "results": _results(comparison, short),
+        "tasks": _tasks(runs, changes, short),
+        "next": _next_steps(comparison),
+        "slices": _slices(comparison),
+        "curves": _curves(comparison),
+        "use": _use(comparison),
+        "evidence": _evidence(comparison),
+    }
+    title = f"{labels[1]} against {labels[0]}"
+    return Document(title, tuple(Section(name, tuple(part)) for name, part in sections.items()))
+
+
+def verdict_sentence(comparison: Comparison, a: str, b: str) -> str:
+    """The result in one sentence; ``a`` and ``b`` are the labels of the runs."""
+    result = headline_result(comparison)
+    text = claim_headline(replace(result.evidence, a=a, b=b))
+    return text if result.tasks > 1 else f"{text} One task says nothing about other tasks."
+
+
+def headline_result(comparison: Comparison) -> Result:
+    """The result that is settled with the most demanding metric, else the most demanding one."""
+    settled = [each for each in comparison.results if each.claim is not Claim.INCONCLUSIVE]
+    return (settled or list(comparison.results))[-1]
+
+
+def _lead(
+    comparison: Comparison,
+    names: tuple[str, ...],
+    labels: tuple[str, ...],
+    short: tuple[str, ...],
+    runs: Sequence[Run],
+) -> Iterator[Block]:
+    yield Heading(f"{names[1]} (B) against {names[0]} (A)", level=Level.FULL)
+    yield Sentence(comparison.pairing_text, level=Level.FULL)
+    yield from first_warning(named_warnings(short, runs) if runs else [])
+    yield Sentence(verdict_sentence(comparison, *short), "lead", level=Level.SHORT)
+    yield Sentence(verdict_sentence(comparison, *labels), "lead", level=Level.FULL)
+
+
+def _claims(comparison: Comparison) -> Iterator[Block]:
+    for result in (*comparison.results, *comparison.differing):
+        yield Sentence(result.sentence, level=Level.FULL)
+
+
+def _results(comparison: Comparison, short: tuple[str, ...]) -> Iterator[Block]:
+    rows = tuple(
+        (
+            str(result.metric),
+            percent(result.value_a, 0),
+            percent(result.value_b, 0),
+            _lift_text(result, unit=""),
+            str(result.claim),
+        )
+        for result in comparison.results[:_MOST_ROWS]
+    )
+    header = ("metric", *short, "lift in points", "")
+    yield Table(header, rows, left=(0, 4), level=Level.SHORT)
+    yield result_table(comparison)
+    yield Note("Lifts are B minus A, in points.", level=Level.FULL)
+    if comparison.differing:
+        text = f"On exactly these tasks: {_these_tasks(comparison.differing[-1])}"
+        yield Sentence(text, one_line=True, level=Level.SHORT)
+
+
+def result_table(comparison: Comparison) -> Table:
+    """A row per metric."""
+    rows = tuple(
+        (
+            str(result.metric),
+            percent(result.value_a, 1),
+            percent(result.value_b, 1),
+            points(result.lift),
+            result.interval_text(),
+            result.p_text(),
+            f"{result.wins}/{result.losses}/{result.ties}",
+            str(result.claim),
+        )
+        for result in comparison.results
+    )
+    header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
+    return Table(header, rows, left=(0, 7), level=Level.FULL)
+
+
+def _these_tasks(result: Result) -> str:
+    """The result on these tasks, where it differs from that on new tasks."""
+    parts = [f"{result.metric} {_lift_text(result)}, {result.claim}"]
+    evidence = result.evidence
+    for tasks, verb in ((evidence.broken, "broke"), (evidence.fixed, "improved")):
+        if tasks:
+            parts.append(f"{len(tasks)} {verb}: {tasks[0]}{' ...' if len(tasks) > 1 else ''}")
+    return "; ".join(parts)
+
+
+def _tasks(
+    runs: Sequence[Run], changes: Sequence[TaskChange], short: tuple[str, ...]
+) -> Iterator[Block]:
+    cells = paired_cells(runs[0].outcomes, runs[1].outcomes) if runs else None
+    if cells is not None:
+        yield Sentence(cells.text(*short))
+    for title, tasks in largest_changes(changes).items():
+        yield Listing(f"{title}:", tasks)
+
+
+def _next_steps(comparison: Comparison) -> Iterator[Block]:
+    step = _next_step(headline_result(comparison))
+    if step:
+        yield NextStep(f"{step}.", one_line=False)
+    differences = len(comparison.agreement.differences)
+    if differences:
+        text = f"The protocols differ in {counted(differences, 'field')}; --full lists them."
+        yield Sentence(text, level=Level.SHORT)
+    yield Note("More: --full, --html FILE, --json", level=Level.SHORT)
+
+
+def _next_step(result: Result) -> str:
+    """A step that would settle the headline; empty where it is settled."""
+    evidence = result.evidence
+    if evidence.claim is not Claim.INCONCLUSIVE:
+        return ""
+    if evidence.undecided:
+        return "judge or repeat the missing attempts; they alone could turn the result around"
+    if evidence.needed is None:
+        return "no number of tasks would settle this lift; look at single tasks instead"
+    if evidence.population is Population.THESE_TASKS:
+        return f"about {evidence.needed:,} attempts per task would settle this lift"
+    return (
+        f"about {evidence.needed:,} paired tasks like these would settle this lift "
+        f"({evidence.tasks:,} now)"
+    )
+
+
+def _slices(comparison: Comparison) -> Iterator[Block]:
+    if comparison.slices:
+        rows = tuple(
+            (
+                f"{part.label} = {part.value}",
+                f"{part.result.tasks:,}",
+                str(part.result.metric),
+                points(part.result.lift),
+                part.result.interval_text(),
+                part.result.corrected()[0],
+                str(part.result.claim),
+            )
+            for part in comparison.slices
+        )
+        header = ("slice", "tasks", "metric", "lift", "interval", "p, Holm", "claim")
+        caption = f"Slices by {comparison.sliced_by}, corrected for how many were looked at"
+        yield Table(header, rows, caption, (0, 2, 6), level=Level.FULL)
+
+
+def _curves(comparison: Comparison) -> Iterator[Block]:
+    for curve in comparison.curves:
+        if len(curve.points) <= _MOST_CURVE_ROWS or curve.flips:
+            rows = tuple(
+                (str(point.k), points(point.lift), f"{points(point.low)} to {points(point.high)}")
+                for point in curve.points
+            )
+            caption = f"{curve.family}: lift over k, all k at once"
+            yield Table(("k", "lift", "band"), rows, caption, level=Level.FULL)
+
+
+def _use(comparison: Comparison) -> Iterator[Block]:
+    rows = tuple(
+        (
+            value.measure,
+            *(figure(use.per_attempt if use else None) for use in (value.a, value.b)),
+            *(figure(use.per_solved if use else None) for use in (value.a, value.b)),
+        )
+        for value in comparison.deployment
+    )
+    if rows:
+        header = ("measure", "A per attempt", "B per attempt", "A per solved", "B per solved")
+        caption = "What both use, on the paired tasks (never part of the evidence)"
+        yield Table(header, rows, caption, level=Level.FULL)
+    else:
+        yield Facts((("Deployment", comparison.deployment_text),), level=Level.FULL)
+
+
+def _evidence(comparison: Comparison) -> Iterator[Block]:
+    entries = [("Flips", str(flip)) for flip in comparison.flips]
+    entries += [("Evidence", str(result.method)) for result in comparison.results[:1]]
+    entries += [("Protocol", line) for line in _protocol_lines(comparison)]
+    entries += [("Note", note) for note in comparison.notes]
+    yield Facts(tuple(entries), level=Level.FULL)
+
+
+def _protocol_lines(comparison: Comparison) -> list[str]:
+    """Allowed differences of the protocols, one by one; then fields that were not recorded."""
+    lines = [f"differs: {entry}" for entry in comparison.agreement.differences]
+    if comparison.agreement.attempts_text is not None:
+        lines.append(f"{comparison.agreement.attempts_text}; no p-value is given")
+    return [*lines, *_unverified_lines(comparison)] or [_SAME]
+
+
+def _unverified_lines(comparison: Comparison) -> list[str]:
+    unverified = [entry.field for entry in comparison.agreement.unverified]
+    if not unverified:
+        return []
+    count = counted(len(unverified), "field")
+    return [f"unverified, not recorded on both sides ({count}): {', '.join(unverified)}"]
+
+
+def _lift_text(result: Result, unit: str = " points") -> str:
+    """``+39 points (11 to 63)``; only one end where the test has a direction."""
+    width = result.high - result.low
+    digits = 0 if width >= 0.05 or width == 0 else 1
+    lift, low, high = (_points(share, digits) for share in (result.lift, result.low, result.high))
+    sign = "+" if result.lift > 0 and not lift.startswith("0") else ""
+    if result.alternative == "greater":
+        interval = f"at least {low}"
+    elif result.alternative == "less":
+        interval = f"at most {high}"
+    else:
+        interval = f"{low} to {high}"
+    return f"{sign}{lift}{unit} ({interval})"
+
+
+def _points(share: float, digits: int) -> str:
+    """A share in points; a number that is not zero never reads as zero."""
+    value = 100 * share
+    while value and digits < 3 and round(abs(value), digits) == 0:
+        digits += 1
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+# -- three runs and more -------------------------------------------------------------------------
+
+
+def _ranking_document(comparisons: Comparisons, runs: Sequence[Run]) -> Document:
+    short = short_labels(runs) if runs else comparisons.names
+    names = [run.name for run in runs] if runs else comparisons.names
+    labels = dict(zip(names, short, strict=True))
+    sections = {
+        "lead": _ranking_lead(comparisons, runs),
+        "screen": _ranking_screen(comparisons, labels),
+        "results": _ranking_tables(comparisons),
+        "evidence": _ranking_evidence(comparisons),
+    }
+    title = f"{len(comparisons.names)} runs compared"
+    return Document(title, tuple(Section(name, tuple(part)) for name, part in sections.items()))
+
+
+def _ranking_evidence(comparisons: Comparisons) -> Iterator[Block]:
+    lines = _ranking_lines(comparisons)
+    yield Facts(tuple(("Protocol", line) for line in lines), level=Level.FULL)
+
+
+def _ranking_lead(comparisons: Comparisons, runs: Sequence[Run]) -> Iterator[Block]:
+    detail = f"{counted(comparisons.tasks, 'shared task')}"
+    yield Heading(f"{len(comparisons.names)} runs on {detail}", level=Level.SHORT)
+    pairs = counted(len(comparisons.pairs), "pair")
+    yield Heading(f"{len(comparisons.names)} runs compared, {pairs}", level=Level.FULL)
+    yield Sentence(comparisons.pairing_text, level=Level.FULL)
+    yield from first_warning(named_warnings(run_labels(runs), runs) if runs else [])
+    first = comparisons.ranks[0]
+    yield Sentence(
+        f"{first.name} has the highest {first.metric}, {percent(first.value)}; its rank among "
+        f"{len(comparisons.names)} may be {first}.",
+        "lead",
+        level=Level.FULL,
+    )
+
+
+def _ranking_screen(comparisons: Comparisons, labels: dict[str, str]) -> Iterator[Block]:
+    metric = comparisons.ranks[0].metric
+    entries = [entry for entry in comparisons.ranks if entry.metric == metric]
+    rows = tuple(
+        (labels.get(entry.name, entry.name), percent(entry.value, 0), str(entry))
+        for entry in entries[:_MOST_RUNS]
+    )
+    yield Table(("run", str(metric), "possible ranks"), rows, level=Level.SHORT)
+    clear = [
+        (pair, result)
+        for pair in comparisons.pairs
+        for result in pair.results
+        if result.metric == metric and result.claim is not Claim.INCONCLUSIVE
+    ]
+    for pair, result in clear[:_MOST_PAIRS]:
+        better, worse = (pair.b, pair.a) if result.lift > 0 else (pair.a, pair.b)
+        low, high = sorted((abs(result.low), abs(result.high)))
+        text = (
+            f"{labels.get(better, better)} beats {labels.get(worse, worse)} by "
+            f"{percent_interval(low, high, ' points')}"
+        )
+        yield Sentence(text, one_line=True, level=Level.SHORT)
+    if len(clear) > _MOST_PAIRS:
+        text = f"and {counted(len(clear) - _MOST_PAIRS, 'more pair')}"
+        yield Sentence(text, level=Level.SHORT)
+    if not clear:
+        yield Sentence("No pair shows a clear difference.", level=Level.SHORT)
+    text = "Intervals hold for all pairs at once. More: --full, --json"
+    yield Note(text, level=Level.SHORT)
+
+
+def _ranking_tables(comparisons: Comparisons) -> Iterator[Block]:
+    number_of = _numbers(comparisons)
+    rows = tuple(
+        (number_of[entry.name], entry.name, str(entry.metric), percent(entry.value, 1), str(entry))
+        for entry in comparisons.ranks
+    )
+    header = ("run", "name", "metric", "value", "possible ranks")
+    caption = "Ranks that are still possible"
+    yield Table(header, rows, caption, (0, 1, 2), level=Level.FULL)
+    yield pair_table(comparisons)
+    yield Note(
+        f"Lifts in points; the {100 * comparisons.level:g}% intervals hold for all pairs at once; "
+        "a rank is possible unless they show otherwise.",
+        level=Level.FULL,
+    )
+
+
+def pair_table(comparisons: Comparisons) -> Table:
+    """A row per pair and metric; runs by their numbers, to keep the table narrow."""
+    number_of = _numbers(comparisons)
+    rows = tuple(
+        (
+            f"{number_of[pair.b]} over {number_of[pair.a]}",
+            str(result.metric),
+            points(result.lift),
+            result.interval_text(),
+            *result.corrected(),
+            str(result.claim),
+        )
+        for pair in comparisons.pairs
+        for result in pair.results
+    )
+    header = ("pair", "metric", "lift", "interval", "p, Holm", "p, max-T", "claim")
+    return Table(header, rows, "Every pair", (0, 1, 6), level=Level.FULL)
+
+
+def _numbers(comparisons: Comparisons) -> dict[str, str]:
+    return {name: str(index) for index, name in enumerate(comparisons.names, 1)}
+
+
+def _ranking_lines(comparisons: Comparisons) -> list[str]:
+    """Differences of the protocols pair by pair, unverified fields once."""
+    number_of = _numbers(comparisons)
+    lines = []
+    for each in comparisons.pairs:
+        names = f"{number_of[each.b]} over {number_of[each.a]}"
+        lines += [f"{names} differs: {entry}" for entry in each.agreement.differences]
+    for each in comparisons.pairs:
+        same = [] if each.agreement.differences else [_SAME]
+        lines += _unverified_lines(each) or same
+    return list(dict.fromkeys(lines))
