@@ -37,10 +37,11 @@ def test_two_runs_in_one_file(table: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["compare", str(table), "--full"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     for text in (
-        "A old B new",
+        "new (B) against old (A)",
         "30 paired tasks",
         "Evidence of improvement on new tasks: pass^1 of new is 50.0 points above that of old",
-        "cost per attempt 0.01 against 0.03",
+        "What both use, on the paired tasks",
+        "cost 0.01 0.03",
         "unverified",
         "Lifts are B minus A",
     ):
@@ -78,7 +79,7 @@ def test_slices_and_markdown(
     text = target.read_text()
     assert "## new (B) against old (A)" in text
     assert "| domain = a |" in text
-    assert "- **deployment value**: cost per attempt" in text
+    assert "| cost | 0.01 | 0.03 |" in text
     assert "domain = b" in capsys.readouterr().out
 
 
@@ -95,7 +96,7 @@ def test_one_sided(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_three_runs_are_ranked(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(three), "--full"]) == 0
     printed = capsys.readouterr().out
-    assert "3 runs, 3 pairs" in printed
+    assert "3 runs compared, 3 pairs" in printed
     assert "possible ranks" in printed
     assert "3 over 1" in printed
     assert main(["compare", str(three), "--md", "-"]) == 0

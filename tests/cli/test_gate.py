@@ -185,7 +185,7 @@ def test_markdown_junit_and_the_job_summary(
     rules = ["pass^4 >= base", "cost <= 0.5", "missing <= 2%"]
     code = main(["gate", bad, *rules, "--against", good, "--md", str(md), "--junit", str(junit)])
     assert code == 1
-    assert "| ✗ refuted | pass^4 >= base |" in md.read_text(encoding="utf-8")
+    assert "- **✗ refuted** pass^4 >= base\n" in md.read_text(encoding="utf-8")
     text = summary.read_text(encoding="utf-8")
     assert text.startswith("before\n## passhat gate: bad against good")
     suite = ElementTree.fromstring(junit.read_text(encoding="utf-8"))[0]

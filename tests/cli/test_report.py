@@ -51,7 +51,7 @@ def test_files_are_written(passhat: Passhat, tmp_path: Path) -> None:
     assert ended.code == 0
     assert "pass^8" in ended.out
     assert ended.err.splitlines() == [f"wrote {md}", f"wrote {csv}"]
-    assert md.read_text(encoding="utf-8").startswith("## careful\n")
+    assert md.read_text(encoding="utf-8").startswith("## 2 runs\n")
     assert csv.read_text(encoding="utf-8").startswith("run,slice,metric,value,")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passhat.dashboard.transcripts import turns_of, visible
+from passhat.dashboard.formatting import turns_of, visible
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis_profiles import max_examples
 from passhat._display import percent, percent_interval
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.document import Document, Level
-from passhat.reporting.documents.comparison import comparison_document, verdict_sentence
 from passhat.reporting.documents.report import report_document, run_document, runs_on_screen
+from passhat.reporting.documents.verdicts import comparison_document, verdict_sentence
 from passhat.reporting.task_changes import paired_cells, task_changes
 from passhat.reporting.terminal import render_terminal
 from passhat.reporting.view import run_labels
@@ -135,7 +135,7 @@ def test_cells_count_single_attempts_and_share_more() -> None:
     shares = paired_cells(_run("a", 2, [1, 2]).outcomes, _run("b", 4, [2, 0]).outcomes)
     assert shares is not None
     assert shares.text("a", "b") == (
-        "Attempts: both pass 13%, only b 12%, only a 63%, both fail 12%"
+        "Attempts: both pass 13%, only b 13%, only a 62%, both fail 12%"
     )
 
 
@@ -195,7 +195,7 @@ def test_of_a_large_store_the_newest_runs_are_shown() -> None:
     shown = runs_on_screen(stored)
     assert [run.name for run in shown] == ["r4", "r5", "r6", "r7", "r8", "r9"]
     text = _screen(report_document(build_report(shown, SHORT), left_out=3))
-    assert text.startswith("9 runs\n")
+    assert text.startswith("9 runs  2 tasks each\n")
     assert "and 3 more: the newest are shown" in text
     tables = [Run(f"r{i}", f"r{i}", outcomes) for i in range(9)]
     assert runs_on_screen(tables) == tables[:6]

@@ -15,9 +15,8 @@ from passhat import Outcomes, Run, compare, gate
 from passhat.judging.audit import Audited
 from passhat.reporting.audit import audit_as_markdown
 from passhat.reporting.build import ReportOptions, build_report
-from passhat.reporting.documents.comparison import comparison_document
-from passhat.reporting.documents.gate import gate_document
 from passhat.reporting.documents.report import report_document
+from passhat.reporting.documents.verdicts import comparison_document, gate_document
 from passhat.reporting.markdown import code, escape, render_markdown, table
 
 HOSTILE = [

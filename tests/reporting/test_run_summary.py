@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from passhat.reporting.documents.attempts import attempts_document
+from passhat.reporting.documents.report import attempts_document
 from passhat.reporting.run_summary import MARKS, Summary, all_first, summarise, window
 from passhat.reporting.terminal import render_terminal
 from passhat.stats.outcomes import Verdict
@@ -99,7 +99,7 @@ def screen() -> Console:
 
 def test_one_task_is_shown_in_full() -> None:
     text = render(summarise(rows("retail/006", "✓✗✓✓"), 4))
-    assert "retail/006   ✓✗✓✓" in text
+    assert "retail/006  ✓✗✓✓" in text
     assert "first^4       ✗ no" in text
     assert "window^2      ✓ yes" in text
     assert "75% (3 of 4 judged attempts)" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console, RenderableType
 
-from passhat.reporting.tables import captured, facts, plain, plain_table
+from passhat.reporting.terminal import captured, facts, plain, plain_table
 
 
 def _shown(part: RenderableType, width: int = 60) -> str:

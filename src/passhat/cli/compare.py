@@ -88,7 +88,7 @@ def command(
     from passhat._serialize import as_json, to_data
     from passhat.readers import Needs
     from passhat.reporting.document import Level
-    from passhat.reporting.documents.comparison import comparison_document
+    from passhat.reporting.documents.verdicts import comparison_document
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.terminal import render_terminal
     from passhat.stats.compare import Comparison, Comparisons, compare, compare_all

@@ -30,7 +30,7 @@ def _show(ctx: click.Context, /, as_json_text: bool, **_values: object) -> ExitC
 
     from passhat._serialize import as_json
     from passhat.cli.shared.settings import Configuration
-    from passhat.reporting.tables import captured, plain, plain_table
+    from passhat.reporting.terminal import captured, plain, plain_table
     from passhat.runner.redaction import Redactor
 
     redact = Redactor(os.environ)

@@ -44,7 +44,7 @@ def command(attempts: int, store_path: str) -> ExitCode:
     from passhat.errors import InvalidValue
     from passhat.readers.store import run_from_store
     from passhat.reporting.document import Level
-    from passhat.reporting.documents.comparison import comparison_document
+    from passhat.reporting.documents.verdicts import comparison_document
     from passhat.reporting.task_changes import task_changes
     from passhat.reporting.terminal import render_terminal
     from passhat.runner.run_spec import RunSpec
@@ -88,8 +88,8 @@ def _report(runs: Sequence[Run], comparison: Comparison, store_path: str) -> Non
     from passhat.reporting.documents.report import report_document
     from passhat.reporting.html import HtmlOptions, html_report
     from passhat.reporting.markdown import render_markdown
-    from passhat.reporting.tables import captured, facts
     from passhat.reporting.task_changes import task_changes
+    from passhat.reporting.terminal import captured, facts
 
     report = build_report(runs, ReportOptions(by="band", with_tasks=True, with_details=True))
     write_text(str(Path(store_path).with_suffix(".md")), render_markdown(report_document(report)))

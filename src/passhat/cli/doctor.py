@@ -29,7 +29,7 @@ def command(
     from rich.console import Console
 
     from passhat._serialize import as_json
-    from passhat.reporting.tables import captured, plain_table
+    from passhat.reporting.terminal import captured, plain_table
     from passhat.runner.doctor import Level, examine
 
     findings = list(examine(store_path, agents, suites, os.environ))

@@ -318,7 +318,7 @@ def _print_result(
     from passhat._serialize import as_json
     from passhat.reporting.data import gate_as_junit
     from passhat.reporting.document import Level
-    from passhat.reporting.documents.gate import gate_document
+    from passhat.reporting.documents.verdicts import gate_document
     from passhat.reporting.markdown import render_markdown
     from passhat.reporting.terminal import render_terminal
 

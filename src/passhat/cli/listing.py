@@ -19,7 +19,7 @@ def agents_command() -> ExitCode:
     from rich.console import Console
 
     from passhat.agents.registry import agent_kinds
-    from passhat.reporting.tables import captured, facts
+    from passhat.reporting.terminal import captured, facts
 
     click.echo(captured(Console(), lambda: [facts(agent_kinds().items())]), nl=False)
     return ExitCode.OK
@@ -30,7 +30,7 @@ def suites_command() -> ExitCode:
     """List the kinds of suite that are installed."""
     from rich.console import Console
 
-    from passhat.reporting.tables import captured, facts
+    from passhat.reporting.terminal import captured, facts
     from passhat.suites.registry import suite_kinds
 
     click.echo(captured(Console(), lambda: [facts(suite_kinds().items())]), nl=False)
@@ -48,7 +48,7 @@ def tasks_command(suite: str, asked: Settings, as_json_text: bool) -> ExitCode:
 
     from rich.console import Console
 
-    from passhat.reporting.tables import captured, plain_table
+    from passhat.reporting.terminal import captured, plain_table
     from passhat.suites import load_suite
 
     tasks = load_suite(suite, asked).tasks

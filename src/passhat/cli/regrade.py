@@ -83,7 +83,7 @@ def _print_summary(attempts: Sequence[Regraded], *, dry_run: bool) -> None:
     from rich.console import Console
 
     from passhat._display import counted
-    from passhat.reporting.tables import captured, facts, plain
+    from passhat.reporting.terminal import captured, facts, plain
     from passhat.runner.regrade import Outcome
 
     counts = Counter(attempt.outcome for attempt in attempts)

@@ -76,7 +76,7 @@ def _text(claim: str) -> str:
 def _print(result: Review) -> None:
     from rich.console import Console
 
-    from passhat.reporting.tables import captured, facts, plain
+    from passhat.reporting.terminal import captured, facts, plain
 
     def parts() -> list[object]:
         shown: list[object] = []

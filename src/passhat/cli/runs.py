@@ -25,7 +25,7 @@ def command(store_path: str, as_json_text: bool) -> ExitCode:
 
     from passhat._display import percent
     from passhat._serialize import as_json, to_data
-    from passhat.reporting.tables import captured, plain_table
+    from passhat.reporting.terminal import captured, plain_table
     from passhat.store import damage_reported, open_store
 
     with (

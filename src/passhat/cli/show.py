@@ -108,7 +108,7 @@ def _show(attempt: str, ended: Ended) -> None:
     from rich.console import Console
 
     from passhat._display import counted
-    from passhat.reporting.tables import captured, facts, plain
+    from passhat.reporting.terminal import captured, facts, plain
 
     why = f", {ended.why}: {ended.detail}" if ended.why else ""
     measures = [] if ended.steps is None else [counted(int(ended.steps), "step")]

@@ -28,11 +28,11 @@ from passhat.dashboard.formatting import (
     dots,
     interval_percent,
     seconds_text,
+    visible,
 )
 from passhat.dashboard.guard import Access
 from passhat.dashboard.run_snapshots import RunSnapshots
 from passhat.dashboard.run_summaries import Summaries
-from passhat.dashboard.transcripts import visible
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import Reading

@@ -1,8 +1,11 @@
-"""How pages write addresses, amounts, times and attempts."""
+"""How pages write addresses, amounts, times, attempts and conversations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
@@ -11,7 +14,17 @@ from passhat._display import percent_interval
 from passhat.stats.estimate import Estimate
 from passhat.stats.outcomes import Verdict
 
-__all__ = ["address", "cost_text", "day", "dots", "interval_percent", "seconds_text"]
+__all__ = [
+    "Turn",
+    "address",
+    "cost_text",
+    "day",
+    "dots",
+    "interval_percent",
+    "seconds_text",
+    "turns_of",
+    "visible",
+]
 
 _DOTS = {
     Verdict.PASSED: ("●", "p", "passed"),
@@ -70,3 +83,91 @@ def cost_text(value: float | None) -> str:
 def day(stamp: str) -> str:
     """2026-03-01T10:20:30+00:00 as 2026-03-01 10:20."""
     return stamp[:16].replace("T", " ")
+
+
+# -- conversations -------------------------------------------------------------------------------
+#
+# A transcript is data. Nothing of it is ever taken for markup, and characters that steer a terminal
+# or turn text around are shown by name.
+
+_CALL = re.compile(r"\s*(?:<json>\s*)?(\{.*\})\s*(?:</json>\s*)?", re.DOTALL)
+_RESULT = re.compile(r"\s*Tool (result|error):\s?(.*)", re.DOTALL)
+_USER = re.compile(r"\s*User:\s?(.*)", re.DOTALL)
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+_LONG = 1_500
+"""Characters from which a first message (rules, tools) is folded away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An entry of a conversation: ``kind`` is user, agent, call, result, error or other."""
+
+    number: int
+    kind: str
+    who: str
+    text: str
+    folded: bool = False
+
+
+def turns_of(transcript: Sequence[Mapping[str, str]]) -> list[Turn]:
+    """Every entry as a turn."""
+    return [_turn(i, entry) for i, entry in enumerate(transcript, 1)]
+
+
+def _turn(number: int, entry: Mapping[str, str]) -> Turn:
+    role, text = str(entry.get("role", "")), str(entry.get("text", ""))
+    if role in ("agent", "assistant"):
+        return _agent_turn(number, text)
+    if role in ("tool", "tool_result", "function"):
+        return Turn(number, "result", "tool result", _pretty(text))
+    if role == "tool_call":
+        return Turn(number, "call", "tool call", _pretty(text))
+    if role == "user":
+        if result := _RESULT.fullmatch(text):
+            kind = "result" if result[1] == "result" else "error"
+            return Turn(number, kind, f"tool {result[1]}", _pretty(result[2]))
+        match = _USER.fullmatch(text)
+        return Turn(number, "user", "user", match[1] if match else text, len(text) > _LONG)
+    return Turn(number, "other", role or "unknown", text, len(text) > _LONG)
+
+
+def _agent_turn(number: int, text: str) -> Turn:
+    """A turn of the agent: text, or a call; a call that only speaks is shown as text."""
+    match = _CALL.fullmatch(text)
+    call = _decoded(match[1]) if match else None
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return Turn(number, "agent", "agent", text)
+    arguments = call.get("arguments")
+    if call["name"] == "respond" and isinstance(arguments, dict):
+        content = arguments.get("content")
+        if isinstance(content, str) and len(arguments) == 1:
+            return Turn(number, "agent", "agent", content)
+    shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return Turn(number, "call", f"calls {call['name']}", shown)
+
+
+def _pretty(text: str) -> str:
+    decoded = _decoded(text)
+    if isinstance(decoded, dict | list):
+        return json.dumps(decoded, indent=2, ensure_ascii=False)
+    return text
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def visible(text: str) -> str:
+    """The text with characters that steer shown as pictures or by number."""
+    return _STEERING.sub(lambda match: _name(ord(match[0])), text)
+
+
+def _name(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

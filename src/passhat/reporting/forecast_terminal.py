@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from passhat._display import counted, number, percent, percent_range
-from passhat.reporting.tables import captured, facts, plain, plain_table
+from passhat.reporting.terminal import captured, facts, plain, plain_table
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.forecast import FORMULAS, SCHEMA, Forecast, Reach
 from passhat.stats.outcomes import Run

@@ -129,7 +129,7 @@ def whole_percents(shares: Sequence[float]) -> list[str]:
     Examples
     --------
     >>> whole_percents([0.125, 0.125, 0.625, 0.125])
-    ['13%', '12%', '63%', '12%']
+    ['13%', '13%', '62%', '12%']
     """
     parts = [100 * share for share in shares]
     # Rounded first, so that 62.5 computed in two ways has the same remainder.

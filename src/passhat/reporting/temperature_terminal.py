@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from passhat._display import counted, number, percent, percent_range
-from passhat.reporting.tables import captured, facts, plain, plain_table
+from passhat.reporting.terminal import captured, facts, plain, plain_table
 from passhat.stats.temperature import AgentFit, RankingFlip, Study, TemperatureFit
 from passhat.stats.temperature.laws import POWER_FROM_K
 from passhat.stats.temperature.peak import FEWEST

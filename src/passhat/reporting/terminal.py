@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
+from rich.table import Table as Grid
 from rich.text import Text
 
 from passhat.reporting.document import (
@@ -24,9 +26,8 @@ from passhat.reporting.document import (
     Sentence,
     Table,
 )
-from passhat.reporting.tables import captured, facts, plain, plain_table
 
-__all__ = ["draw_curve", "render_terminal"]
+__all__ = ["captured", "draw_curve", "facts", "plain", "plain_table", "render_terminal"]
 
 # Okabe and Ito's palette: distinguishable with any kind of color vision, and next to a shape each.
 _HAT_COLOR, _AT_COLOR, _GREY = "#0072B2", "#E69F00", "grey50"
@@ -40,6 +41,62 @@ _MOST_ITEMS = 20
 def render_terminal(document: Document, console: Console, level: Level = Level.FULL) -> str:
     """Lay out the blocks of a level for this console, with its colors and its width."""
     return captured(console, lambda: _layout(list(document.blocks(level)), level))
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Text without markup; terminal escapes are replaced.
+
+    Names and ids come from other people's files: a control character in them never reaches the
+    terminal.
+    """
+    shown = "".join(
+        ch if ch.isprintable() or ch == "\n" else "\N{REPLACEMENT CHARACTER}" for ch in text
+    )
+    return Text(shown, style=style)
+
+
+def plain_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[int] = (0,),
+    whole: Sequence[int] = (),
+) -> Grid:
+    """A table without frames.
+
+    ``left`` names the columns that hold text rather than numbers, ``whole`` those that are never
+    broken over two lines.
+    """
+    table = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    for index, name in enumerate(header):
+        table.add_column(
+            plain(name),
+            justify="left" if index in left else "right",
+            overflow="fold",
+            no_wrap=index in whole,
+        )
+    for row in rows:
+        table.add_row(*map(plain, row))
+    return table
+
+
+def facts(entries: Iterable[tuple[str, str]]) -> Grid:
+    """Titles next to their text; a repeated title is shown once."""
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    last = ""
+    for title, text in entries:
+        grid.add_row("" if title == last else title, plain(text))
+        last = title
+    return grid
+
+
+def captured(console: Console, parts: Callable[[], Iterable[RenderableType]]) -> str:
+    """The text that the console would show, with its colors and its width."""
+    with console.capture() as caught:
+        console.print(Group(*parts()))
+    return caught.get()
 
 
 def _layout(blocks: Sequence[Block], level: Level) -> Iterator[RenderableType]:
@@ -82,7 +139,7 @@ def _fact_lines(blocks: Iterable[Block]) -> Iterator[tuple[str, str]]:
 
 def _render(block: Block, level: Level) -> Iterator[RenderableType]:
     if isinstance(block, Heading):
-        detail = plain(f"   {block.detail}", _GREY) if block.detail else Text("")
+        detail = plain(f"  {block.detail}") if block.detail else Text("")
         text = block.text if level is Level.FULL else _cut(block.text)
         yield Text.assemble(plain(text, "bold"), detail)
     elif isinstance(block, Sentence):

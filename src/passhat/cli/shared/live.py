@@ -223,7 +223,7 @@ class Display:
         if self._live is None:
             click.echo(text, err=True)
         else:
-            from passhat.reporting.tables import plain
+            from passhat.reporting.terminal import plain
 
             self._live.console.print(plain(text))
 
@@ -284,7 +284,7 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        from passhat.reporting.tables import plain
+        from passhat.reporting.terminal import plain
 
         now = self._progress
         total, done = (now.total, now.done) if now else (1, 0)

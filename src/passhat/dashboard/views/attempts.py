@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
-from passhat.dashboard.formatting import address
+from passhat.dashboard.formatting import address, turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
-from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue, PasshatError
 from passhat.reporting.run_summary import call_facts
 from passhat.stats.outcomes import FailureCategory, Verdict

@@ -13,7 +13,7 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.views.task_table import DOTS_UP_TO
 from passhat.errors import InvalidValue, NotComparable, PasshatError
 from passhat.reporting.document import Document, Heading, Level
-from passhat.reporting.documents.comparison import comparison_document, pair_table, result_table
+from passhat.reporting.documents.verdicts import comparison_document, pair_table, result_table
 from passhat.reporting.html.blocks import render_blocks
 from passhat.reporting.task_changes import TaskChange, task_changes
 from passhat.stats.compare import Comparison, Comparisons, compare, compare_all

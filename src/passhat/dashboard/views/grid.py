@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from passhat.dashboard.app_state import Answer, AppState, Csv, Html, Json, PageRequest
+from passhat.dashboard.formatting import turns_of
 from passhat.dashboard.guard import NotFound
 from passhat.dashboard.run_summaries import Summary
-from passhat.dashboard.transcripts import turns_of
 from passhat.errors import InvalidValue
 from passhat.stats.outcomes import FailureCategory, Verdict
 from passhat.store import JudgementSource, StoredJudgement, open_store

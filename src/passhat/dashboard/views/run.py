@@ -13,8 +13,8 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.dashboard.views.task_table import task_list
 from passhat.errors import PasshatError
-from passhat.reporting.cards import Card, build_cards
 from passhat.reporting.data import as_csv
+from passhat.reporting.html.blocks import Card, build_cards
 from passhat.reporting.measures import measures_of
 from passhat.reporting.view import Report, estimate_text
 from passhat.stats.estimate import Estimate, metric

@@ -14,13 +14,12 @@ from markupsafe import Markup
 
 from passhat._serialize import to_data
 from passhat._version import __version__
-from passhat.reporting.cards import build_cards
 from passhat.reporting.document import Block, Document, Heading, Level, NextStep, Section, Table
-from passhat.reporting.documents.comparison import comparison_document, headline_result
 from passhat.reporting.documents.report import report_document
+from passhat.reporting.documents.verdicts import comparison_document, headline_result
 from passhat.reporting.figures import Figure, Material, make_figure, page_svg
 from passhat.reporting.figures.base import MOST_RUNS, labels_of
-from passhat.reporting.html.blocks import render_blocks, render_sections
+from passhat.reporting.html.blocks import build_cards, render_blocks, render_sections
 from passhat.reporting.html.payload import (
     SMALL,
     Transcripts,

@@ -1,4 +1,4 @@
-"""Two runs, or three and more, on the tasks that they share."""
+"""Comparisons of runs, and gates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from passhat.reporting.document import (
     Block,
     Document,
     Facts,
+    Finding,
     Heading,
     Level,
     Listing,
@@ -26,11 +27,13 @@ from passhat.reporting.view import run_labels, short_labels
 from passhat.stats.compare import Comparison, Comparisons, Result
 from passhat.stats.compare.claims import Claim, points
 from passhat.stats.compare.claims import headline as claim_headline
+from passhat.stats.gate import GateResult
 from passhat.stats.outcomes import Run
 from passhat.stats.terms import Population
 
 __all__ = [
     "comparison_document",
+    "gate_document",
     "headline_result",
     "pair_table",
     "result_table",
@@ -404,3 +407,23 @@ def _ranking_lines(comparisons: Comparisons) -> list[str]:
         same = [] if each.agreement.differences else [_SAME]
         lines += _unverified_lines(each) or same
     return list(dict.fromkeys(lines))
+
+
+# -- gates ----------------------------------------------------------------------------------------
+
+
+def gate_document(result: GateResult) -> Document:
+    """Build the document of a gate."""
+    name = result.name if result.base is None else f"{result.name} against {result.base}"
+    return Document.of(name, _gate_blocks(result, name))
+
+
+def _gate_blocks(result: GateResult, name: str) -> Iterator[Block]:
+    yield Heading(name, result.headline, level=Level.SHORT)
+    yield Heading(f"passhat gate: {name}", level=Level.FULL)
+    yield Sentence(result.headline, "lead", level=Level.FULL)
+    for rule in result.results:
+        advice = () if rule.advice is None else (str(rule.advice),)
+        details = (rule.evidence, *advice, *rule.notes)
+        yield Finding(rule.verdict.sign, rule.outcome, str(rule.rule), details)
+    yield from (Note(note) for note in result.notes)
