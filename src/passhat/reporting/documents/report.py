@@ -210,7 +210,9 @@ def _estimate_tables(estimates: Sequence[Estimate], caption: str) -> Iterator[Ta
             for each in others
         ]
         header = ("metric", "value", "tasks", "attempts")
-        yield Table(header, tuple(rows), "" if ks else caption, level=Level.FULL)
+        yield Table(
+            header, tuple(rows), f"{caption}, other metrics" if ks else caption, level=Level.FULL
+        )
 
 
 def _curve(run: RunReport) -> Iterator[Block]:

@@ -119,7 +119,6 @@ def _results(comparison: Comparison, short: tuple[str, ...]) -> Iterator[Block]:
     header = ("metric", *short, "lift in points", "")
     yield Table(header, rows, left=(0, 4), level=Level.SHORT)
     yield result_table(comparison)
-    yield Note("Lifts are B minus A, in points.", level=Level.FULL)
     if comparison.differing:
         text = f"On exactly these tasks: {_these_tasks(comparison.differing[-1])}"
         yield Sentence(text, one_line=True, level=Level.SHORT)
@@ -141,7 +140,8 @@ def result_table(comparison: Comparison) -> Table:
         for result in comparison.results
     )
     header = ("metric", "A", "B", "lift", "interval", "p", "won/lost/tied", "claim")
-    return Table(header, rows, left=(0, 7), level=Level.FULL)
+    caption = "Lifts are B minus A, in points"
+    return Table(header, rows, caption, (0, 7), level=Level.FULL)
 
 
 def _these_tasks(result: Result) -> str:
