@@ -283,8 +283,9 @@ class Trial:
 class Scratch:
     """A copy of the tree in which mutants are made."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, quick: bool = False) -> None:
         self.folder = folder
+        self.quick = quick
         self.source = folder / "tree" / "src"
         self._maps: dict[str, dict[str, Any]] = {}
         self._sound: set[str] = set()
@@ -382,11 +383,11 @@ class Scratch:
         mirror_file = f"{mirror}/test_{Path(mutant.file).stem}.py"
         if (self.folder / "tree" / mirror_file).is_file():
             files.add(mirror_file)
-        if mutant.function and files:
-            yield sorted(files)  # their slow tests, too, and those that share a fixture
-        else:
-            yield ["-m", "not slow", f"tests/{package}"]
-            yield ["-m", "slow", f"tests/{package}"]
+        # Those that share a fixture with a caller, or run the code in another process.
+        targets = sorted(files) if mutant.function and files else [f"tests/{package}"]
+        yield ["-m", "not slow", *targets]
+        if not self.quick:
+            yield ["-m", "slow", *targets]
 
     def _run(
         self, arguments: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
@@ -414,6 +415,9 @@ class Scratch:
             os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
             return -1, output
+        except BaseException:  # stopped: the tests must not go on against a tree that is put right
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return process.returncode, output
 
 
@@ -501,8 +505,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--again", action="store_true", help="try the survivors again, on new tests"
     )
+    parser.add_argument("--quick", action="store_true", help="leave out slow tests")
     parser.add_argument("--report", action="store_true", help="only print the table")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the mutant is taken back first
     options.folder.mkdir(parents=True, exist_ok=True)
     results = Results(options.folder / "results.jsonl")
     if options.report:
@@ -512,7 +518,7 @@ def main(arguments: list[str] | None = None) -> int:
         shutil.rmtree(options.folder / "tree", ignore_errors=True)
         for path in options.folder.glob("tests-*.json"):
             path.unlink()
-    scratch = Scratch(options.folder)
+    scratch = Scratch(options.folder, quick=options.quick)
     scratch.create()
     packages = options.package or PACKAGES
     if options.again:

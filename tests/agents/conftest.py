@@ -130,9 +130,8 @@ def serving(script: Script) -> Iterator[tuple[str, ModelServer]]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             status, headers, text = model.answer(self.path, body)
             self.send_response(status)
-            for name, value in headers.items():
+            for name, value in {"content-type": "application/json", **headers}.items():
                 self.send_header(name, value)
-            self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

@@ -22,7 +22,14 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, StreamResponse
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    AgentSkill,
+    Part,
+    StreamResponse,
+)
 from starlette.applications import Starlette
 
 from passhat.agents.a2a_wire import Reply
@@ -92,6 +99,12 @@ class Counts(AgentExecutor):
         words = new_text_message(text, context_id=own)
         if self.kind == "question":
             await updater.requires_input(words)
+        elif self.kind == "login":
+            await updater.requires_auth(new_text_message("log in at /login", context_id=own))
+        elif self.kind == "file":
+            file = Part(raw=text.encode(), media_type="text/plain; charset=utf-8", filename="a.txt")
+            await updater.add_artifact([file])
+            await updater.complete()
         elif self.kind == "status":
             await updater.complete(words)
         elif self.kind == "failed":
@@ -196,6 +209,18 @@ def test_a_task_that_fails_is_the_agents_error(serving: Serving, tmp_path: Path)
     (one, *_) = attempts(url, tmp_path, n=1)
     assert one.judgement.why == "agent_error"
     assert "out of paper" in one.judgement.detail
+
+
+def test_a_task_that_asks_for_a_login_is_missing(serving: Serving, tmp_path: Path) -> None:
+    url = serving(lambda url: application(Counts("login"), url, streaming=False))
+    (one, *_) = attempts(url, tmp_path, n=1)
+    assert (str(one.judgement.verdict), one.judgement.why) == ("missing", "unsupported")
+    assert "log in at /login" in one.judgement.detail
+
+
+def test_an_answer_in_an_inline_text_file_is_read(serving: Serving, tmp_path: Path) -> None:
+    url = serving(lambda url: application(Counts("file"), url, streaming=False))
+    assert str(attempts(url, tmp_path, n=1)[0].judgement.verdict) == "passed"
 
 
 def test_a_data_part_is_read_as_json_with_whole_numbers(serving: Serving, tmp_path: Path) -> None:

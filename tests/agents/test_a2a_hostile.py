@@ -224,6 +224,10 @@ def test_an_agent_that_dies_during_the_run_is_unreachable(tmp_path: Path) -> Non
             "offers no JSONRPC",
         ),
         (
+            {"supportedInterfaces": [{"protocolBinding": "HTTP+JSON", "url": "http://x.example"}]},
+            "offers no JSONRPC",
+        ),
+        (
             {
                 "supportedInterfaces": [
                     {"protocolBinding": "JSONRPC", "url": "http://evil.example/"}
@@ -241,9 +245,26 @@ def test_a_wrong_card_ends_the_run_before_it_begins(
     ended = passhat("run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "-n", 1, "--store", store)
     assert ended.code == 2
     assert words in ended.err
-    assert "agent-card.json" in ended.err
+    # An agent that answers is not asked for: the hint is about its card.
+    assert ("Is the agent running?" in ended.err) == ("offers no" not in words)
     with open_store(str(store)) as kept:
         assert kept.runs() == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_card_behind_a_key_is_not_an_agent_that_is_down(
+    status: int, serving: Serving, passhat: Any, tmp_path: Path
+) -> None:
+    async def closed(_request: Request) -> Response:
+        return Response(status_code=status)
+
+    url = serving(lambda _: Starlette(routes=[Route("/.well-known/agent-card.json", closed)]))
+    ended = passhat(
+        "run", "-a", f"a2a:{url}", "-s", "orderdesk/retail", "--store", tmp_path / "store.db"
+    )
+    assert ended.code == 2
+    assert f"HTTP {status}: the agent asks for a key" in ended.err
+    assert "Is the agent running?" not in ended.err
 
 
 def test_a_card_that_redirects_elsewhere_is_refused(

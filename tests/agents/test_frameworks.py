@@ -117,3 +117,22 @@ def test_the_record_of_a_call_is_plain_data() -> None:
     read_answer(("yes", {"input_tokens": 10, "output_tokens": 2}), meter)
     assert json.dumps(meter.calls[0].reply) == "null"
     assert (meter.calls[0].input_tokens, meter.calls[0].stop) == (10, "stop")
+
+
+def test_usage_with_input_output_and_a_model_is_priced() -> None:
+    meter = Meter()
+    used = Usage(
+        input_tokens=10, output_tokens=2, cached_tokens=4, reasoning_tokens=1, model="small"
+    )
+    read_answer(("yes", used), meter, PRICES)
+    (call,) = meter.calls
+    assert (call.input_tokens, call.output_tokens) == (10, 2)
+    assert (call.cached_tokens, call.reasoning_tokens, call.model) == (4, 1, "small")
+    assert meter.usage.tokens == 12
+    assert meter.usage.cost == call.cost is not None
+
+
+def test_usage_with_input_and_output_only_counts_both() -> None:
+    meter = Meter()
+    meter.settle(Usage(input_tokens=10, output_tokens=2))
+    assert meter.usage == Usage(12, None)

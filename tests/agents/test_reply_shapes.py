@@ -57,6 +57,9 @@ def said(text: str, kind: str = "output_text") -> dict[str, Any]:
 
 YES = {"role": "assistant", "content": "yes"}
 PASSED = ("passed", "")
+BROKEN = ("missing", "infrastructure")
+BUSY = ("missing", "rate_limit")
+ACCOUNT = ("missing", "account")
 
 SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
     # Chat Completions
@@ -157,6 +160,53 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
         {"error": {"message": "The response was filtered", "code": "content_filter"}},
         ("failed", "filtered"),
     ),
+    "vllm abort": ("openai", 200, chat({"content": "ye"}, "abort"), BROKEN),
+    "mistral error": ("openai", 200, chat({"content": ""}, "error"), BROKEN),
+    "deepseek out of resources": (
+        "openai",
+        200,
+        chat({"content": "ye"}, "insufficient_system_resource"),
+        BROKEN,
+    ),
+    "zhipu network error": ("openai", 200, chat({"content": ""}, "network_error"), BROKEN),
+    "zhipu sensitive": (
+        "openai",
+        200,
+        chat({"content": ""}, "sensitive"),
+        ("failed", "filtered"),
+    ),
+    "unknown finish reason": (
+        "openai",
+        200,
+        chat({"content": "no"}, "moonphase"),
+        ("failed", "unknown_failure"),
+    ),
+    "unknown finish reason, right answer": ("openai", 200, chat(YES, "moonphase"), PASSED),
+    "negative usage": (
+        "openai",
+        200,
+        chat(YES, usage={"prompt_tokens": -10, "completion_tokens": 5}),
+        PASSED,
+    ),
+    "byte order mark": ("openai", 200, "\ufeff" + json.dumps(chat(YES)), PASSED),
+    "cost of the provider": ("openai", 200, chat(YES, usage={**USAGE, "cost": 0.25}), PASSED),
+    "failed dependency": ("openai", 424, {"error": {"message": "model failed"}}, BROKEN),
+    "openai server error": (
+        "openai",
+        500,
+        {"error": {"message": "The server had an error", "type": "server_error"}},
+        BROKEN,
+    ),
+    "openai bad gateway": ("openai", 502, "<html>bad gateway</html>", BROKEN),
+    "openai overloaded": ("openai", 503, {"error": {"message": "overloaded"}}, BUSY),
+    "openai too often": (
+        "openai",
+        429,
+        {"error": {"message": "Rate limit reached for requests", "code": "rate_limit_exceeded"}},
+        BUSY,
+    ),
+    "out of credit": ("openai", 402, {"error": {"message": "Payment required"}}, ACCOUNT),
+    "unknown address": ("openai", 404, {"detail": "Not Found"}, ACCOUNT),
     "fastapi detail": ("openai", 500, {"detail": "worker died"}, ("missing", "infrastructure")),
     # Messages
     "anthropic plain": ("anthropic", 200, claude([{"type": "text", "text": "yes"}]), PASSED),
@@ -204,7 +254,79 @@ SHAPES: dict[str, tuple[str, int, Any, tuple[str, str]]] = {
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
         ("missing", "rate_limit"),
     ),
+    "anthropic context full": (
+        "anthropic",
+        200,
+        claude([{"type": "text", "text": "ye"}], "model_context_window_exceeded"),
+        ("failed", "truncated"),
+    ),
+    "anthropic negative usage": (
+        "anthropic",
+        200,
+        claude([{"type": "text", "text": "yes"}], usage={"input_tokens": -3, "output_tokens": 1}),
+        PASSED,
+    ),
+    "anthropic wrong key": (
+        "anthropic",
+        401,
+        {
+            "type": "error",
+            "error": {"type": "authentication_error", "message": "invalid x-api-key"},
+        },
+        ACCOUNT,
+    ),
+    "anthropic no such model": (
+        "anthropic",
+        404,
+        {"type": "error", "error": {"type": "not_found_error", "message": "model: small"}},
+        ACCOUNT,
+    ),
+    "anthropic api error": (
+        "anthropic",
+        500,
+        {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}},
+        BROKEN,
+    ),
+    "vertex quota per minute": (
+        "anthropic",
+        429,
+        {
+            "error": {
+                "code": 429,
+                "message": "Quota exceeded for aiplatform.googleapis.com/"
+                "online_prediction_requests_per_base_model with base model: claude. "
+                "Please submit a quota increase request.",
+                "status": "RESOURCE_EXHAUSTED",
+            }
+        },
+        BUSY,
+    ),
     # generateContent
+    "gemini language": ("gemini", 200, gemini(None, "LANGUAGE"), ("failed", "filtered")),
+    "gemini unknown reason": (
+        "gemini",
+        200,
+        gemini([{"text": "no"}], "MOONPHASE"),
+        ("failed", "unknown_failure"),
+    ),
+    "gemini negative usage": (
+        "gemini",
+        200,
+        gemini([{"text": "yes"}], usageMetadata={"promptTokenCount": -4}),
+        PASSED,
+    ),
+    "gemini overloaded": (
+        "gemini",
+        503,
+        {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
+        BUSY,
+    ),
+    "gemini internal": (
+        "gemini",
+        500,
+        {"error": {"code": 500, "message": "An internal error", "status": "INTERNAL"}},
+        BROKEN,
+    ),
     "gemini plain": ("gemini", 200, gemini([{"text": "yes"}]), PASSED),
     "gemini thoughts": (
         "gemini",
@@ -309,9 +431,219 @@ def test_the_shape(passhat: Passhat, serve: Serve, shape: str) -> None:
     assert call["request"]
     if "thinking only" in shape:
         assert "thinking only" in attempt.detail
+    if why == "unknown_failure":
+        assert "moonphase" in attempt.detail.lower()
+    if "negative usage" in shape:
+        assert call.get("input_tokens") is None
+    if "cost" in shape:
+        assert (call["cost"], call["priced"]) == (0.25, "reported by the provider")
     if why == "account":
         assert ended.code == 4
         assert "sk-1234567890abcdef" not in ended.err + json.dumps(call)
+
+
+def stream(*events: Any, end: str = "data: [DONE]\n\n") -> str:
+    lines = [
+        (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
+        for event in events
+    ]
+    return "".join(lines) + end
+
+
+def delta(text: str | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    return {"id": "c1", "model": "small-2", "choices": [choice], **more}
+
+
+STARTED = {"type": "message_start", "message": claude([], None)}
+BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+ENDED = {
+    "type": "message_delta",
+    "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+    "usage": {"output_tokens": 5},
+}
+
+
+def piece(text: str) -> dict[str, Any]:
+    part = {"type": "text_delta", "text": text}
+    return {"type": "content_block_delta", "index": 0, "delta": part}
+
+
+STREAMS: dict[str, tuple[str, str, tuple[str, str]]] = {
+    "openai stream": (
+        "openai",
+        stream(delta("y"), delta("es"), delta(None, "stop"), {"choices": [], "usage": USAGE}),
+        PASSED,
+    ),
+    "openai stream that breaks off": ("openai", stream(delta("yes"), end=""), BROKEN),
+    "openai error in the stream": (
+        "openai",
+        stream(delta("y"), {"error": {"message": "upstream overloaded", "code": 529}}),
+        BUSY,
+    ),
+    "openai stream cut": (
+        "openai",
+        stream(delta("ye"), delta(None, "length")),
+        ("failed", "truncated"),
+    ),
+    "openai server that does not stream": ("openai", json.dumps(chat(YES)), PASSED),
+    "anthropic stream": (
+        "anthropic",
+        stream(STARTED, BLOCK, piece("y"), piece("es"), ENDED, {"type": "message_stop"}, end=""),
+        PASSED,
+    ),
+    "anthropic stream that breaks off": (
+        "anthropic",
+        stream(STARTED, BLOCK, piece("yes"), end=""),
+        BROKEN,
+    ),
+    "anthropic error in the stream": (
+        "anthropic",
+        stream(
+            STARTED,
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            end="",
+        ),
+        BUSY,
+    ),
+    "anthropic server that does not stream": (
+        "anthropic",
+        json.dumps(claude([{"type": "text", "text": "yes"}])),
+        PASSED,
+    ),
+    "gemini stream": (
+        "gemini",
+        stream(gemini([{"text": "y"}], ""), gemini([{"text": "es"}]), end=""),
+        PASSED,
+    ),
+    "gemini stream that breaks off": (
+        "gemini",
+        stream(gemini([{"text": "yes"}], ""), end=""),
+        BROKEN,
+    ),
+    "responses stream": (
+        "openai-responses",
+        stream(
+            {"type": "response.output_text.delta", "delta": "yes"},
+            {"type": "response.completed", "response": response([said("yes")])},
+            end="",
+        ),
+        PASSED,
+    ),
+    "responses stream that breaks off": (
+        "openai-responses",
+        stream({"type": "response.output_text.delta", "delta": "yes"}, end=""),
+        BROKEN,
+    ),
+}
+
+
+@pytest.mark.usefixtures("one_question")
+@pytest.mark.parametrize("shape", STREAMS)
+def test_a_stream(passhat: Passhat, serve: Serve, shape: str) -> None:
+    kind, text, (verdict, why) = STREAMS[shape]
+    form = "application/json" if text.startswith("{") else "text/event-stream"
+    with serve(lambda _body: None) as (url, server):
+        server.answer = lambda _path, _body: (200, {"content-type": form}, text.encode())
+        base = url if kind == "anthropic" else f"{url}/v1"
+        # A long limit streams by itself; the SDK of Anthropic refuses to wait for it otherwise.
+        long = "?max_output_tokens=32000"
+        ended = passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"{kind}:small@{base}{long}", "-n", "1"),
+            *("--retries", "0"),
+        )
+    assert "Traceback" not in ended.err
+    with open_store() as store:
+        (run,) = store.runs()
+        attempt = store.attempt(run.id, "t", 1)
+        assert attempt is not None
+        assert (str(attempt.verdict), attempt.why) == (verdict, why), attempt.detail
+        (call,) = store.calls(run.id, "t", 1)
+    if verdict == "passed":
+        assert (call["input_tokens"], call["output_tokens"]) == (10, 5)
+
+
+def test_calls_in_a_stream_are_put_together() -> None:
+    from passhat.agents.openai import merge_chunks, read_completion
+
+    def part(index: int, **function: str) -> dict[str, Any]:
+        call = {"index": index, "id": f"call_{index}", "function": function}
+        return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]}
+
+    chunks = [
+        part(0, name="find", arguments='{"a'),
+        part(1, name="list", arguments="{}"),
+        part(0, arguments='": 1}'),
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    calls = read_completion(merge_chunks(chunks)).calls
+    assert [(call.name, call.arguments) for call in calls] == [("find", '{"a": 1}'), ("list", "{}")]
+
+
+REJECTIONS = {
+    "a tool that was not found": (400, "The model called a tool that was not found: get_order"),
+    "a request too large for the limit": (
+        429,
+        "Request too large for small: Limit 30000, Requested 38000.",
+    ),
+    "too many tokens of input": (400, "This model's maximum context length is 8192 tokens."),
+}
+
+
+@pytest.mark.parametrize("case", REJECTIONS)
+def test_a_request_that_no_wait_can_help_fails_its_attempt(
+    questions: Path, passhat: Passhat, serve: Serve, answer: Any, refusal: Any, case: str
+) -> None:
+    del questions
+    status, message = REJECTIONS[case]
+
+    def script(body: dict[str, Any]) -> Any:
+        return refusal(status, message=message) if "yes? 4" in json.dumps(body) else answer("yes")
+
+    with serve(script) as (url, server):
+        passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),
+            *("--jobs", "1"),
+        )
+    assert len(server.requests) == 5  # not made again, and the run goes on
+    with open_store() as store:
+        (run,) = store.runs()
+        attempt = store.attempt(run.id, "t4", 1)
+    assert attempt is not None
+    assert (str(attempt.verdict), attempt.why) == ("failed", "agent_error")
+
+
+def test_a_rejected_setting_stops_the_run_with_the_setting_to_change(
+    questions: Path, passhat: Passhat, serve: Serve, answer: Any, refusal: Any
+) -> None:
+    del questions
+
+    def script(body: dict[str, Any]) -> Any:
+        if "yes? 0" in json.dumps(body):
+            return answer("yes")
+        return refusal(400, message="Unsupported parameter: 'seed' is not supported.")
+
+    with serve(script) as (url, server):
+        ended = passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:small@{url}/v1", "-n", "1"),
+            *("--jobs", "1"),
+        )
+    assert ended.code != 0
+    assert "?seed=off" in ended.err
+    assert len(server.requests) == 2
+
+
+def test_seeds_fit_into_31_bits_and_another_model_is_named(
+    questions: Path, passhat: Passhat, serve: Serve, answer: Any
+) -> None:
+    del questions
+    with serve(lambda _body: answer("yes")) as (url, server):
+        ended = passhat(
+            *("run", "-s", "jsonl:tasks.jsonl", "-a", f"openai:huge@{url}/v1", "-n", "4"),
+        )
+    assert len({body["seed"] for body in server.requests}) > 1
+    assert all(0 <= body["seed"] < 2**31 for body in server.requests)
+    assert "was answered by small (20 answers)" in ended.err + ended.out
 
 
 @pytest.mark.usefixtures("one_question")
@@ -392,3 +724,36 @@ def test_the_same_command_continues_after_account_trouble(
     with open_store() as store:
         (run,) = store.runs()
         assert (run.attempts, run.passed) == (2, 2)
+
+
+_RESULTS = {
+    PASSED: "read; the answer is judged",
+    BROKEN: "tried again, then missing (`infrastructure`)",
+    BUSY: "waited for, then missing (`rate_limit`)",
+    ACCOUNT: "the run stops, the attempt is missing (`account`)",
+}
+_FORMATS = {
+    "openai": "Chat Completions",
+    "openai-responses": "Responses",
+    "anthropic": "Messages",
+    "gemini": "generateContent",
+}
+
+
+def behavior_table() -> str:
+    """The table of docs/models.md: every behavior that is tested here, and its result."""
+    rows = [(name, kind, end) for name, (kind, _, _, end) in SHAPES.items()]
+    rows += [(name, kind, end) for name, (kind, _, end) in STREAMS.items()]
+    rows += [(name, "openai", ("failed", "agent_error")) for name in REJECTIONS]
+    lines = ["| behavior of the server | format | result |", "| --- | --- | --- |"]
+    for name, kind, end in rows:
+        result = _RESULTS.get(end, f"the attempt is {end[0]} (`{end[1]}`)")
+        lines.append(f"| {name} | {_FORMATS[kind]} | {result} |")
+    return "\n".join(lines)
+
+
+def test_the_table_in_the_docs_is_this_one() -> None:
+    """Print it with: python -c 'import test_reply_shapes as t; print(t.behavior_table())'"""
+    page = Path(__file__).parents[2] / "docs" / "models.md"
+    assert behavior_table() in page.read_text(encoding="utf-8")
+    assert len(SHAPES) + len(STREAMS) + len(REJECTIONS) >= 60

@@ -17,6 +17,7 @@ from passhat.agents.a2a_wire import (
     LARGEST_REPLY,
     PAUSE,
     TRIES,
+    CardFault,
     NotReceived,
     Reply,
     await_agent,
@@ -107,6 +108,8 @@ class A2AAgent(Agent):
         """Read the agent's card before any attempt; a problem with it raises InvalidValue."""
         try:
             await self.connect()
+        except CardFault as fault:
+            raise InvalidValue(f"{self.name}: {fault.detail}.", hint=fault.hint) from None
         except AgentFault as fault:
             raise InvalidValue(
                 f"{self.name}: {fault.detail}.",
@@ -176,10 +179,11 @@ class A2AAgent(Agent):
                 f"{interface.protocol_binding} {interface.protocol_version}"
                 for interface in interfaces
             )
-            raise AgentFault(
-                FailureCategory.AGENT_ERROR,
+            raise CardFault(
                 "the card offers no JSONRPC interface of version 1.0 or 0.3 "
                 f"(it offers {names or 'none'})",
+                hint="The agent answers, but passhat speaks A2A over JSON-RPC only: let the agent "
+                "offer that binding, too, or put a small python: agent in front of it.",
             ) from None
 
     async def _card(self, http: httpx.AsyncClient) -> AgentCard:
@@ -194,6 +198,12 @@ class A2AAgent(Agent):
                 response = await http.get(f"{self.url.rstrip('/')}/.well-known/agent.json")
         except httpx.HTTPError as error:
             raise unreachable(error) from None
+        if response.status_code in (401, 403):
+            raise CardFault(
+                f"{place} answered HTTP {response.status_code}: the agent asks for a key",
+                hint="The agent runs, but its card is not public: let it show its card without a "
+                "key, or put a small python: agent in front of it that has one.",
+            )
         if response.status_code != 200:
             raise AgentFault(
                 FailureCategory.COMMUNICATION_ERROR

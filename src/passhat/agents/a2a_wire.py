@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
-from passhat.agents.base import AgentFault
+from passhat.agents.base import AgentFault, ProviderFault
 from passhat.errors import shorten
-from passhat.stats.outcomes import FailureCategory
+from passhat.stats.outcomes import FailureCategory, MissingReason
 
 if TYPE_CHECKING:
     import httpx
@@ -22,6 +22,7 @@ __all__ = [
     "LOOPBACK",
     "PAUSE",
     "TRIES",
+    "CardFault",
     "NotReceived",
     "Reply",
     "await_agent",
@@ -33,8 +34,8 @@ __all__ = [
     "whole_numbers",
 ]
 
-_REFUSED = ("FAILED", "REJECTED", "CANCELED", "AUTH_REQUIRED")
-_CLOSED = ("COMPLETED", *_REFUSED)
+_REFUSED = ("FAILED", "REJECTED", "CANCELED")
+_CLOSED = ("COMPLETED", "AUTH_REQUIRED", *_REFUSED)
 
 
 class Reply:
@@ -101,8 +102,13 @@ class Reply:
         """The agent's answer; raises AgentFault if there is none."""
         if self._message is not None:
             return _nonempty_text(self._message)
+        why = f": {self._status_text[:300]}" if self._status_text else ""
+        if self._state == "AUTH_REQUIRED":  # it waits for a person to log in somewhere
+            raise ProviderFault(
+                MissingReason.UNSUPPORTED,
+                f"the agent asks for authentication, which an attempt cannot give{why}",
+            )
         if self._state in _REFUSED:
-            why = f": {self._status_text[:300]}" if self._status_text else ""
             raise AgentFault(
                 FailureCategory.AGENT_ERROR,
                 f"the agent's task ended as {self._state.lower()}{why}",
@@ -154,7 +160,15 @@ def _text(parts: Iterable[Part], between: str = "\n") -> str:
             texts.append(part.text)
         elif kind == "data":
             texts.append(json.dumps(whole_numbers(get_data_parts([part])[0]), ensure_ascii=False))
+        elif kind == "raw" and _is_text(part.media_type):
+            texts.append(part.raw.decode("utf-8", "replace"))
     return between.join(texts)
+
+
+def _is_text(media_type: str) -> bool:
+    """Whether a file is text: an agent may answer in one."""
+    kind = media_type.partition(";")[0].strip().lower()
+    return kind.startswith("text/") or kind in ("application/json", "application/xml")
 
 
 def whole_numbers(value: Any) -> Any:
@@ -299,6 +313,14 @@ async def retry_while_busy(get: Callable[[], Awaitable[httpx.Response]]) -> http
                 return response
         await asyncio.sleep(PAUSE)
     raise AssertionError("unreachable")
+
+
+class CardFault(AgentFault):
+    """An agent that answers, but cannot be talked to; ``hint`` says what to do."""
+
+    def __init__(self, detail: str, hint: str) -> None:
+        super().__init__(FailureCategory.AGENT_ERROR, detail)
+        self.hint = hint
 
 
 class NotReceived(AgentFault):

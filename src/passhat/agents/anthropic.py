@@ -21,10 +21,12 @@ from passhat.agents.chat import (
     arguments_of,
     json_reply,
     merge_turns,
+    read_stream,
     split_data_url,
 )
-from passhat.agents.prices import TokenCount
-from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
+from passhat.agents.prices import TokenCount, read_count
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall
+from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue, MissingExtra
 
 __all__ = ["AnthropicAgent", "BedrockAgent", "VertexAgent"]
@@ -92,15 +94,49 @@ class AnthropicAgent(ChatAgent):
             _mark_for_cache(body)
         return {**body, **settings}
 
-    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+    async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
         rest = dict(body)
         required = {name: rest.pop(name) for name in ("model", "max_tokens", "messages")}
         # Not every version of the SDK names the other settings; the API takes them from the body.
-        answer = await client.messages.with_raw_response.create(**required, extra_body=rest)
-        data = json_reply(answer.http_response.text)
+        create = client.messages.with_raw_response.create
+        if stream:
+            answer = await create(**required, stream=True, extra_body=rest)
+            data = await read_stream(answer, merge_events)
+        else:
+            answer = await create(**required, extra_body=rest)
+            data = json_reply(answer.http_response.text)
         if data.get("type") == "error":
             raise ReplyError("an error with a success status", body=data)
         return read_message(data, str(answer.headers.get("request-id") or ""))
+
+
+def merge_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the events of a stream into the message that would have come whole."""
+    message: dict[str, Any] = {}
+    blocks: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind = event.get("type")
+        if kind == "message_start":
+            message = dict(event["message"])
+        elif kind == "content_block_start":
+            blocks[event["index"]] = {**event["content_block"], "json": ""}
+        elif kind == "content_block_delta":
+            block, delta = blocks[event["index"]], event["delta"]
+            block["json"] += delta.get("partial_json") or ""
+            for name in ("text", "thinking", "signature"):
+                if delta.get(name):
+                    block[name] = (block.get(name) or "") + delta[name]
+        elif kind == "message_delta":
+            message |= {name: value for name, value in event["delta"].items() if value}
+            usage = {name: value for name, value in (event.get("usage") or {}).items() if value}
+            message["usage"] = {**(message.get("usage") or {}), **usage}
+    if not message.get("stop_reason"):
+        raise ReplyError("the stream ended before the answer did")
+    content = []
+    for _, block in sorted(blocks.items()):
+        arguments = block.pop("json")
+        content.append({**block, "input": arguments} if arguments else block)
+    return {**message, "content": content}
 
 
 class BedrockAgent(AnthropicAgent):
@@ -253,12 +289,12 @@ def _image(url: str) -> dict[str, Any]:
 def _count_tokens(usage: object) -> TokenCount | None:
     if not isinstance(usage, Mapping):
         return None
-    inputs, outputs = usage.get("input_tokens"), usage.get("output_tokens")
-    if not isinstance(inputs, int | float) or not isinstance(outputs, int | float):
+    inputs, outputs = read_count(usage.get("input_tokens")), read_count(usage.get("output_tokens"))
+    if inputs is None or outputs is None:
         return None
-    cached = int(usage.get("cache_read_input_tokens") or 0)
-    written = int(usage.get("cache_creation_input_tokens") or 0)
+    cached = read_count(usage.get("cache_read_input_tokens")) or 0
+    written = read_count(usage.get("cache_creation_input_tokens")) or 0
     details = usage.get("output_tokens_details")
     thinking = details.get("thinking_tokens") if isinstance(details, Mapping) else None
     # The API's own number of input tokens leaves out both.
-    return TokenCount(int(inputs) + cached + written, int(outputs), cached, written, thinking)
+    return TokenCount(inputs + cached + written, outputs, cached, written, read_count(thinking))

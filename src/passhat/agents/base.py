@@ -41,10 +41,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and money; ``None`` is "not recorded", never zero."""
+    """Tokens and money; ``None`` is "not recorded", never zero.
+
+    Give ``tokens``, or input and output tokens with the ``model`` they are of: the cost then
+    follows from the price table.
+    """
 
     tokens: float | None = None
     cost: float | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cached_tokens: float | None = None
+    reasoning_tokens: float | None = None
+    model: str = ""
+
+    @property
+    def total(self) -> float | None:
+        """All tokens: as given, or input and output."""
+        return _sum(self.input_tokens, self.output_tokens) if self.tokens is None else self.tokens
 
 
 class StopReason(StrEnum):
@@ -55,6 +69,7 @@ class StopReason(StrEnum):
     TOOL_CALLS = "tool_calls"
     REFUSED = "refused"
     FILTERED = "filtered"
+    ERROR = "error"  # the server's fault: the call is made again
     OTHER = "other"
 
 
@@ -151,7 +166,7 @@ class Meter:
         """After a call: its usage. An unknown value makes the attempt's sum unknown."""
         self._used = True
         self.by_agent |= self.role == "agent"
-        self._tokens = _sum(self._tokens, used.tokens)
+        self._tokens = _sum(self._tokens, used.total)
         self._cost = _sum(self._cost, used.cost)
 
     def forgo(self) -> None:
@@ -289,6 +304,10 @@ class Agent(Contract):
 
     async def check(self) -> None:
         """Called once before the first attempt: an exception stops the run before it begins."""
+
+    def notices(self) -> list[str]:
+        """Return sentences that the user should read when the run ends; none by default."""
+        return []
 
     async def close(self) -> None:
         """Called once when the run ends, to release resources that all sessions share."""

@@ -8,21 +8,28 @@ suite does not depend on the kind of agent.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from passhat.agents.base import Agent, AttemptInfo, Meter, Session, Usage
-from passhat.agents.prices import Price, TokenCount
+from passhat.agents.base import Agent, AttemptInfo, Meter, Session, StopReason, Usage
+from passhat.agents.model_word import (
+    OWN_SETTINGS,
+    limit_of,
+    parse_extra,
+    read_model_word,
+    read_response_format,
+)
+from passhat.agents.prices import Price
 from passhat.agents.provider import ModelReply, Provider, ReplyError, ToolCall
-from passhat.errors import InvalidValue, MissingExtra, RunStopped
+from passhat.errors import MissingExtra, RunStopped
 from passhat.protocol import Scalar
 from passhat.suites.base import ToolSpec, Turn
 from passhat.suites.tool_calls import RESPOND, write_call
@@ -36,37 +43,14 @@ __all__ = [
     "arguments_of",
     "json_reply",
     "merge_turns",
+    "read_stream",
     "split_data_url",
     "text_of",
     "tool_calls_of",
 ]
 
-_WORD = re.compile(r"(?P<model>[^?]+?)(?:@(?P<url>https?://[^?]+))?(?:\?(?P<query>.*))?", re.DOTALL)
-_OPTIONS: Mapping[str, type] = MappingProxyType(
-    {
-        "temperature": float,
-        "top_p": float,
-        "top_k": int,
-        "min_p": float,
-        "presence_penalty": float,
-        "frequency_penalty": float,
-        "max_output_tokens": int,
-        "max_tokens": int,
-        "max_completion_tokens": int,
-        "reasoning_effort": str,
-        "thinking": int,
-        "stop": str,
-        "seed": str,
-        "response_format": str,
-        "system": str,
-        "cache": str,
-    }
-)
-_LIMITS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_OURS = ("system", "seed", "stop", "base_url", "response_format", "thinking", "cache", *_LIMITS)
-"""Settings that each API writes in its own way; the others are sent as they are."""
-_MOST_OUTPUT = 4096
-"""Default token limit of one answer. A cap needs a bound."""
+_STREAM_ABOVE = 8192
+"""Longer answers are streamed: an SDK demands it, and proxies cut silent connections."""
 _BAD_ARGUMENTS = 2
 """Calls with unreadable arguments that are returned to the model before the suite gets them."""
 
@@ -122,15 +106,6 @@ class Request:
     cache: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """The parts of a model's word: name, address and settings."""
-
-    model: str
-    url: str | None
-    settings: Mapping[str, Scalar] = field(default_factory=dict)
-
-
 class ChatAgent(Agent, ABC):
     """A model behind an API: ``KIND:MODEL[@BASE_URL][?top_p=0.9&max_output_tokens=1000]``."""
 
@@ -143,7 +118,7 @@ class ChatAgent(Agent, ABC):
     sends_seed: ClassVar[bool] = True
 
     def __init__(self, rest: str) -> None:
-        word = _read_word(self.kind, rest)
+        word = read_model_word(self.kind, rest)
         self.model = word.model
         self.base_url = word.url
         try:
@@ -165,6 +140,17 @@ class ChatAgent(Agent, ABC):
             self.name = f"{self.kind}:{self.model}@{self.base_url or address}"
         self.decoding: Mapping[str, Scalar] = settings
         self.provider = Provider(self.kind, address or "its usual address", self.errors)
+        self._served: Counter[str] = Counter()
+
+    def notices(self) -> list[str]:
+        """Name the models that answered, where they are not the one that was asked for."""
+        served = {name: count for name, count in self._served.items() if name}
+        asked = self.model.rpartition("/")[2].lower()
+        others = [name for name in served if asked not in name.lower()]
+        if not others and len(served) < 2:
+            return []
+        counts = ", ".join(f"{name} ({count} answers)" for name, count in served.items())
+        return [f"{self.name} was answered by {counts}."]
 
     async def check(self) -> None:
         """Refuse an address of its own at which nothing listens, before the first attempt.
@@ -193,8 +179,8 @@ class ChatAgent(Agent, ABC):
         """A request in the API's form."""
 
     @abstractmethod
-    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
-        """Send a request and read the answer.
+    async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
+        """Send a request and read the answer, as a stream or whole.
 
         Raises
         ------
@@ -217,9 +203,15 @@ class ChatAgent(Agent, ABC):
             self._client = self.open_client()
         body = self.body(request)
 
+        stream = str(self.decoding.get("stream", ""))
+        streams = stream == "on" or (stream != "off" and request.limit > _STREAM_ABOVE)
+
         async def work() -> tuple[ModelReply, Usage]:
-            reply = await self.send(self._client, body)
-            return reply, self._usage_of(reply.tokens)
+            reply = await self.send(self._client, body, stream=streams)
+            if reply.stop is StopReason.ERROR:
+                raise ReplyError(f"the server ended the answer as {reply.stop_raw!r}")
+            self._served[reply.model] += 1
+            return reply, self._usage_of(reply)
 
         return await self.provider.call(
             work,
@@ -248,10 +240,12 @@ class ChatAgent(Agent, ABC):
         cost = None if self.price is None else self.price.at_most(inputs, outputs)
         return Usage(inputs + outputs, cost)
 
-    def _usage_of(self, count: TokenCount | None) -> Usage:
-        if count is None:
-            return Usage()
-        return Usage(count.all, None if self.price is None else self.price.of(count))
+    def _usage_of(self, reply: ModelReply) -> Usage:
+        """Tokens and cost of a call; the cost that the provider reports is preferred."""
+        count, cost = reply.tokens, reply.cost
+        if cost is None and count is not None and self.price is not None:
+            cost = self.price.of(count)
+        return Usage(None if count is None else count.all, cost)
 
 
 class ChatSession(Session):
@@ -321,7 +315,8 @@ class ChatSession(Session):
     def _request(self) -> Request:
         settings = self._settings
         limit_name, limit = limit_of(settings)
-        seed = None if settings.get("seed") == "off" else self._attempt.seed
+        # Servers reject seeds that do not fit into 31 bits.
+        seed = None if settings.get("seed") == "off" else self._attempt.seed % 2**31
         if isinstance(settings.get("seed"), int):
             seed = int(settings["seed"])
         return Request(
@@ -330,15 +325,15 @@ class ChatSession(Session):
             self._tools,
             self._entries,
             {
-                name.removeprefix("extra."): _value_of(value) if "extra." in name else value
+                name.removeprefix("extra."): parse_extra(value) if "extra." in name else value
                 for name, value in settings.items()
-                if name not in _OURS
+                if name not in OWN_SETTINGS
             },
             limit,
             limit_name,
             seed if self._agent.sends_seed else None,
             tuple(json.loads(str(settings["stop"]))) if "stop" in settings else (),
-            self._response_format or _format_of(settings.get("response_format")),
+            self._response_format or read_response_format(settings.get("response_format")),
             int(settings.get("thinking", 0)),
             settings.get("cache") == "on",
         )
@@ -356,7 +351,7 @@ class ChatSession(Session):
 def json_reply(text: str) -> dict[str, Any]:
     """An answer's JSON object; an error that hides behind a success status is raised."""
     try:
-        data = json.loads(text)
+        data = json.loads(text.removeprefix("\ufeff"))  # some servers send a byte order mark
     except ValueError:
         raise ReplyError(f"an answer that is not JSON: {text[:200]!r}") from None
     if not isinstance(data, dict):
@@ -365,6 +360,19 @@ def json_reply(text: str) -> dict[str, Any]:
     if error:
         raise ReplyError("an error with a success status", body={"error": error})
     return data
+
+
+async def read_stream(
+    answer: Any, merge: Callable[[list[dict[str, Any]]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Collect a stream of an SDK into one answer; servers that do not stream answer in JSON."""
+    if "stream" not in answer.headers.get("content-type", ""):
+        return json_reply((await answer.http_response.aread()).decode("utf-8", "replace"))
+    stream = answer.parse()
+    if inspect.isawaitable(stream):  # depends on the SDK and its version
+        stream = await stream
+    async with stream:
+        return merge([event.model_dump() async for event in stream])
 
 
 def text_of(content: object) -> str:
@@ -436,14 +444,6 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
     return arguments if isinstance(arguments, dict) else None
 
 
-def limit_of(settings: Mapping[str, Any]) -> tuple[str, int]:
-    """The field that the user named for the token limit (empty: the usual one), and the limit."""
-    for name in _LIMITS:
-        if name in settings:
-            return ("" if name == "max_output_tokens" else name), int(settings[name])
-    return "", _MOST_OUTPUT
-
-
 def _as_text(given: object) -> str:
     if given is None or given == "":
         return "{}"
@@ -456,98 +456,6 @@ def _write_call(call: ToolCall) -> str:
         return write_call(call.name, arguments)
     # Passed on unchanged: the suite reports the problem, and asks again.
     return f'<json>{{"name": {json.dumps(call.name)}, "arguments": {call.arguments}}}</json>'
-
-
-# -- parsing the model's word ----------------------------------------------------------------------
-
-
-def _read_word(kind: str, rest: str) -> _Word:
-    match = _WORD.fullmatch(rest)
-    if match is None or re.search(r"@[\w.-]+:\d+", match["model"]):
-        raise InvalidValue(
-            f"{kind}:{rest} names no model.",
-            hint=f"Write {kind}:MODEL or {kind}:MODEL@http://HOST:PORT/v1",
-        )
-    if match["url"] and "@" in match["url"]:
-        raise InvalidValue(
-            f"the address of {kind}:{match['model']} holds a name or a key.",
-            hint="Addresses are written down with the run; keys belong into the environment.",
-        )
-    return _Word(match["model"], match["url"], _read_settings(match["query"] or ""))
-
-
-def _read_settings(query: str) -> dict[str, Scalar]:
-    """The settings after ``?``; every one of them becomes part of the protocol."""
-    settings: dict[str, Scalar] = {}
-    stops: list[str] = []
-    for name, text in parse_qsl(query, keep_blank_values=True):
-        if name.startswith("extra.") and name != "extra.":
-            settings[name] = text
-        elif name == "stop":
-            stops.append(text)
-        else:
-            settings[name] = _read_setting(name, text)
-    if stops:
-        settings["stop"] = json.dumps(stops)
-    limits = [name for name in _LIMITS if name in settings]
-    if len(limits) > 1:
-        raise InvalidValue(f"{limits[0]} and {limits[1]} are two names of one limit; give one.")
-    if not limits:
-        settings["max_output_tokens"] = _MOST_OUTPUT
-    elif int(settings[limits[0]]) < 1:
-        raise InvalidValue(f"{limits[0]} must be at least 1.")
-    _format_of(settings.get("response_format"))
-    return settings
-
-
-def _read_setting(name: str, text: str) -> Scalar:
-    if name not in _OPTIONS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, list(_OPTIONS), 1)
-        raise InvalidValue(
-            f"a model has no setting {name!r}." + (f" Did you mean {near[0]}?" if near else ""),
-            hint=f"Settings: {', '.join(_OPTIONS)}, and extra.KEY=VALUE for any other field.",
-        )
-    if name == "seed" and text != "off" and not text.isdecimal():
-        raise InvalidValue(f"seed should be 'off' or a whole number, not {text!r}.")
-    if name == "cache" and text not in ("on", "off"):
-        raise InvalidValue(f"cache should be 'on' or 'off', not {text!r}.")
-    if name == "seed":
-        return int(text) if text.isdecimal() else text
-    try:
-        value: Scalar = _OPTIONS[name](text)
-    except ValueError:
-        raise InvalidValue(f"{name} should be a number, not {text!r}.") from None
-    return value
-
-
-def _value_of(text: object) -> Any:
-    """The value of an ``extra.`` setting: JSON where it is, text otherwise."""
-    try:
-        return json.loads(str(text))
-    except ValueError:
-        return text
-
-
-def _format_of(text: object) -> Mapping[str, Any] | None:
-    """``response_format``: a type such as ``json_object``, or a whole object in JSON."""
-    if text is None:
-        return None
-    word = str(text)
-    if word in ("text", "json_object"):
-        return {"type": word}
-    try:
-        value = json.loads(word)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise InvalidValue(
-            f"response_format should be text, json_object or a JSON object, not {word!r}."
-        )
-    if "type" in value and value["type"] in ("text", "json_object", "json_schema"):
-        return value
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": value}}
 
 
 _KNOCKS = 3

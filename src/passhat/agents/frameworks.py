@@ -27,8 +27,8 @@ from passhat.agents.base import (
     StopReason,
     Usage,
 )
-from passhat.agents.prices import PriceTable, TokenCount
-from passhat.agents.provider import stop_reason
+from passhat.agents.prices import PriceTable, TokenCount, read_count
+from passhat.agents.provider_tables import stop_reason
 from passhat.stats.outcomes import FailureCategory
 from passhat.suites.base import Turn
 
@@ -270,8 +270,10 @@ def read_answer(value: Any, meter: Meter, prices: PriceTable | None = None) -> s
 
 def _note_usage(used: Any, meter: Meter, prices: PriceTable | None, model: str = "") -> None:
     if isinstance(used, Usage):
-        meter.settle(used)
-        return
+        if used.input_tokens is None or used.output_tokens is None:
+            meter.settle(used)
+            return
+        model = used.model or model
     usage = used() if callable(used) else used
     tokens = count_tokens(usage)
     cost = _field(usage, "cost")
@@ -330,14 +332,16 @@ def count_tokens(used: Any) -> TokenCount | None:
     if cached is None:
         cached = _first(input_details, "cache_read", "cached_tokens") or 0
     reasoning = _first(output_details, "reasoning", "reasoning_tokens")
+    if reasoning is None:
+        reasoning = _first(used, "reasoning_tokens")
     return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
 
 
 def _first(thing: Any, *names: str) -> int | None:
     for name in names:
-        value = _field(thing, name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return int(value)
+        count = read_count(_field(thing, name))
+        if count is not None:
+            return count
     return None
 
 

@@ -23,8 +23,9 @@ from passhat.agents.chat import (
     merge_turns,
     split_data_url,
 )
-from passhat.agents.prices import TokenCount
-from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
+from passhat.agents.prices import TokenCount, read_count
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall
+from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 
 __all__ = ["GeminiAgent"]
@@ -122,11 +123,43 @@ class GeminiAgent(ChatAgent):
             body["tools"] = [{"functionDeclarations": declarations}]
         return {**body, **settings}
 
-    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
-        answer = await client.post(f"models/{self.model}:generateContent", json=body)
-        if answer.status_code >= 400:
-            raise APIStatusError(answer)
-        return read_candidates(json_reply(answer.text))
+    async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
+        place = f"models/{self.model}:"
+        if not stream:
+            answer = await client.post(f"{place}generateContent", json=body)
+            if answer.status_code >= 400:
+                raise APIStatusError(answer)
+            return read_candidates(json_reply(answer.text))
+        async with client.stream(
+            "POST", f"{place}streamGenerateContent", params={"alt": "sse"}, json=body
+        ) as answer:
+            if answer.status_code >= 400:
+                await answer.aread()
+                raise APIStatusError(answer)
+            if "stream" not in answer.headers.get("content-type", ""):
+                return read_candidates(
+                    json_reply((await answer.aread()).decode("utf-8", "replace"))
+                )
+            lines = [line async for line in answer.aiter_lines()]
+        chunks = [json_reply(line[5:]) for line in lines if line.startswith("data:")]
+        return read_candidates(merge_candidates(chunks))
+
+
+def merge_candidates(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the chunks of a stream into the answer that would have come whole."""
+    answer: dict[str, Any] = {}
+    candidate: dict[str, Any] = {}
+    parts: list[Any] = []
+    for chunk in chunks:
+        answer |= chunk
+        for first in (chunk.get("candidates") or [])[:1]:
+            candidate |= first
+            parts += (first.get("content") or {}).get("parts") or []
+    if not candidate.get("finishReason") and "promptFeedback" not in answer:
+        raise ReplyError("the stream ended before the answer did")
+    if candidate:
+        answer["candidates"] = [{**candidate, "content": {"role": "model", "parts": parts}}]
+    return answer
 
 
 def read_candidates(data: Mapping[str, Any]) -> ModelReply:
@@ -208,11 +241,15 @@ def _image(url: str) -> dict[str, Any]:
 
 
 def _count_tokens(usage: object) -> TokenCount | None:
-    if not isinstance(usage, Mapping) or not isinstance(usage.get("promptTokenCount"), int):
+    count = {
+        name: read_count(value) or 0
+        for name, value in (usage.items() if isinstance(usage, Mapping) else ())
+    }
+    if not isinstance(usage, Mapping) or read_count(usage.get("promptTokenCount")) is None:
         return None
-    thoughts = int(usage.get("thoughtsTokenCount") or 0)
+    thoughts = count.get("thoughtsTokenCount", 0)
     # Candidates leave thoughts out, and are absent where there is no text; thoughts are billed.
-    outputs = int(usage.get("candidatesTokenCount") or 0) + thoughts
-    inputs = int(usage["promptTokenCount"]) + int(usage.get("toolUsePromptTokenCount") or 0)
-    cached = int(usage.get("cachedContentTokenCount") or 0)
-    return TokenCount(inputs, outputs, min(cached, inputs), 0, thoughts or None)
+    outputs = count.get("candidatesTokenCount", 0) + thoughts
+    inputs = count["promptTokenCount"] + count.get("toolUsePromptTokenCount", 0)
+    cached = min(count.get("cachedContentTokenCount", 0), inputs)
+    return TokenCount(inputs, outputs, cached, 0, thoughts or None)

@@ -7,6 +7,7 @@ OpenAI, ``openrouter:`` and ``ollama:`` are the same at their usual addresses.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -20,11 +21,13 @@ from passhat.agents.chat import (
     UserEntry,
     arguments_of,
     json_reply,
+    read_stream,
     text_of,
     tool_calls_of,
 )
-from passhat.agents.prices import TokenCount
-from passhat.agents.provider import ModelReply, ReplyError, ToolCall, stop_reason
+from passhat.agents.prices import TokenCount, read_count
+from passhat.agents.provider import ModelReply, ReplyError, ToolCall
+from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 
 __all__ = ["AzureAgent", "OllamaAgent", "OpenAiAgent", "OpenRouterAgent", "ResponsesAgent"]
@@ -88,14 +91,48 @@ class OpenAiAgent(ChatAgent):
         """Whether the server is another than OpenAI's own."""
         return "base_url" in self.decoding
 
-    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+    async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
         rest = dict(body)
-        model, messages = rest.pop("model"), rest.pop("messages")
-        answer = await client.chat.completions.with_raw_response.create(
-            model=model, messages=messages, extra_body=rest
-        )
-        data = json_reply(answer.http_response.text)
+        required = {name: rest.pop(name) for name in ("model", "messages")}
+        create = client.chat.completions.with_raw_response.create
+        if stream:
+            rest.setdefault("stream_options", {"include_usage": True})
+            answer = await create(**required, stream=True, extra_body=rest)
+            data = await read_stream(answer, merge_chunks)
+        else:
+            answer = await create(**required, extra_body=rest)
+            data = json_reply(answer.http_response.text)
         return read_completion(data, _request_id(answer.headers))
+
+
+def merge_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the chunks of a stream into the answer that would have come whole."""
+    answer: dict[str, Any] = {}
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    calls: dict[int, dict[str, Any]] = {}
+    finish = None
+    for chunk in chunks:
+        answer |= {name: value for name, value in chunk.items() if value is not None}
+        for choice in chunk.get("choices") or ():
+            if choice.get("index"):
+                continue
+            finish = choice.get("finish_reason") or finish
+            delta = choice.get("delta") or {}
+            for name, text in delta.items():
+                if isinstance(text, str) and name != "role":
+                    message[name] = (message.get(name) or "") + text
+            for part in delta.get("tool_calls") or ():
+                call = calls.setdefault(part.get("index") or 0, {"name": "", "arguments": ""})
+                function = part.get("function") or {}
+                call["id"] = part.get("id") or call.get("id")
+                call["name"] += function.get("name") or ""
+                call["arguments"] += function.get("arguments") or ""
+    if finish is None:
+        raise ReplyError("the stream ended before the answer did")
+    message["tool_calls"] = [
+        {"id": call.pop("id"), "function": call} for _, call in sorted(calls.items())
+    ]
+    return {**answer, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
 def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
@@ -130,6 +167,7 @@ def read_completion(data: Mapping[str, Any], request_id: str = "") -> ModelReply
         request_id or str(data.get("id") or ""),
         _thinking_of(message),
         raw=data,
+        cost=_read_cost(data.get("usage")),
     )
 
 
@@ -182,13 +220,25 @@ class ResponsesAgent(OpenAiAgent):
             ]
         return {**body, **settings}
 
-    async def send(self, client: Any, body: dict[str, Any]) -> ModelReply:
+    async def send(self, client: Any, body: dict[str, Any], *, stream: bool) -> ModelReply:
         rest = dict(body)
-        model, items = rest.pop("model"), rest.pop("input")
-        answer = await client.responses.with_raw_response.create(
-            model=model, input=items, extra_body=rest
-        )
-        return read_response(json_reply(answer.http_response.text), _request_id(answer.headers))
+        required = {name: rest.pop(name) for name in ("model", "input")}
+        create = client.responses.with_raw_response.create
+        if stream:
+            answer = await create(**required, stream=True, extra_body=rest)
+            data = await read_stream(answer, _last_response)
+        else:
+            answer = await create(**required, extra_body=rest)
+            data = json_reply(answer.http_response.text)
+        return read_response(data, _request_id(answer.headers))
+
+
+def _last_response(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the whole response, which the last event of a stream carries."""
+    for event in reversed(events):
+        if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
+            return dict(event["response"])
+    raise ReplyError("the stream ended before the answer did")
 
 
 def read_response(data: Mapping[str, Any], request_id: str = "") -> ModelReply:
@@ -366,23 +416,22 @@ def _count_tokens(usage: object) -> TokenCount | None:
     """Tokens in either of OpenAI's spellings; ``None`` where the server does not count."""
     if not isinstance(usage, Mapping):
         return None
-    inputs = _number(usage.get("prompt_tokens", usage.get("input_tokens")))
-    outputs = _number(usage.get("completion_tokens", usage.get("output_tokens")))
+    inputs = read_count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    outputs = read_count(usage.get("completion_tokens", usage.get("output_tokens")))
     if inputs is None or outputs is None:
         return None
-    input_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    output_details = usage.get("completion_tokens_details") or usage.get("output_tokens_details")
-    cached = (
-        _number(input_details.get("cached_tokens")) if isinstance(input_details, Mapping) else None
+    input_details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    output_details = (
+        usage.get("completion_tokens_details") or usage.get("output_tokens_details") or {}
     )
-    reasoning = (
-        _number(output_details.get("reasoning_tokens"))
-        if isinstance(output_details, Mapping)
-        else None
-    )
-    return TokenCount(inputs, outputs, min(cached or 0, inputs), 0, reasoning)
+    cached = read_count(input_details.get("cached_tokens")) or 0
+    reasoning = read_count(output_details.get("reasoning_tokens"))
+    return TokenCount(inputs, outputs, min(cached, inputs), 0, reasoning)
 
 
-def _number(value: object) -> int | None:
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-    return int(value) if whole else None  # type: ignore[call-overload]
+def _read_cost(usage: object) -> float | None:
+    """Dollars as OpenRouter and other gateways report them with the usage."""
+    cost = usage.get("cost") if isinstance(usage, Mapping) else None
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
+        return None
+    return float(cost)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 
-__all__ = ["OWN_FILE", "Price", "PriceTable", "TokenCount", "read_prices"]
+__all__ = ["OWN_FILE", "Price", "PriceTable", "TokenCount", "read_count", "read_prices"]
 
 OWN_FILE = "passhat-prices.toml"
 """The user's own table, looked for in the folder that passhat is called in."""
@@ -41,6 +42,13 @@ class TokenCount:
     @property
     def all(self) -> int:
         return self.input + self.output
+
+
+def read_count(value: object) -> int | None:
+    """Return a number of tokens; ``None`` for anything else, a negative number included."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        return None
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)

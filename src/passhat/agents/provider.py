@@ -19,7 +19,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import Enum
 from typing import Any
 
 from msgspec.structs import replace
@@ -34,6 +33,19 @@ from passhat.agents.base import (
 )
 from passhat.agents.pacing import Pace
 from passhat.agents.prices import TokenCount
+from passhat.agents.provider_tables import (
+    ABOUT_TOOL,
+    BUSY_TEXT,
+    ERROR_CODES,
+    FILTER_TEXT,
+    MONEY_OR_KEY,
+    NO_MODEL,
+    PER_MINUTE,
+    STATUS_KINDS,
+    TOO_LARGE,
+    ErrorKind,
+    stop_reason,
+)
 from passhat.errors import RunStopped
 from passhat.stats.outcomes import FailureCategory, MissingReason
 
@@ -49,58 +61,8 @@ __all__ = [
     "stop_reason",
 ]
 
-_ACCOUNT_STATUS = (401, 402, 403, 404)
-_BUSY_STATUS = (429, 503, 529)
-_AGAIN_STATUS = (408, 409, 425)
-
-# Providers report the same trouble with different statuses: Anthropic an empty account as 400,
-# gateways a wrong model as 400 or even 200, so the message decides as well.
-_ACCOUNT = re.compile(
-    r"insufficient[ _](?:quota|funds|credits?|balance)|credit balance|(?:out of|no|not enough|more)"
-    r" credits?\b|exceeded your (?:current|monthly) (?:quota|budget|spend)|quota exceeded"
-    r"|billing (?:hard )?limit|billing[ _](?:not[ _]active|account|details)|payment required"
-    r"|(?:invalid|incorrect|missing|expired|revoked|unknown|no)[ _](?:x-)?api[ _-]?key|api[ _-]key "
-    r"(?:not valid|is invalid|expired|not found|was revoked)|invalid[ _]authentication"
-    r"|authentication[ _](?:error|failed)|unauthori[sz]ed|permission[ _]denied"
-    r"|model[ _]not[ _]found|(?:model|deployment)\b.{0,80}\b(?:does not exist|doesn't exist|not "
-    r"found|is not available|has been (?:deprecated|removed|retired))"
-    r"|not a valid model|unknown model|no (?:such|endpoints found for) model"
-    r"|do(?:es)? not have access"
-    r"|account\b.{0,40}\b(?:deactivated|suspended|disabled|closed|not active|blocked)",
-    re.IGNORECASE | re.DOTALL,
-)
-_BUSY = re.compile(
-    r"rate.?limit|too many requests|overloaded|over capacity|at capacity|temporarily unavailable"
-    r"|resource.?exhausted|server is busy|engine is (?:currently )?busy|try again (?:later|in)",
-    re.IGNORECASE,
-)
-_FILTER = re.compile(
-    r"content[ _-]?(?:filter|policy|management)|responsible ?ai|safety system|prohibited[ _]content"
-    r"|moderation|usage polic",
-    re.IGNORECASE,
-)
-_STOP_WORDS = (
-    (StopReason.LENGTH, ("length", "max_token", "max_output", "context_window", "token_limit")),
-    (StopReason.REFUSED, ("refus",)),
-    (
-        StopReason.FILTERED,
-        ("filter", "safety", "recitation", "blocklist", "prohibited", "spii", "moderation"),
-    ),
-    (StopReason.TOOL_CALLS, ("tool", "function")),
-    (StopReason.STOP, ("stop", "end", "eos", "complete", "done")),
-)
 _QUOTED = 300
 """Characters of a provider's message that are quoted."""
-
-
-class ErrorKind(Enum):
-    """The consequence of a failed call."""
-
-    ACCOUNT = "the run stops"
-    BUSY = "wait"
-    BROKEN = "try again"
-    REJECTED = "the attempt fails"
-    FILTERED = "the attempt fails as filtered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +113,8 @@ class ModelReply:
         The provider's own form of the message, which is sent back in the next request.
     empty : str
         Why there is neither text nor a call: ``empty`` or ``thinking only``.
+    cost : float, optional
+        Dollars that the provider itself reports.
     """
 
     text: str
@@ -163,6 +127,7 @@ class ModelReply:
     thinking: str = ""
     native: Any = None
     raw: Any = None
+    cost: float | None = None
 
     @property
     def empty(self) -> str:
@@ -170,23 +135,6 @@ class ModelReply:
             return ""
         has_reasoning = self.tokens is not None and self.tokens.reasoning
         return "thinking only" if self.thinking.strip() or has_reasoning else "empty"
-
-
-def stop_reason(word: object) -> StopReason:
-    """A provider's reason why an answer ended, in our vocabulary.
-
-    Examples
-    --------
-    >>> [str(stop_reason(word)) for word in ("max_tokens", "end_turn", "SAFETY", "model_length")]
-    ['length', 'stop', 'filtered', 'length']
-    >>> str(stop_reason(None))
-    'other'
-    """
-    text = str(word or "").lower()
-    for reason, parts in _STOP_WORDS:
-        if any(part in text for part in parts):
-            return reason
-    return StopReason.OTHER
 
 
 def error_from(sdk: Any, error: Exception) -> ProviderError:
@@ -197,6 +145,8 @@ def error_from(sdk: Any, error: Exception) -> ProviderError:
         return _from_body(error.body)
     if isinstance(error, sdk.APIStatusError):
         return _from_status(error)
+    if isinstance(getattr(error, "body", None), Mapping):  # an error inside a stream
+        return _from_body(error.body)  # type: ignore[attr-defined]
     if isinstance(error, sdk.APIConnectionError):
         cause = error.__cause__
         because = f": {cause}" if cause is not None and str(cause) else ""
@@ -223,30 +173,52 @@ def _from_status(error: Any) -> ProviderError:
 def _from_body(body: object) -> ProviderError:
     """An error in a body with an HTTP status of success; some carry a status of their own."""
     message, code = _message_and_code(body)
-    status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else 200
+    numbers = [int(word) for word in code.split() if word.isdecimal()]
+    status = next((number for number in numbers if 400 <= number < 600), 200)
     return _classify(status, message or str(body)[:_QUOTED], code, _wait_in(body))
 
 
 def _classify(status: int, message: str, code: str, wait: float | None) -> ProviderError:
+    kind = _error_kind(status, message, code, wait)
     detail = f"HTTP {status}: {message}"
+    if kind is ErrorKind.BROKEN:
+        return ProviderError(kind, detail, wait=wait, may_be_billed=status < 400)
+    return ProviderError(kind, detail, wait=wait if kind is ErrorKind.BUSY else None)
+
+
+def _error_kind(status: int, message: str, code: str, wait: float | None) -> ErrorKind:
+    """Read the code first, then what only the message can tell, then the status."""
+    for word in code.split():
+        for kinds in ERROR_CODES.values():
+            if word in kinds:
+                return kinds[word]
     words = f"{code} {message}"
-    if "insufficient_quota" in words:
-        return ProviderError(ErrorKind.ACCOUNT, detail)
-    # A limit per minute is worded like a spent quota (Gemini), but gives a time to wait.
-    waits = status in _BUSY_STATUS and wait is not None
-    is_account = status < 500 and _ACCOUNT.search(words)
-    if not waits and (status in _ACCOUNT_STATUS or is_account):
-        if status == 403 and _FILTER.search(words):
-            return ProviderError(ErrorKind.FILTERED, detail)
-        return ProviderError(ErrorKind.ACCOUNT, detail)
-    if status in _BUSY_STATUS or (status < 500 and _BUSY.search(words)):
-        return ProviderError(ErrorKind.BUSY, detail, wait=wait)
-    if _FILTER.search(words):
-        return ProviderError(ErrorKind.FILTERED, detail)
+    by_status = STATUS_KINDS.get(status, ErrorKind.BROKEN if status >= 500 else None)
+    if by_status is ErrorKind.BUSY and TOO_LARGE.search(words):
+        return ErrorKind.REJECTED
+    # A limit for a minute is worded like a spent quota, but names the time, or one to wait.
+    waits = by_status is ErrorKind.BUSY and (wait is not None or PER_MINUTE.search(words))
+    by_message = _kind_of_message(status, words)
+    if waits or (by_status is ErrorKind.BUSY and by_message is not ErrorKind.ACCOUNT):
+        return ErrorKind.BUSY
+    if by_message is not None and (by_status is not ErrorKind.ACCOUNT or status == 403):
+        return by_message
+    if by_status is not None:
+        return by_status
     unclear = status < 400 and "invalid_request" not in words
-    if status in _AGAIN_STATUS or status >= 500 or unclear:
-        return ProviderError(ErrorKind.BROKEN, detail, wait=wait, may_be_billed=status < 400)
-    return ProviderError(ErrorKind.REJECTED, detail)
+    return ErrorKind.BROKEN if unclear else ErrorKind.REJECTED
+
+
+def _kind_of_message(status: int, words: str) -> ErrorKind | None:
+    if status == 403 and FILTER_TEXT.search(words):
+        return ErrorKind.FILTERED
+    if status < 500:
+        about_tool = status == 400 and ABOUT_TOOL.search(words)
+        if MONEY_OR_KEY.search(words) or (NO_MODEL.search(words) and not about_tool):
+            return ErrorKind.ACCOUNT
+        if status != 403 and BUSY_TEXT.search(words):
+            return ErrorKind.BUSY
+    return ErrorKind.FILTERED if FILTER_TEXT.search(words) else None
 
 
 def _message_and_code(body: object) -> tuple[str, str]:
@@ -269,8 +241,7 @@ def _message_and_code(body: object) -> tuple[str, str]:
     if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
         message = f"{message}: {metadata['raw']}"  # a gateway quotes the answer of its provider
     codes = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
-    number = next((code for code in codes if code.isdecimal()), "")
-    return str(message)[:_QUOTED], number or " ".join(codes)
+    return str(message)[:_QUOTED], " ".join(codes)
 
 
 def _wait_in(body: object) -> float | None:
@@ -315,6 +286,34 @@ def retry_after(headers: Any, now: datetime | None = None) -> float | None:
         when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
         seconds = (when - (now or datetime.now(UTC))).total_seconds()
     return max(0.0, seconds) if seconds < float("inf") else None
+
+
+_SETTINGS = (
+    (
+        r"max_completion_tokens|max_tokens|max_output_tokens|maxOutputTokens",
+        "The limit of an answer: ?max_tokens=N and ?max_completion_tokens=N choose its field, "
+        "?max_output_tokens=N only its size.",
+    ),
+    (r"\bseed\b", "Leave the seed out with ?seed=off."),
+    (r"\btemperature\b", "Leave out --temperature, or give one that the model takes."),
+    (r"\btop_?p\b", "Leave out top_p, or give one that the model takes."),
+    (r"\bstream(?:_options)?\b", "Turn streaming off with ?stream=off."),
+    (r"\bstop(?:_sequences)?\b", "Leave out ?stop=."),
+    (r"response_format|json_schema|responseJsonSchema", "Leave out ?response_format=."),
+    (r"reasoning_effort|thinking", "Leave out ?reasoning_effort= and ?thinking=."),
+)
+_REJECTS = re.compile(
+    r"not support|unsupported|not allowed|not permitted|unknown|unrecognized|unexpected|invalid"
+    r"|must be|out of range|too (?:large|high|big)|exceed|less than|greater than|at most",
+    re.IGNORECASE,
+)
+
+
+def _setting_hint(detail: str) -> str:
+    """Return what to change where a message rejects a setting that passhat sends; else nothing."""
+    if not _REJECTS.search(detail) or re.search("context|prompt|messages", detail, re.IGNORECASE):
+        return ""
+    return next((hint for pattern, hint in _SETTINGS if re.search(pattern, detail)), "")
 
 
 _FIRST_PAUSE = 0.5
@@ -430,8 +429,13 @@ class Provider:
             if not self.pace.answered:
                 raise RunStopped(
                     f"{self.kind}:{model} does not take the first request. {problem.detail}",
-                    hint="Check the model's name and settings such as --temperature; ?seed=off and "
-                    "?max_tokens_name= change what is sent.",
+                    hint=_setting_hint(problem.detail)
+                    or "Check the model's name and settings such as --temperature.",
+                )
+            if hint := _setting_hint(problem.detail):
+                # The same setting goes with every request: no attempt can be blamed for it.
+                raise RunStopped(
+                    f"{self.kind}:{model} rejects a setting. {problem.detail}", hint=hint
                 )
             raise AgentFault(FailureCategory.AGENT_ERROR, problem.detail)
         busy = problem.kind is ErrorKind.BUSY
@@ -478,6 +482,7 @@ def _complete_record(
         cached_tokens=None if tokens is None else tokens.cached,
         reasoning_tokens=None if tokens is None else tokens.reasoning,
         cost=used.cost,
+        priced="reported by the provider" if reply.cost is not None else call.priced,
         seconds=seconds,
         retries=causes,
         request_id=reply.request_id,

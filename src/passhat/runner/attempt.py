@@ -145,6 +145,9 @@ def explain_failure(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgeme
     if category is FailureCategory.TRUNCATED:
         tokens = last.output_tokens or last.limit
         notes.append("cut at the token limit" + (f" ({tokens:g} tokens)" if tokens else ""))
+    elif last.stop == StopReason.OTHER and last.stop_raw:
+        category = FailureCategory.UNKNOWN_FAILURE
+        notes.append(f"the answer ended as {last.stop_raw!r}, a reason that passhat does not know")
     elif category is not None:
         notes.append(f"{category} by the model or its provider ({last.stop_raw or last.stop})")
     if last.empty:

@@ -595,6 +595,9 @@ async def arun(
         finally:
             if telemetry is not None:
                 await telemetry.close()
+            for model in loaded.models:
+                for line in model.notices():
+                    tell(line)
         return load_result(plan, store, counts, stopped=stop.asked)
 
 

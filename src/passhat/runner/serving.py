@@ -20,6 +20,11 @@ _KEEP_ALIVE_SECONDS = 75
 """How long a connection without requests is kept. Many HTTP clients keep theirs for 5 s: a server
 that closes at the same age may close one on which a request is on its way."""
 
+_HEADER_SECONDS = 20.0
+"""How long a client may take for the head of a request; half-open connections end then."""
+_MOST_CONNECTIONS = 1_000
+"""Connections at once; more are closed at once instead of using up the files of the process."""
+
 
 def open_socket(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any that is free."""
@@ -43,8 +48,16 @@ class Listening:
     Signals stay with their handlers: a server within a run must not swallow its Ctrl-C.
     """
 
-    def __init__(self, app: Any, sock: socket.socket | None = None) -> None:
+    def __init__(
+        self,
+        app: Any,
+        sock: socket.socket | None = None,
+        *,
+        header_seconds: float = _HEADER_SECONDS,
+        most_connections: int = _MOST_CONNECTIONS,
+    ) -> None:
         self._app = app
+        self._protocol = limited_protocol(header_seconds, most_connections)
         self._socket = sock or open_socket("127.0.0.1", 0)
         self._serving: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -52,7 +65,7 @@ class Listening:
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     async def __aenter__(self) -> Self:
-        self._server = _server(self._app)
+        self._server = _server(self._app, self._protocol)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         try:
             while not self._server.started and not self._serving.done():
@@ -77,7 +90,45 @@ class Listening:
         self._socket.close()
 
 
-def _server(app: Any) -> Server:
+def limited_protocol(header_seconds: float, most_connections: int) -> type:
+    """Make the HTTP protocol class of a server that half-open connections cannot fill.
+
+    uvicorn times out idle connections only after their first request: one that sends half a
+    header, or nothing, would stay for ever.
+    """
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class LimitedProtocol(H11Protocol):
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > most_connections:
+                transport.close()
+            else:
+                self._timer = self.loop.call_later(header_seconds, transport.close)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:  # the head is whole
+                self._cancel_timer()
+            elif self._timer is None and not self.transport.is_closing():
+                self._timer = self.loop.call_later(header_seconds, self.transport.close)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel_timer()
+            super().connection_lost(exc)
+
+        def _cancel_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return LimitedProtocol
+
+
+def _server(app: Any, protocol: type) -> Server:
     import uvicorn
 
     class Quiet(uvicorn.Server):
@@ -88,6 +139,7 @@ def _server(app: Any) -> Server:
     return Quiet(
         uvicorn.Config(
             app,
+            http=protocol,
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,

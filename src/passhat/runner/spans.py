@@ -22,7 +22,7 @@ import msgspec
 
 from passhat.agents.base import ModelCall
 from passhat.agents.prices import PriceTable, TokenCount
-from passhat.agents.provider import stop_reason
+from passhat.agents.provider_tables import stop_reason
 from passhat.errors import InvalidValue
 from passhat.runner.serving import Listening, open_socket
 

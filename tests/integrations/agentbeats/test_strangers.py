@@ -153,6 +153,8 @@ def test_a_server_for_others_contacts_this_machine_only_at_listed_ports() -> Non
             "::",
             "224.0.0.1",
         ),
+        *("10.0.0.5", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd12::1", "fec0::1"),
+        *("64:ff9b:1::7f00:1", "64:ff9b:1:7f00:0:100::", "::ffff:10.0.0.5"),
     ],
 )
 def test_a_listed_name_that_resolves_to_a_forbidden_address(address: str) -> None:
@@ -165,6 +167,18 @@ def test_a_listed_name_that_resolves_to_a_forbidden_address(address: str) -> Non
     assert "agents.example" in str(asyncio.run(allowed.refusal_when_resolved(url, "it")))
     with pytest.raises(httpx.ConnectError):
         asyncio.run(allowed.addresses("agents.example", 80))
+
+
+@pytest.mark.parametrize(
+    ("listed", "host"), [("agents.example:9210", "agents.example"), ("10.0.0.5", "10.0.0.5")]
+)
+def test_a_private_address_that_the_owner_lists_is_contacted(listed: str, host: str) -> None:
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return ["10.0.0.5"]
+
+    allowed = AllowedHosts(frozenset({listed}), loopback=False, resolve=resolve)
+    assert asyncio.run(allowed.refusal_when_resolved(f"http://{host}:9210/", "it")) is None
+    assert asyncio.run(allowed.addresses(host, 9210)) == ["10.0.0.5"]
 
 
 def test_a_name_that_resolves_differently_the_second_time_gains_nothing(serving: Serving) -> None:

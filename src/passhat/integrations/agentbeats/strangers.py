@@ -31,6 +31,14 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _PRINTABLE = re.compile(r"[!-~]+")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Gateways of a private network translate these; which part is the inner address is their choice.
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+_PRIVATE = tuple(
+    map(
+        ipaddress.ip_network,
+        ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7", "fec0::/10"),
+    )
+)
 _THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
 _METADATA = frozenset(
     {ipaddress.ip_address("fd00:ec2::254"), ipaddress.ip_address("100.100.100.200")}
@@ -154,12 +162,21 @@ class AllowedHosts:
         inner = _innermost(ipaddress.ip_address(address))
         if inner.is_link_local or inner in _METADATA:
             return "a link-local address, which is never contacted"
+        if inner in _LOCAL_NAT64:
+            return "an address that a private gateway translates, which is never contacted"
         if inner.is_multicast or inner.is_unspecified or inner in _THIS_NETWORK:
             return "an address of no single machine"
         if inner.is_loopback and not self.loopback and not self._has_port(host, port):
             return (
                 "on the machine of this server, which others can reach; the owner may list it with "
                 f"its port, as in --allow-host {host}:{port}"
+            )
+        is_private = any(inner in network for network in _PRIVATE)
+        # A name can be given any address by its owner; an address that is listed is meant.
+        if is_private and not self.loopback and host != address and not self._has_port(host, port):
+            return (
+                f"a private address ({inner}), which others cannot choose; the owner may list it "
+                f"with its port, as in --allow-host {host}:{port}"
             )
         return None
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from passhat.agents.base import ModelCall
-from passhat.agents.provider import stop_reason
+from passhat.agents.provider_tables import stop_reason
 from passhat.readers.zip_members import BrokenMember, Members
 from passhat.runner.attempt import call_records, explain_failure
 from passhat.runner.redaction import Redactor

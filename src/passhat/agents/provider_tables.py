@@ -1,0 +1,227 @@
+"""Words that providers use for the end of an answer and for errors, with their sources.
+
+One table per wire format. Exact words come first; only a word that is in no table is read by its
+parts, and one that has no known part is named in the record of the attempt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+
+from passhat.agents.base import StopReason
+
+__all__ = ["ERROR_CODES", "SOURCES", "STATUS_KINDS", "STOP_WORDS", "ErrorKind", "stop_reason"]
+
+_S = StopReason
+
+
+class ErrorKind(Enum):
+    """The consequence of a failed call."""
+
+    ACCOUNT = "the run stops"
+    BUSY = "wait"
+    BROKEN = "try again"
+    REJECTED = "the attempt fails"
+    FILTERED = "the attempt fails as filtered"
+
+
+SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "openai": "https://platform.openai.com/docs/api-reference/chat/object",
+        "openai-responses": "https://platform.openai.com/docs/api-reference/responses/object",
+        "openai errors": "https://platform.openai.com/docs/guides/error-codes",
+        "anthropic": "https://docs.anthropic.com/en/api/handling-stop-reasons",
+        "anthropic errors": "https://docs.anthropic.com/en/api/errors",
+        "gemini": "https://ai.google.dev/api/generate-content#FinishReason",
+        "gemini errors": "https://ai.google.dev/gemini-api/docs/troubleshooting",
+        "mistral": "https://docs.mistral.ai/api/#tag/chat",
+        "deepseek": "https://api-docs.deepseek.com/api/create-chat-completion",
+        "zhipu": "https://docs.z.ai/api-reference/llm/chat-completion",
+        "cohere": "https://docs.cohere.com/reference/chat",
+        "tgi": "https://huggingface.co/docs/text-generation-inference",
+        "vllm": "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+        "openrouter": "https://openrouter.ai/docs/api-reference/errors",
+    }
+)
+"""Where each table comes from."""
+
+STOP_WORDS: Mapping[str, Mapping[str, StopReason]] = MappingProxyType(
+    {
+        "openai": {
+            "stop": _S.STOP,
+            "length": _S.LENGTH,
+            "tool_calls": _S.TOOL_CALLS,
+            "function_call": _S.TOOL_CALLS,
+            "content_filter": _S.FILTERED,
+        },
+        "openai-responses": {
+            "completed": _S.STOP,
+            "max_output_tokens": _S.LENGTH,
+            "content_filter": _S.FILTERED,
+            "incomplete": _S.LENGTH,
+            "failed": _S.ERROR,
+            "cancelled": _S.ERROR,
+        },
+        "anthropic": {
+            "end_turn": _S.STOP,
+            "stop_sequence": _S.STOP,
+            "pause_turn": _S.STOP,
+            "max_tokens": _S.LENGTH,
+            "model_context_window_exceeded": _S.LENGTH,
+            "tool_use": _S.TOOL_CALLS,
+            "refusal": _S.REFUSED,
+        },
+        "gemini": {
+            "stop": _S.STOP,
+            "max_tokens": _S.LENGTH,
+            "safety": _S.FILTERED,
+            "recitation": _S.FILTERED,
+            "language": _S.FILTERED,
+            "blocklist": _S.FILTERED,
+            "prohibited_content": _S.FILTERED,
+            "spii": _S.FILTERED,
+            "image_safety": _S.FILTERED,
+            # The model wrote a call that is not valid: its own mistake.
+            "malformed_function_call": _S.TOOL_CALLS,
+            "unexpected_tool_call": _S.TOOL_CALLS,
+            "too_many_tool_calls": _S.TOOL_CALLS,
+        },
+        "mistral": {"model_length": _S.LENGTH, "error": _S.ERROR},
+        "deepseek": {"insufficient_system_resource": _S.ERROR},
+        "zhipu": {"sensitive": _S.FILTERED, "network_error": _S.ERROR},
+        "cohere": {
+            "complete": _S.STOP,
+            "error_toxic": _S.FILTERED,
+            "error_limit": _S.LENGTH,
+            "timeout": _S.ERROR,
+            "user_cancel": _S.ERROR,
+        },
+        "tgi": {"eos_token": _S.STOP, "eos": _S.STOP},
+        "vllm": {"abort": _S.ERROR, "aborted": _S.ERROR},
+    }
+)
+"""A provider's word for the end of an answer, in lower case. A word means the same in all formats:
+compatible servers pass on words of the models behind them."""
+
+_ANY_STOP = {word: reason for words in STOP_WORDS.values() for word, reason in words.items()}
+_STOP_PARTS = (
+    (_S.LENGTH, ("length", "max_token", "max_output", "context_window", "token_limit")),
+    (_S.REFUSED, ("refus",)),
+    (_S.FILTERED, ("filter", "safety", "blocked", "prohibited", "moderation", "sensitive")),
+    (_S.ERROR, ("error", "abort", "cancel", "resource")),
+    (_S.TOOL_CALLS, ("tool", "function")),
+    (_S.STOP, ("stop", "end_", "eos", "complete", "done")),
+)
+
+
+def stop_reason(word: object) -> StopReason:
+    """Read a provider's reason why an answer ended; a word that is not known is ``other``.
+
+    Examples
+    --------
+    >>> [str(stop_reason(word)) for word in ("max_tokens", "end_turn", "SAFETY", "model_length")]
+    ['length', 'stop', 'filtered', 'length']
+    >>> str(stop_reason("abort")), str(stop_reason("content_filtered")), str(stop_reason("42"))
+    ('error', 'filtered', 'other')
+    """
+    text = str(word or "").lower().removeprefix("finishreason.")
+    if text in _ANY_STOP:
+        return _ANY_STOP[text]
+    for reason, parts in _STOP_PARTS:
+        if any(part in text for part in parts):
+            return reason
+    return StopReason.OTHER
+
+
+ERROR_CODES: Mapping[str, Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "openai errors": {
+            "insufficient_quota": ErrorKind.ACCOUNT,
+            "invalid_api_key": ErrorKind.ACCOUNT,
+            "account_deactivated": ErrorKind.ACCOUNT,
+            "billing_not_active": ErrorKind.ACCOUNT,
+            "billing_hard_limit_reached": ErrorKind.ACCOUNT,
+            "model_not_found": ErrorKind.ACCOUNT,
+            "DeploymentNotFound": ErrorKind.ACCOUNT,
+            "context_length_exceeded": ErrorKind.REJECTED,
+            "string_above_max_length": ErrorKind.REJECTED,
+            "unsupported_parameter": ErrorKind.REJECTED,
+            "unsupported_value": ErrorKind.REJECTED,
+            "content_filter": ErrorKind.FILTERED,
+            "content_policy_violation": ErrorKind.FILTERED,
+            "ResponsibleAIPolicyViolation": ErrorKind.FILTERED,
+            "server_error": ErrorKind.BROKEN,
+        },
+        "anthropic errors": {
+            "authentication_error": ErrorKind.ACCOUNT,
+            "billing_error": ErrorKind.ACCOUNT,
+            "permission_error": ErrorKind.ACCOUNT,
+            "not_found_error": ErrorKind.ACCOUNT,
+            "request_too_large": ErrorKind.REJECTED,
+            "rate_limit_error": ErrorKind.BUSY,
+            "overloaded_error": ErrorKind.BUSY,
+            "timeout_error": ErrorKind.BROKEN,
+            "api_error": ErrorKind.BROKEN,
+        },
+        "gemini errors": {
+            "UNAUTHENTICATED": ErrorKind.ACCOUNT,
+            "UNAVAILABLE": ErrorKind.BUSY,
+            "INTERNAL": ErrorKind.BROKEN,
+            "DEADLINE_EXCEEDED": ErrorKind.BROKEN,
+        },
+    }
+)
+"""What an error's own code or type says; a code is believed before its status and its message."""
+
+STATUS_KINDS: Mapping[int, ErrorKind] = MappingProxyType(
+    {
+        **dict.fromkeys((401, 402, 403, 404), ErrorKind.ACCOUNT),
+        **dict.fromkeys((429, 503, 529), ErrorKind.BUSY),
+        # 424: a model server behind the one that answers failed (Bedrock, TGI).
+        **dict.fromkeys((408, 409, 424, 425), ErrorKind.BROKEN),
+    }
+)
+"""What an HTTP status says where neither code nor message say more; 5xx are tried again."""
+
+# Message text comes last: the same trouble has many statuses. Anthropic reports an empty account
+# as 400, gateways a wrong model as 400 or even 200.
+MONEY_OR_KEY = re.compile(
+    r"insufficient[ _](?:quota|funds|credits?|balance)|credit balance|(?:out of|no|not enough|more)"
+    r" credits?\b|exceeded your (?:current|monthly) (?:quota|budget|spend)|quota exceeded"
+    r"|billing (?:hard )?limit|billing[ _](?:not[ _]active|account|details)|payment required"
+    r"|(?:invalid|incorrect|missing|expired|revoked|unknown|no)[ _](?:x-)?api[ _-]?key|api[ _-]key "
+    r"(?:not valid|is invalid|expired|not found|was revoked)|invalid[ _]authentication"
+    r"|authentication[ _](?:error|failed)|unauthori[sz]ed|permission[ _]denied"
+    r"|do(?:es)? not have access"
+    r"|account\b.{0,40}\b(?:deactivated|suspended|disabled|closed|not active|blocked)",
+    re.IGNORECASE | re.DOTALL,
+)
+NO_MODEL = re.compile(
+    r"model[ _]not[ _]found|(?:model|deployment)\b.{0,80}\b(?:does not exist|doesn't exist|not "
+    r"found|is not available|has been (?:deprecated|removed|retired))"
+    r"|not a valid model|unknown model|no (?:such|endpoints found for) model",
+    re.IGNORECASE | re.DOTALL,
+)
+ABOUT_TOOL = re.compile(r"\btools?\b|\bfunctions?\b|tool_call", re.IGNORECASE)
+"""A message about a tool: "the model called a tool that was not found" is no missing model."""
+PER_MINUTE = re.compile(
+    r"per[ _-]?(?:minute|second|min\b|base[ _]model)|\b[RT]PM\b|requests? limit", re.IGNORECASE
+)
+"""A quota for a short time is worded like a spent one (Vertex, Gemini); it is waited for."""
+TOO_LARGE = re.compile(
+    r"request too large|too large for|reduce your prompt|requested \d+.{0,40}limit", re.IGNORECASE
+)
+"""A request above the limit per minute is refused however long one waits."""
+BUSY_TEXT = re.compile(
+    r"rate.?limit|too many requests|overloaded|over capacity|at capacity|temporarily unavailable"
+    r"|resource.?exhausted|server is busy|engine is (?:currently )?busy|try again (?:later|in)",
+    re.IGNORECASE,
+)
+FILTER_TEXT = re.compile(
+    r"content[ _-]?(?:filter|policy|management)|responsible ?ai|safety system|prohibited[ _]content"
+    r"|moderation|usage polic",
+    re.IGNORECASE,
+)
