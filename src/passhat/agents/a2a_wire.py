@@ -1,4 +1,4 @@
-"""The HTTP side of A2A: a guard_response client, and failed exchanges as faults of the agent."""
+"""The HTTP side of A2A: a guarded client, and failed exchanges as faults of the agent."""
 
 from __future__ import annotations
 
