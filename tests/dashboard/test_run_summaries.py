@@ -13,15 +13,15 @@ from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import PasshatError
 from passhat.stats.outcomes import Verdict
 from passhat.store import AttemptRecord, open_reading, open_store
-from passhat.store.opening import SqliteReading
+from passhat.store.queries import Reading
 from passhat.suites.base import Judgement
 
 
-class Counting(SqliteReading):
+class Counting(Reading):
     """Remembers what was counted."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path)
+        super().__init__(open_store(path, read_only=True))
         self.counted: list[int | None] = []
 
     def counts(self, run=None):  # type: ignore[no-untyped-def]

@@ -1,13 +1,14 @@
 """The common base of both stores: runs, claims, finished attempts.
 
-A query that both databases understand is written here, once. Their differences are in
-:mod:`passhat.store.sqlite` and :mod:`passhat.store.postgres`.
+A query that all databases understand is written here, once. Their differences are in
+:mod:`passhat.store.sqlite`, :mod:`passhat.store.postgres`, and backends of other packages.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Ve
 from passhat.store import counting, judgements
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
-from passhat.store.queries import DatabaseQueries, Queries
+from passhat.store.queries import Queries
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
@@ -44,7 +45,7 @@ FINISHED_COLUMNS = (
     *("verdict", "why", "detail", "seed", "seconds", "steps", "tokens", "cost"),
     *("retries", "answer", "finished", "leak"),
 )
-
+"""Columns of a finished attempt, in the order in which they are written."""
 _CALL_COLUMNS = (
     *("run", "task", "number", "answers", "cut", "cut_at"),
     *("refused", "filtered", "empty", "body"),
@@ -56,6 +57,7 @@ _CALLS = (
 )
 """Writes the model and tool calls of an attempt; a second write replaces the first."""
 _LONGEST_WORD = 200
+_POLL_SECONDS = 0.1
 
 Row = tuple[Any, ...]
 
@@ -72,13 +74,24 @@ class LogProblem(StrEnum):
 class Store(ABC):
     """Runs and their attempts; open one with :func:`passhat.store.open_store`.
 
+    The base of every backend: a class derived from this one, and an entry point in the group
+    ``passhat.stores`` under the scheme of its addresses (``postgresql://...``). It is called with
+    the place and the options of :func:`passhat.store.open_store`, and sets ``_db``, ``_heart`` and
+    ``path``.
+
     Attributes
     ----------
     path : str
         Where it is, as the user named it, without a password.
+    open_attempts : str
+        SQL of the attempts ``a``, where only those that are being made are asked for.
+    judged_attempts : str
+        SQL of the attempts with the newest judgement of each.
     """
 
     path: str
+    open_attempts: str = "attempts a"
+    judged_attempts: str = "judged"
     _db: Database
     _heart: Heartbeat
     _BEGIN: ClassVar[str] = "BEGIN"
@@ -88,6 +101,8 @@ class Store(ABC):
         self._task_keys: dict[str, dict[str, int]] = {}
         # Two stores of one process are two runners.
         self._token = new_token()
+        self._queries = Queries(self)
+        self._seen_version: object = None
 
     def __enter__(self) -> Self:
         return self
@@ -101,9 +116,9 @@ class Store(ABC):
 
     # -- differences between the databases -----------------------------------------------------
 
-    @abstractmethod
     def wait_at_most(self, seconds: float) -> None:
-        """Set how long a statement may wait for a lock of another process."""
+        """Set how long a statement may wait for a lock of another process; no limit by default."""
+        del seconds
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -121,11 +136,26 @@ class Store(ABC):
         """Open claims of other runners."""
 
     @abstractmethod
-    def changes(self, seconds: float) -> bool:
-        """Wait for a write, at most so long; returns whether there was one.
+    def data_version(self) -> object:
+        """Return a value that differs after every write."""
 
-        The first call begins to watch and is ``True``: existing data have to be read once.
+    def changes(self, seconds: float) -> bool:
+        """Wait for a write, at most so long; return whether there was one.
+
+        The first call begins to watch and is ``True``: existing data have to be read once. By
+        default the version of the data is polled.
         """
+        end = time.monotonic() + seconds
+        while (version := self.data_version()) == self._seen_version:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(min(_POLL_SECONDS, seconds))
+        self._seen_version = version
+        return True
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return all rows of a query."""
+        return self._db.execute(statement, values).fetchall()
 
     @abstractmethod
     def is_sound(self) -> bool:
@@ -136,9 +166,9 @@ class Store(ABC):
         del sound
         return None
 
-    @abstractmethod
     def vacuum(self) -> None:
         """Free the space of deleted data."""
+        self._db.execute("VACUUM")
 
     @abstractmethod
     def size(self) -> int:
@@ -167,9 +197,12 @@ class Store(ABC):
         whose claim is not ours any more; of these nothing was written.
         """
 
-    @abstractmethod
     def _tell(self, run: str) -> None:
-        """Notify listeners that a run has changed; part of the transaction."""
+        """Notify listeners that a run has changed; part of the transaction.
+
+        By default there are none: :meth:`changes` polls.
+        """
+        del run
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -497,11 +530,6 @@ class Store(ABC):
         return judgements.measures(self._db, agent, suite, most)
 
     # -- inside --------------------------------------------------------------------------------
-
-    @property
-    def _queries(self) -> Queries:
-        """The read model, over this store's own connection."""
-        return DatabaseQueries(self._db)
 
     def _place(self, run: str, task: str, number: int) -> tuple[int, Place]:
         return self._key(run), (self._tasks(run).get(task, -1), number)

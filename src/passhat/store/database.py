@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
 __all__ = [
+    "GROUP",
     "Database",
     "ResultSet",
+    "backends",
     "is_address",
     "is_well_formed",
     "private_file",
@@ -81,7 +84,8 @@ def write_private(path: str | os.PathLike[str], content: str | bytes) -> None:
         stream.write(data)
 
 
-_SCHEMES = ("postgresql://", "postgres://")
+GROUP = "passhat.stores"
+"""Entry points of backends; the name of each is the scheme of its addresses."""
 _LETTER = r"(?:[^:@/?#&%]|%(?!00)[0-9A-Fa-f]{2})"
 _HOST = r"(?:[^:@/?#,\[\]]*|\[[^\]@/?#]*\])(?::\d*)?"
 _VALUE = r"(?:[^&#%]|%(?!00)[0-9A-Fa-f]{2})*"
@@ -94,9 +98,15 @@ _PLAIN = re.compile(
 _SECRET = re.compile(r"(?i)password|secret")
 
 
+def backends() -> dict[str, EntryPoint]:
+    """Installed backends by the scheme of their addresses."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
 def is_address(place: str) -> bool:
-    """Whether this names a database server rather than a file."""
-    return place.startswith(_SCHEMES)
+    """Whether this names a database of a backend rather than a file."""
+    scheme, sign, _ = place.partition("://")
+    return bool(sign) and scheme in backends()
 
 
 def is_well_formed(address: str) -> bool:

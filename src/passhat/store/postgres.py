@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -11,10 +10,9 @@ from passhat.store.base import FINISHED_COLUMNS, Row, Store
 from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims
 from passhat.store.postgres_connection import CHANNEL, Listening, PostgresConnection
-from passhat.store.queries import Reading
-from passhat.store.schema import migrate_postgres, refuse_unless_there
+from passhat.store.schema import migrate_postgres
 
-__all__ = ["PostgresReading", "PostgresStore"]
+__all__ = ["PostgresStore"]
 
 _NOW = "extract(epoch FROM clock_timestamp())"
 """The server's clock: those of the machines need not agree."""
@@ -82,6 +80,7 @@ class PostgresStore(Store):
         How long claims of this store are kept when it gives no sign of life.
     """
 
+    judged_attempts = JUDGED_BY_JOIN
     _db: PostgresConnection
     _SNAPSHOT: ClassVar[str] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -110,9 +109,6 @@ class PostgresStore(Store):
     def close(self) -> None:
         self._listening.close()
         super().close()
-
-    def wait_at_most(self, seconds: float) -> None:
-        """Locks are held for one statement of another process; :meth:`interrupt` ends a wait."""
 
     def interrupt(self) -> None:
         self._db.interrupt()
@@ -148,8 +144,22 @@ class PostgresStore(Store):
         finally:
             self._beating.close()
 
+    def data_version(self) -> object:
+        # Which transactions are seen: the same ones show the same rows.
+        return self.read("SELECT pg_current_snapshot()::text")[0][0]
+
     def changes(self, seconds: float) -> bool:
         return self._listening.wait(seconds)
+
+    def read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        may_repeat = self._db.is_open and not self._db.in_transaction
+        try:
+            return super().read(statement, values)
+        except StoreUnavailable:
+            if not may_repeat:
+                raise
+        # The connection was of a server that has restarted since; a query may be repeated.
+        return super().read(statement, values)
 
     def is_sound(self) -> bool:
         """Whether every row of every table can be read, and every index agrees with its table."""
@@ -192,51 +202,3 @@ class PostgresStore(Store):
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
         return self._db.stream(sql, parameters, size)
-
-
-class PostgresReading(Reading):
-    """A database opened for pages; reconnects after its server was away."""
-
-    _JUDGED: ClassVar[str] = JUDGED_BY_JOIN
-
-    def __init__(self, address: str) -> None:
-        self._lock = threading.Lock()
-        self._db = PostgresConnection(address, read_only=True)
-        self._listening = Listening(address)
-        self.path = self._db.name
-        try:
-            refuse_unless_there(self._db, self.path)
-        except BaseException:
-            self._db.close()
-            raise
-
-    def close(self) -> None:
-        self._listening.close()
-        with self._lock:
-            self._db.close()
-
-    def change(self) -> object:
-        # Which transactions are seen: the same ones show the same rows.
-        return self._all("SELECT pg_current_snapshot()::text")[0][0]
-
-    def wait(self, seconds: float) -> bool:
-        return self._listening.wait(seconds)
-
-    def _all(self, statement: str, *values: object) -> list[Row]:
-        with self._lock:
-            was_open = self._db.is_open
-            try:
-                return self._db.execute(statement, values).fetchall()
-            except StoreUnavailable as error:
-                if not was_open:
-                    raise _for_pages(error) from None
-            # The connection was of a server that has restarted since; a question may be repeated.
-            try:
-                return self._db.execute(statement, values).fetchall()
-            except StoreUnavailable as error:
-                raise _for_pages(error) from None
-
-
-def _for_pages(error: StoreUnavailable) -> StoreUnavailable:
-    error.hint = "The page looks again by itself."
-    return error

@@ -2,22 +2,20 @@
 
 A store asks through its own connection, pages through one that is open for reading only. Every
 question is one statement of SQL that both databases understand; where all attempts of a run must
-be read, the database counts them. The differences between the databases are in
-:mod:`passhat.store.opening`.
+be read, the database counts them.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from passhat.errors import StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.store.database import Database
 from passhat.store.judgements import NEWEST
 from passhat.store.rows import (
     AttemptFilter,
@@ -37,10 +35,12 @@ from passhat.store.rows import (
     unpack_transcript,
 )
 
+if TYPE_CHECKING:
+    from passhat.store.base import Store
+
 __all__ = [
     "AttemptFilter",
     "AttemptLine",
-    "DatabaseQueries",
     "Group",
     "Place",
     "Queries",
@@ -59,17 +59,14 @@ _BODIES_AT_ONCE = 1_000
 """Attempts whose calls are in memory at the same time."""
 
 
-class Queries(ABC):
+class Queries:
     """Queries about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
 
-    _OPEN_ATTEMPTS: str = "attempts a"
-    """Attempts, where only those that are being made are asked for."""
-    _JUDGED: ClassVar[str] = "judged"
-    """Attempts with the newest word on each."""
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-    @abstractmethod
     def _all(self, statement: str, *values: object) -> list[Row]:
-        """Every row of the answer; trouble is one of passhat's errors."""
+        return self._store.read(statement, values)
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -80,7 +77,7 @@ class Queries(ABC):
             "SELECT r.key, r.id, r.agent, r.suite, r.name, r.planned, r.started, "
             "coalesce((SELECT max(a.finished) FROM attempts a "
             "WHERE a.run = r.key AND a.finished IS NOT NULL), ''), "
-            f"EXISTS (SELECT 1 FROM {self._OPEN_ATTEMPTS} "
+            f"EXISTS (SELECT 1 FROM {self._store.open_attempts} "
             "WHERE a.run = r.key AND a.finished IS NULL), r.total "
             f"FROM runs r {where}ORDER BY r.started, r.key",
             *values,
@@ -362,7 +359,7 @@ class Queries(ABC):
         """The table of attempts, or a slower view if there are later judgements."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         rows = self._all(f"SELECT EXISTS (SELECT 1 FROM judgements {where})", *values)
-        return self._JUDGED if rows[0][0] else "attempts"
+        return self._store.judged_attempts if rows[0][0] else "attempts"
 
     def _where(self, run: int, wanted: AttemptFilter) -> tuple[str, tuple[object, ...]]:
         parts = ["a.run = ?", "a.verdict IS NOT NULL"]
@@ -393,16 +390,6 @@ class Queries(ABC):
         ]
 
 
-class DatabaseQueries(Queries):
-    """Queries through the connection of a store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def _all(self, statement: str, *values: object) -> list[Row]:
-        return self._database.execute(statement, values).fetchall()
-
-
 class Reading(Queries):
     """A read-only view of a store for pages; see :func:`passhat.store.open_reading`.
 
@@ -414,31 +401,39 @@ class Reading(Queries):
         Where the store is, as the user named it, without a password.
     """
 
-    path: str
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.path = store.path
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    @abstractmethod
     def close(self) -> None:
         """Close the connection; later queries fail."""
+        with self._lock:
+            self._store.close()
 
-    @abstractmethod
     def change(self) -> object:
-        """A value that differs after every write."""
+        """Return a value that differs after every write."""
+        with self._lock:
+            return self._store.data_version()
 
-    @abstractmethod
     def wait(self, seconds: float) -> bool:
-        """Wait for a write, at most so long; returns whether there was one.
+        """Wait for a write, at most so long; return whether there was one.
 
         The first call begins to watch and is ``True``: existing data have to be read once. A thread
         that waits needs a reading of its own.
         """
+        return self._store.changes(seconds)
+
+    def _all(self, statement: str, *values: object) -> list[Row]:
+        with self._lock:
+            try:
+                return super()._all(statement, *values)
+            except StoreUnavailable as error:
+                error.hint = "The page looks again by itself."
+                raise

@@ -15,21 +15,17 @@ from passhat.errors import PasshatError, ReadError, StoreUnavailable
 from passhat.store.base import FINISHED_COLUMNS, LogProblem, Row, Store
 from passhat.store.database import private_file, private_folder
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims, clock_id, clock_now
-from passhat.store.schema import migrate, prepare_to_read
+from passhat.store.schema import INDEXED_VERSION, migrate, prepare_to_read
 
 __all__ = [
     "DEFAULT_PATH",
     "SqliteConnection",
     "SqliteStore",
-    "connect",
-    "open_for_reading",
-    "refuse_absent",
 ]
 
 DEFAULT_PATH = ".passhat/passhat.db"
 _WAIT_SECONDS = 30.0
 _BEAT_WAIT_SECONDS = 1.0
-_LOOK_SECONDS = 0.1
 
 _PASSING = (
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL),
@@ -79,38 +75,47 @@ class SqliteStore(Store):
     ) -> None:
         super().__init__()
         self.path = path
+        # An agent in this process may change the working directory at any time.
+        self._file = file = path if path == ":memory:" else str(Path(path).absolute())
         if must_exist or read_only:
-            refuse_absent(path)
+            _refuse_absent(path, file)
+        if read_only:
+            self._db = _connect(file, path, read_only=True)
+        else:
+            try:
+                private_folder(Path(file).parent)
+                if path != ":memory:" and not Path(file).exists():
+                    # SQLite gives its write-ahead log the mode of the file.
+                    os.close(private_file(file))
+            except OSError as error:
+                raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
+            self._db = _connect(file, path)
         try:
-            private_folder(Path(path).parent)
-            if path != ":memory:" and not Path(path).exists():
-                # SQLite gives its write-ahead log the mode of the file.
-                os.close(private_file(path))
-        except OSError as error:
-            raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
-        self._db = open_for_reading(path)[0] if read_only else self._open_for_writing(path)
-        self._db.file = _file_id(path)
+            self._prepare(read_only=read_only)
+        except PasshatError:
+            self._db.close()
+            raise
+        self._db.file_id = _file_id(file)
         self._lease_seconds = lease_seconds
         self._beating: SqliteConnection | None = None
         self._ending = False
         self._heart = Heartbeat(self._beat, self._end_lease, self._interrupt_beat, lease_seconds)
         self._observed: dict[str, tuple[int, float]] = {}
-        self._seen: tuple[int, int] | None = None
 
-    @staticmethod
-    def _open_for_writing(path: str) -> SqliteConnection:
-        connection = connect(path)
-        try:
-            _write_ahead(connection)
-            # A result that was reported as done survives a power cut; NORMAL may lose the last
-            # commits. The cost is one fsync per group of attempts (docs/reliability.md).
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            migrate(connection, path)
-        except PasshatError:
-            connection.close()
-            raise
-        return connection
+    def _prepare(self, *, read_only: bool) -> None:
+        """Check the tables; when opened for writing, create or update them."""
+        if read_only:
+            version = prepare_to_read(self._db, self.path)
+            # Left to itself SQLite takes the other index over (run, ...), and reads every attempt.
+            if version >= INDEXED_VERSION:
+                self.open_attempts = "attempts a INDEXED BY attempts_open"
+            return
+        _write_ahead(self._db)
+        # A result that was reported as done survives a power cut; NORMAL may lose the last
+        # commits. The cost is one fsync per group of attempts (docs/reliability.md).
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        migrate(self._db, self.path)
 
     def wait_at_most(self, seconds: float) -> None:
         self._db.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
@@ -185,7 +190,7 @@ class SqliteStore(Store):
         # Opening the file of a store that was deleted would make a new, empty one.
         self._db.refuse_replaced()
         if self._beating is None:
-            self._beating = connect(self.path)
+            self._beating = _connect(self._file, self.path)
             self._beating.execute(f"PRAGMA busy_timeout = {int(1000 * _BEAT_WAIT_SECONDS)}")
         self._renew(self._beating)
 
@@ -202,18 +207,10 @@ class SqliteStore(Store):
         if begun:
             self._db.execute("DELETE FROM leases WHERE token = ?", (self._token,))
 
-    def changes(self, seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while True:
-            # The first number counts others' commits only, the second our own.
-            version = self._db.execute("PRAGMA data_version").fetchone()[0]
-            state = (int(version), self._db.total_changes)
-            if state != self._seen:
-                self._seen = state
-                return True
-            if time.monotonic() >= end:
-                return False
-            time.sleep(min(_LOOK_SECONDS, seconds))
+    def data_version(self) -> object:
+        # The first number counts others' commits only, the second our own.
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        return int(version), self._db.total_changes
 
     def is_sound(self) -> bool:
         try:
@@ -224,7 +221,7 @@ class SqliteStore(Store):
             return False
 
     def log_problem(self, *, sound: bool) -> LogProblem | None:
-        log = Path(f"{self.path}-wal")
+        log = Path(f"{self._file}-wal")
         if not log.exists() or not log.stat().st_size:
             # A log is removed by the last process that closes the file, which ends its lease first.
             if not sound:
@@ -235,7 +232,7 @@ class SqliteStore(Store):
             ).fetchone()[0]
             return LogProblem.ABSENT if open_leases else None
         try:
-            alone = connect(self.path, read_only=True, without_log=True)
+            alone = _connect(self._file, self.path, read_only=True, without_log=True)
         except ReadError:
             return None
         with closing(alone):
@@ -284,9 +281,6 @@ class SqliteStore(Store):
         self._db.executemany(_NO_TALK, [row[-4:-1] for row in rows if row[-1] is None])
         return lost_keys
 
-    def _tell(self, run: str) -> None:
-        """Others see it by the version of the data, which SQLite counts itself."""
-
     def _stream(
         self, sql: str, parameters: Sequence[Any], size: int
     ) -> Iterator[list[tuple[Any, ...]]]:
@@ -332,8 +326,10 @@ class _Cursor(sqlite3.Cursor):
 class SqliteConnection(sqlite3.Connection):
     """A connection whose errors are passhat's, and that notices when its file is replaced."""
 
-    path: str = ""
-    file: tuple[int, int] | None = None
+    file: str = ""
+    name: str = ""
+    """The file as the user named it."""
+    file_id: tuple[int, int] | None = None
     """Device and inode of the file that was opened, once it is known to be a store."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
@@ -350,10 +346,10 @@ class SqliteConnection(sqlite3.Connection):
 
     def refuse_replaced(self) -> None:
         """A file that was deleted or replaced takes writes that are never seen again."""
-        if self.file is not None and self.file != _file_id(self.path):
+        if self.file_id is not None and self.file_id != _file_id(self.file):
             raise ReadError(
                 "was deleted or replaced while it was in use.",
-                source=self.path,
+                source=self.name,
                 hint="Attempts finished since then are not stored. Put the file back, or run the "
                 "same command again to begin a new store.",
             )
@@ -369,18 +365,20 @@ class SqliteConnection(sqlite3.Connection):
         if code in _PASSING:
             return StoreUnavailable(
                 f"cannot be used just now ({error}).",
-                source=self.path,
+                source=self.name,
                 hint="Finished attempts are kept; run the same command again when it can.",
             )
         hint = None
         if code == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
             hint = "The file is damaged. Run passhat store check for details, or restore a backup."
-        return ReadError(f"cannot be used as a store ({error}).", source=self.path, hint=hint)
+        return ReadError(f"cannot be used as a store ({error}).", source=self.name, hint=hint)
 
 
-def connect(path: str, *, read_only: bool = False, without_log: bool = False) -> SqliteConnection:
+def _connect(
+    file: str, name: str, *, read_only: bool = False, without_log: bool = False
+) -> SqliteConnection:
     """Open a file. Statements run one after the other, in whichever thread the runner has them."""
-    place = f"file:{quote(str(Path(path).resolve()))}?mode=ro" if read_only else path
+    place = f"file:{quote(file)}?mode=ro" if read_only else file
     if without_log:
         place += "&immutable=1"  # SQLite then does not look for a write-ahead log
     try:
@@ -393,23 +391,13 @@ def connect(path: str, *, read_only: bool = False, without_log: bool = False) ->
             factory=SqliteConnection,
         )
     except sqlite3.Error as error:
-        raise ReadError(f"cannot be used as a store ({error}).", source=path) from None
-    connection.path = path
+        raise ReadError(f"cannot be used as a store ({error}).", source=name) from None
+    connection.file, connection.name = file, name
     return connection
 
 
-def open_for_reading(path: str) -> tuple[SqliteConnection, int]:
-    """Open a store to read, without changing a byte of it; also its version."""
-    connection = connect(path, read_only=True)
-    try:
-        return connection, prepare_to_read(connection, path)
-    except PasshatError:
-        connection.close()
-        raise
-
-
-def refuse_absent(path: str) -> None:
-    if path != ":memory:" and not Path(path).is_file():
+def _refuse_absent(path: str, file: str) -> None:
+    if path != ":memory:" and not Path(file).is_file():
         raise ReadError(
             "there is no store.",
             source=path,
