@@ -14,7 +14,8 @@ import passhat as api
 from passhat.dashboard.run_summaries import Summaries
 from passhat.errors import InvalidValue
 from passhat.readers.store import run_from_store
-from passhat.runner.run_spec import RunSpec, distribute_attempts
+from passhat.runner.run_spec import RunSpec
+from passhat.runner.task_choice import distribute_attempts
 from passhat.stats.plan import Allocation, EarlierRun, allocate, plan_tasks
 from passhat.store import PlannedAttempts, open_store
 from passhat.store.opening import open_reading

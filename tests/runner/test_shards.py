@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from passhat.errors import InvalidValue
-from passhat.runner.run_spec import Shard
+from passhat.runner.task_choice import Shard
 from passhat.store import open_store
 from passhat.suites.base import Task
 

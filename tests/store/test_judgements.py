@@ -22,7 +22,7 @@ from passhat.store import (
     open_store,
 )
 from passhat.store.copy import copy_runs
-from passhat.store.judgements import JUDGED_BY_JOIN
+from passhat.store.queries import JUDGED_BY_JOIN
 from passhat.store.schema import VERSION
 from passhat.suites.base import Judgement, Task
 

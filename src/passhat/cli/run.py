@@ -274,7 +274,8 @@ def command(
     The same command continues where it stopped; a larger -n adds attempts. Ctrl-C lets attempts
     in flight finish, a second one stops at once.
     """
-    from passhat.runner.run_spec import RunSpec, Shard
+    from passhat.runner.run_spec import RunSpec
+    from passhat.runner.task_choice import Shard
 
     spec = RunSpec(
         agent=agent,

@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import random
-import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from passhat._display import counted, some
 from passhat.agents import Agent, as_agent, load_agent
 from passhat.agents.chat import ChatAgent
 from passhat.agents.prices import PriceTable, read_prices
@@ -28,62 +25,30 @@ from passhat.runner.attempt import maybe_await
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Harness, Progress, RunPlan, Seen, Stop, Work, run_attempts, silent
 from passhat.runner.spending import Spending, budget_for, prepare
+from passhat.runner.task_choice import (
+    Shard,
+    choose_tasks,
+    digest_selection,
+    distribute_attempts,
+    refuse_other_attempts,
+)
 from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import RubricAgent, with_user
-from passhat.stats.outcomes import Outcomes
 from passhat.stats.plan import Allocation
-from passhat.stats.plan.allocation import counts_digest
 from passhat.store import (
     DEFAULT_PATH,
     LEASE_SECONDS,
-    PlannedAttempts,
     RunRecord,
     Store,
     StoredRun,
     open_store,
 )
 from passhat.suites import Suite, load_suite
-from passhat.suites.base import Settings, Task, fingerprint
+from passhat.suites.base import Settings
 from passhat.suites.jsonl import QuestionSuite
 
-__all__ = ["Loaded", "RunResult", "RunSpec", "Shard", "arun", "run"]
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Part ``number`` (from 1) of ``count`` parts of the tasks, for machines that share no store.
-
-    A shard has whole tasks with all their attempts, so that what needs a whole task (the order of
-    attempts, passes in a row) is right in every shard. All shards write the same run id, and
-    `passhat store merge` joins them.
-    """
-
-    number: int
-    count: int
-
-    @classmethod
-    def of_text(cls, text: str) -> Shard:
-        """Parse ``3/8``."""
-        match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise InvalidValue(
-                f"{text!r} is not a shard.", hint="Write NUMBER/COUNT from 1/8 to 8/8."
-            )
-        return cls(int(match[1]), int(match[2]))
-
-    def of(self, tasks: Sequence[Task]) -> tuple[Task, ...]:
-        """Every ``count``-th task: neighbors, which are often alike, go to different shards."""
-        shard_tasks = tuple(tasks[self.number - 1 :: self.count])
-        if not shard_tasks:
-            raise InvalidValue(
-                f"shard {self} has nothing to do: the suite has {counted(len(tasks), 'task')}.",
-                hint=f"Use at most {counted(len(tasks), 'shard')}.",
-            )
-        return shard_tasks
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.count}"
+__all__ = ["Loaded", "RunResult", "RunSpec", "arun", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +248,9 @@ class RunSpec:
         return RunPlan(
             suite=suite,
             agent=agent,
-            record=RunRecord(agent.name, protocol, tasks, self.name, _selection(suite, tasks)),
+            record=RunRecord(
+                agent.name, protocol, tasks, self.name, digest_selection(suite, tasks)
+            ),
             tasks=tasks if self.shard is None else self.shard.of(tasks),
             attempts=distribute_attempts(self.attempts, suite, tasks, tell),
             limits=limits,
@@ -371,119 +338,6 @@ def _digest_of(files: Sequence[Path]) -> str:
         with suppress(OSError), file.open("rb") as stream:  # deleted since it was imported
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()[:16]
-
-
-def choose_tasks(
-    suite: Suite, words: Sequence[str], sample_size: int | None, seed: int
-) -> tuple[Task, ...]:
-    """All tasks, or some: by id, by position (a whole number, from 0), or drawn."""
-    by_id = {task.id: task for task in suite.tasks}
-    tasks = list(suite.tasks)
-    if words:
-        tasks = []
-        for word in words:
-            place = int(word) if word.isdigit() else -1
-            if word not in by_id and not 0 <= place < len(suite.tasks):
-                raise InvalidValue(
-                    f"{suite.name} has no task {word!r}.", hint=f"Tasks: {some(list(by_id), 8)}."
-                )
-            tasks.append(by_id.get(word) or suite.tasks[place])
-    if sample_size is not None:
-        if not 1 <= sample_size <= len(tasks):
-            if not tasks:
-                raise InvalidValue("--random has no tasks to draw from: the suite is empty.")
-            raise InvalidValue(
-                f"--random {sample_size} is not possible: the suite has "
-                f"{counted(len(tasks), 'task')}.",
-                hint=f"Choose a number from 1 to {len(tasks)}.",
-            )
-        tasks = random.Random(seed).sample(tasks, sample_size)
-    return tuple({task.id: task for task in tasks}.values())
-
-
-_SHARED_TASKS = 0.5
-"""An allocation for less than this share of the tasks is one for another suite."""
-
-
-def distribute_attempts(
-    attempts: int | Allocation, suite: Suite, tasks: Sequence[Task], tell: Callable[[str], None]
-) -> PlannedAttempts:
-    """Attempts at each task; those that the earlier run does not have get the uniform number.
-
-    Raises
-    ------
-    InvalidValue
-        The allocation was made for another suite.
-    """
-    if isinstance(attempts, int):
-        return PlannedAttempts(attempts)
-    earlier, by_task_before = attempts.earlier, attempts.by_task
-    other_tasks = earlier.suite_fingerprint not in (None, suite.fingerprint)
-    if other_tasks and earlier.suite not in (None, suite.name):
-        raise InvalidValue(
-            f"the plan was made from {earlier}, which is about another suite, {earlier.suite}, "
-            f"not {suite.name}.",
-            hint="Make a plan from a run of this suite: passhat plan RUN --allocate -o plan.json",
-        )
-    new = [task.id for task in tasks if task.id not in by_task_before]
-    if len(new) > (1 - _SHARED_TASKS) * len(tasks):
-        raise InvalidValue(
-            f"the plan was made from {earlier}, which has {len(tasks) - len(new):,} of the "
-            f"{counted(len(tasks), 'task')}: that is another suite.",
-            hint="Make a plan from a run of these tasks: passhat plan RUN --allocate -o plan.json",
-        )
-    if new:
-        tell(
-            f"{counted(len(new), 'task')} not in {earlier} ({some(new, 5)}): "
-            f"{counted(attempts.others, 'attempt')} each"
-        )
-    by_task = {task.id: by_task_before.get(task.id, attempts.others) for task in tasks}
-    source = {"metric": attempts.metric, "id": earlier.id, "name": earlier.name}
-    source |= {"started": earlier.started, "digest": earlier.digest}
-    return PlannedAttempts(max(by_task.values()), by_task, source)
-
-
-def refuse_other_attempts(plan: RunPlan, store: Store) -> None:
-    """Refuse numbers of attempts that this run, as the store has it, was not begun with.
-
-    Attempts added where a run's own results call for them would bias it. And a run whose attempts
-    differ by task says from which earlier run they were taken, which can only be one.
-    """
-    attempts = plan.attempts
-    # Not by find(): counting a million attempts takes a while, and nearly always nothing is wrong.
-    if store.load_allocation(plan.record.id) in (None, attempts.text):
-        return
-    run = store.find(plan.record.id)
-    is_own_source = (attempts.source.get("id"), attempts.source.get("started")) == (
-        run.id,
-        run.started,
-    )
-    if is_own_source or (
-        attempts.by_task and attempts.source.get("digest") == _digest(store, run.id)
-    ):
-        raise InvalidValue(
-            f"the attempts per task come from run {run.id}, which is the run that they would be "
-            "added to: numbers chosen by a run's own results bias it.",
-            hint="Take them from an earlier run (latest~1, or its id), or begin a new run with "
-            "--name NAME.",
-        )
-    before = run.plan.protocol_text or f"{run.planned} at every task"
-    raise InvalidValue(
-        f"run {run.id} was begun with other numbers of attempts per task ({before}).",
-        hint="Give the same --attempts as before, or begin a new run with --name NAME.",
-    )
-
-
-def _digest(store: Store, run: str) -> str:
-    counts = store.counts(run)
-    outcomes = Outcomes.from_counts(counts.n, counts.c, list(counts.tasks), missing=counts.m)
-    return counts_digest(outcomes)
-
-
-def _selection(suite: Suite, chosen: Sequence[Task]) -> str:
-    """A digest that distinguishes a run of some tasks from one of all; empty for all."""
-    ids = sorted(task.id for task in chosen)
-    return "" if len(ids) == len(suite.tasks) else fingerprint(ids)
 
 
 def _check_pair(suite: Suite, agent: Agent) -> None:

@@ -13,7 +13,6 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Self
@@ -22,10 +21,10 @@ from passhat._display import counted
 from passhat.errors import InvalidValue, PasshatError
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import MeasureColumns, MeasureSum, MissingReason, Verdict
-from passhat.store import counting, judgements
+from passhat.store import counting
 from passhat.store.database import Database
 from passhat.store.leases import Heartbeat, HeldClaims, new_token
-from passhat.store.queries import Queries
+from passhat.store.queries import ENDED_ROWS, Queries
 from passhat.store.rows import (
     AttemptRecord,
     AttemptSet,
@@ -350,7 +349,14 @@ class Store(ABC):
         now = judgement.at or datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._transaction():
             place = self._key(run), self._tasks(run)[task], number
-            judgements.add(self._db, *place, replace(judgement, at=now))
+            self._db.execute(
+                "INSERT INTO judgements (run, task, number, verdict, why, detail, "
+                "judge_fingerprint, at, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(*place, int(judgement.verdict), judgement.why, judgement.detail),
+                    *(judgement.judge_fingerprint, now, str(judgement.source)),
+                ),
+            )
             self._tell(run)
 
     def remove(self, run: str) -> None:
@@ -516,7 +522,7 @@ class Store(ABC):
 
     def iterate_results(self, run: str) -> Iterator[tuple[object, ...]]:
         """Finished attempts: (task, number, verdict, why, detail, seconds, steps, cost)."""
-        for block in self._stream(judgements.ENDED_ROWS, (self._key(run),), 2_000):
+        for block in self._stream(ENDED_ROWS, (self._key(run),), 2_000):
             yield from block
 
     def first_failure(self, run: str, task: str) -> int | None:
@@ -526,8 +532,12 @@ class Store(ABC):
     def measures(
         self, agent: str, suite: str, most: int = 10_000
     ) -> list[tuple[float | None, float | None, float | None]]:
-        """(seconds, steps, cost) of an agent's attempts at a suite so far."""
-        return judgements.measures(self._db, agent, suite, most)
+        """(seconds, steps, cost) of an agent's attempts at a suite, newest runs first."""
+        return self.read(
+            "SELECT a.seconds, a.steps, a.cost FROM runs r JOIN attempts a ON a.run = r.key "
+            "WHERE r.agent = ? AND r.suite = ? AND a.verdict IN (0, 1) ORDER BY r.key DESC LIMIT ?",
+            (agent, suite, most),
+        )
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from passhat.stats.outcomes import MeasureSum, Verdict
 from passhat.stats.outcomes.attempts import MEASURES, MeasureColumns
 from passhat.stats.outcomes.names import PackedNames
 from passhat.store.database import Database
-from passhat.store.judgements import NEWEST
+from passhat.store.queries import NEWEST
 from passhat.store.rows import AttemptSet
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from passhat.errors import PasshatError, StoreUnavailable
 from passhat.store.base import FINISHED_COLUMNS, Row, Store
-from passhat.store.judgements import JUDGED_BY_JOIN
 from passhat.store.leases import LEASE_SECONDS, Heartbeat, HeldClaims
 from passhat.store.postgres_connection import CHANNEL, Listening, PostgresConnection
+from passhat.store.queries import JUDGED_BY_JOIN
 from passhat.store.schema import migrate_postgres
 
 __all__ = ["PostgresStore"]

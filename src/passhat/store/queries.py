@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 from passhat.errors import StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
-from passhat.store.judgements import NEWEST
 from passhat.store.rows import (
     AttemptFilter,
     AttemptLine,
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
     from passhat.store.base import Store
 
 __all__ = [
+    "ENDED_ROWS",
+    "JUDGED_BY_JOIN",
+    "NEWEST",
     "AttemptFilter",
     "AttemptLine",
     "Group",
@@ -51,6 +53,39 @@ __all__ = [
 ]
 
 Row = tuple[Any, ...]
+
+NEWEST = (
+    "FROM judgements j JOIN attempts a ON a.run = j.run AND a.task = j.task "
+    "AND a.number = j.number WHERE NOT EXISTS (SELECT 1 FROM judgements n WHERE n.run = j.run "
+    "AND n.task = j.task AND n.number = j.number AND n.key > j.key) {where}"
+)
+"""Judgements ``j`` that count, with the attempts ``a`` they are about: what the view ``judged``
+shows in another way. A sum over all attempts is quicker as a sum over the first words, and then
+what these changed.
+"""
+
+JUDGED_BY_JOIN = (
+    "(SELECT a.run, a.task, a.number, a.seed, a.seconds, a.steps, a.tokens, a.cost, a.finished, "
+    + ", ".join(
+        f"CASE WHEN j.key IS NULL THEN a.{name} ELSE j.{name} END AS {name}"
+        for name in ("verdict", "why", "detail")
+    )
+    + " FROM attempts a LEFT JOIN (SELECT j.* FROM judgements j WHERE NOT EXISTS (SELECT 1 FROM "
+    "judgements n WHERE n.run = j.run AND n.task = j.task AND n.number = j.number "
+    "AND n.key > j.key)) j ON j.run = a.run AND j.task = a.task AND j.number = a.number)"
+)
+"""Rows of the view ``judged`` for PostgreSQL, which then joins once for all attempts instead of
+looking up the newest judgement of each: a third of the time over a whole run, and a page that is
+filtered comes in milliseconds.
+"""
+
+ENDED_ROWS = (
+    "SELECT t.task, a.number, a.verdict, coalesce(a.why, ''), coalesce(a.detail, ''), "
+    "a.seconds, a.steps, a.cost FROM tasks t "
+    "JOIN judged a ON a.run = t.run AND a.task = t.key "
+    "WHERE t.run = ? AND a.verdict IS NOT NULL ORDER BY t.position, t.key, a.number"
+)
+"""(task, number, verdict, why, detail, seconds, steps, cost) of every finished attempt of a run."""
 
 
 _LOOKED_AT = 5
