@@ -164,11 +164,13 @@ class Watch:
         while True:
             before = time()
             await asyncio.sleep(self._pause)
-            now = time()
-            if (late := now - before - self._pause) > self._held_up:
-                for clock in self._clocks:
-                    clock.forgive(late)
-            # The earliest first: on a machine that was asleep, all are due at once.
-            if min((clock.due for clock in self._clocks), default=math.inf) <= now:
-                for clock in [clock for clock in self._clocks if clock.due <= now]:
-                    clock.expire(now)
+            self.look(before, time())
+
+    def look(self, before: float, now: float) -> None:
+        """Cancel what is due; a look that comes late is not held against the attempts."""
+        if (late := now - before - self._pause) > self._held_up:
+            for clock in self._clocks:
+                clock.forgive(late)
+        for clock in self._clocks:
+            if clock.due <= now:
+                clock.expire(now)
