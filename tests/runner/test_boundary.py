@@ -398,7 +398,7 @@ def test_values_of_secret_variables_and_shapes() -> None:
     redact = Redactor({"MY_TOKEN": "correct-horse", "HOME": "/home/someone"})
     assert redact("use correct-horse in /home/someone") == "use [redacted] in /home/someone"
     assert redact("Bearer abc.def-12345") == "Bearer [redacted]"
-    assert redact("api_key= 123456789 ok") == "api_key=[redacted] ok"
+    assert redact("api_key= 123456789 ok") == "api_key= [redacted] ok"
     assert redact("API-KEY:123456789") == "API-KEY:[redacted]"
     assert redact("AKIAABCDEFGHIJKLMNOP") == "[redacted]"
     assert redact("risk-abcdefghijklmnop") == "risk-abcdefghijklmnop"

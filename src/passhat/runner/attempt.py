@@ -26,7 +26,7 @@ from passhat.agents.base import (
 )
 from passhat.errors import InvalidValue, RunStopped
 from passhat.runner.boundary import ProcessGuard, call_agent, describe_error, refuse_unusable
-from passhat.runner.redaction import Redactor
+from passhat.runner.redaction import Redactor, encode_data
 from passhat.runner.spans import Inbox
 from passhat.runner.telemetry import Telemetry
 from passhat.runner.time_limits import AttemptLimits, Clock
@@ -91,8 +91,6 @@ class Canary:
                 yield self.token(task, number), f"{task}#{number}"
 
 
-_LARGEST = 40_000
-"""Characters of a request or a reply that are kept: a long conversation is sent with every call."""
 _CATEGORIES = {
     StopReason.LENGTH: FailureCategory.TRUNCATED,
     StopReason.REFUSED: FailureCategory.REFUSED,
@@ -117,7 +115,12 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
     cut = [call for call in answers if call.stop == StopReason.LENGTH]
     # The limit that was sent; a server may cut earlier, so the actual length counts where known.
     limits = [int(call.output_tokens or call.limit or 0) for call in cut]
-    plain = [msgspec.to_builtins(_cap_call(call, redact)) for call in calls]
+    records = [
+        msgspec.structs.replace(
+            call, request=redact.clean_data(call.request), reply=redact.clean_data(call.reply)
+        )
+        for call in calls
+    ]
     return CallRecords(
         answers=len(answers),
         cut=len(cut),
@@ -125,7 +128,7 @@ def call_records(calls: Sequence[ModelCall], redact: Redactor) -> CallRecords | 
         refused=sum(call.stop == StopReason.REFUSED for call in answers),
         filtered=sum(call.stop == StopReason.FILTERED for call in answers),
         empty=sum(bool(call.empty) for call in answers),
-        body=redact(msgspec.json.encode(plain).decode()).encode(),
+        body=redact(encode_data(records)).encode(),
     )
 
 
@@ -163,26 +166,6 @@ def explain_failure(judgement: Judgement, calls: Sequence[ModelCall]) -> Judgeme
     return replace(judgement, why=str(category or judgement.why), detail=detail)
 
 
-def _cap_call(call: ModelCall, redact: Redactor) -> ModelCall:
-    return msgspec.structs.replace(
-        call,
-        request=_short(call.request, redact),
-        reply=_short(call.reply, redact),
-        retries=list(call.retries),
-    )
-
-
-def _short(data: Any, redact: Redactor) -> Any:
-    """Plain data, or the beginning of its JSON where that is too long."""
-    if data is None:
-        return None
-    text = msgspec.json.encode(data, enc_hook=str).decode("utf-8", "replace")
-    if len(text) <= _LARGEST:
-        return msgspec.json.decode(text)
-    # Secrets go before the cut, so that no part of one stays.
-    return {"cut": redact.shorten(text)[:_LARGEST], "characters": len(text)}
-
-
 T = TypeVar("T")
 
 _ANY = (Exception, SystemExit, KeyboardInterrupt)
@@ -192,6 +175,7 @@ _START_TRIES = 3
 _START_PAUSE = 0.2
 _DETAIL = 500
 _LONGEST_DETAIL = 256 * 1024
+_LARGEST_AMOUNT = 1e15
 _APART = 64 * 1024
 """Longer texts are searched for secrets beside the event loop."""
 _NO_CONTEXT = nullcontext()
@@ -330,7 +314,7 @@ class Attempter:
         if meter.calls:
             judgement = explain_failure(judgement, meter.calls)
         if judgement.detail:
-            detail = _encodable(self.redact.quote(judgement.detail, _LONGEST_DETAIL))
+            detail = self.redact.quote(judgement.detail, _LONGEST_DETAIL)
             judgement = replace(judgement, detail=detail[:_DETAIL])
         usage = meter.usage
         return AttemptRecord(
@@ -340,8 +324,8 @@ class Attempter:
             seed=state.info.seed,
             seconds=time.monotonic() - state.started - state.clock.paused,
             steps=state.steps,
-            tokens=usage.tokens,
-            cost=usage.cost,
+            tokens=_as_amount(usage.tokens),
+            cost=_as_amount(usage.cost),
             retries=state.retries + meter.retries,
             retry_reason=self._retry_reason(state.info) if meter.retries else "",
             answer_hash=state.answer_hash or (_digest(state.transcript) if state.steps else ""),
@@ -353,7 +337,7 @@ class Attempter:
     def _retry_reason(self, info: AttemptInfo) -> str:
         """Why the last call that was made again had failed."""
         causes = [cause for call in info.meter.calls for cause in call.retries]
-        return _encodable(self.redact.quote(causes[-1], _LONGEST_DETAIL))[:80] if causes else ""
+        return self.redact.quote(causes[-1], _LONGEST_DETAIL)[:80] if causes else ""
 
     async def _play(self, task: Task, state: _AttemptState) -> Judgement:
         """Hold a conversation in a fresh world, and return its judge's verdict."""
@@ -472,14 +456,14 @@ class Attempter:
         ]
 
     def _short(self, text: str) -> str:
-        """The text as it is stored; empty where it is so long that :meth:`_kept` is needed."""
-        return _encodable(self.redact(text)) if len(text) < _APART else ""
+        """The text as it is stored; empty where it is too long for that: see _clean_text."""
+        return self.redact(text) if len(text) < _APART else ""
 
     async def _clean_text(self, text: str) -> str:
         """The text as it is stored: without secrets, valid Unicode, not over-long."""
         if len(text) < _APART:
             return self._short(text)
-        return _encodable(await asyncio.to_thread(self.redact.shorten, text))
+        return await asyncio.to_thread(self.redact.shorten, text)
 
     async def _call_suite(
         self, state: _AttemptState, work: Callable[..., T | Awaitable[T]], *arguments: object
@@ -504,8 +488,7 @@ class Attempter:
         if state.trace is not None:
             _note_tool(state, call, time.time())
         for role, text in (("agent", call), ("tool", result)):
-            clean = _encodable(self.redact.shorten(text))
-            state.transcript.append({"role": role, "text": clean})
+            state.transcript.append({"role": role, "text": self.redact.shorten(text)})
         state.clock.next_step()
         return state.steps < self.limits.max_steps
 
@@ -586,8 +569,8 @@ def _digest(transcript: Sequence[Mapping[str, str]]) -> str:
     return hashlib.sha256(answers.encode()).hexdigest()[:16]
 
 
-def _encodable(text: str) -> str:
-    """The text with lone surrogates replaced: neither database nor JSON can hold them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+def _as_amount(number: object) -> float | None:
+    """A recorded amount; what is no finite number, negative or beyond reason is not recorded."""
+    if isinstance(number, int | float) and 0 <= number <= _LARGEST_AMOUNT:
+        return number
+    return None

@@ -221,6 +221,12 @@ class RunSpec:
         return Loaded(suite, agent, models)
 
     def _agent(self) -> Agent:
+        agent = self._load_agent()
+        if (name := self.redact(agent.name)) != agent.name:
+            agent.name = name  # it is stored and shown: a key among a command's words is not
+        return agent
+
+    def _load_agent(self) -> Agent:
         if not self.isolate:
             return as_agent(self.agent)
         if not isinstance(self.agent, str):

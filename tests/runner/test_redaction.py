@@ -1,0 +1,187 @@
+"""The one step before anything is recorded: no secrets, valid Unicode, bounded size."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passhat.agents import Agent, AttemptInfo, Session, Usage
+from passhat.agents.base import ModelCall
+from passhat.runner.redaction import Redactor, encode_data, secret_values
+from passhat.runner.run_spec import RunSpec, run
+from passhat.store import open_store
+from passhat.suites.base import Turn
+
+_DICE = random.Random(3)
+
+
+def _letters(count: int, letters: str = string.ascii_letters + string.digits) -> str:
+    return "".join(_DICE.choices(letters, k=count))
+
+
+KEYS = {
+    "OpenAI": f"sk-proj-{_letters(48)}",
+    "Anthropic": f"sk-ant-api03-{_letters(40)}",
+    "OpenRouter": f"sk-or-v1-{_letters(40)}",
+    "Stripe": f"rk_live_{_letters(24)}",
+    "Google": f"AIza{_letters(35)}",
+    "Google OAuth": f"ya29.{_letters(60)}",
+    "GitHub": f"ghp_{_letters(36)}",
+    "GitHub, fine-grained": f"github_pat_{_letters(22)}_{_letters(59)}",
+    "GitHub, server": f"ghs_{_letters(36)}",
+    "GitLab": f"glpat-{_letters(20)}",
+    "Hugging Face": f"hf_{_letters(34)}",
+    "Groq": f"gsk_{_letters(52)}",
+    "xAI": f"xai-{_letters(60)}",
+    "Replicate": f"r8_{_letters(37)}",
+    "Perplexity": f"pplx-{_letters(40)}",
+    "NVIDIA": f"nvapi-{_letters(60)}",
+    "LangSmith": f"lsv2_pt_{_letters(32)}_{_letters(10)}",
+    "Slack": f"xoxb-{_letters(11, string.digits)}-{_letters(24)}",
+    "npm": f"npm_{_letters(36)}",
+    "PyPI": f"pypi-{_letters(80)}",
+    "Docker": f"dckr_pat_{_letters(27)}",
+    "SendGrid": f"SG.{_letters(22)}.{_letters(43)}",
+    "AWS": f"AKIA{_letters(16, string.ascii_uppercase)}",
+    "AWS, temporary": f"ASIA{_letters(16, string.ascii_uppercase)}",
+    "JSON Web Token": f"eyJ{_letters(20)}.eyJ{_letters(60)}.{_letters(43)}",
+    "private key": f"-----BEGIN PRIVATE KEY-----\n{_letters(64)}\n-----END PRIVATE KEY-----",
+    "half a private key": f"-----BEGIN PRIVATE KEY-----\n{_letters(64)}",
+}
+AROUND = {
+    "bearer": ("Authorization: Bearer {}", _letters(30)),
+    "basic": ("Authorization: Basic {}", _letters(24)),
+    "database": ("postgresql://me:{}@db.example/app", "hunter2pw"),
+    "redis": ("redis://:{}@cache:6379/0", "hunter2pw"),
+    "option": ("./agent --api-key {} --fast", "abc123def"),
+    "option with =": ("./agent --auth-token={}", "abc123def"),
+    "assignment": ("aws_secret_access_key={}", _letters(40)),
+    "azure": ("AccountName=x;AccountKey={};", _letters(40)),
+    "header": ("x-api-key: {}", _letters(30)),
+}
+HARMLESS = [
+    "Asia and basic rules; the bearer of this letter",
+    "mask-ed words, risk_free_rate_of_return, disk-usage-report, task-000000000012",
+    "https://example.com/a:b/c@d and mailto:me@example.com",
+    "http://localhost:8000/x and git@github.com:a/b.git",
+    "the tokens are 12, the key is on the table, --keyword only",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "the password is on the note; pass_hat_4 = 0.5",
+]
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_keys_of_providers(key: str) -> None:
+    redact = Redactor()
+    for text in (key, f"my key is {key}, keep it", f'{{"key": "{key}"}}'):
+        assert not any(part in redact(text) for part in (key, key[-12:]))
+    assert "keep it" in redact(f"my key is {key} , keep it") or "END" not in key
+
+
+@pytest.mark.parametrize(("text", "secret"), AROUND.values(), ids=AROUND)
+def test_secrets_by_what_is_before_them(text: str, secret: str) -> None:
+    clean = Redactor()(text.format(secret))
+    assert secret not in clean
+    assert clean.startswith(text.partition("{")[0])
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_ordinary_text_stays(text: str) -> None:
+    assert Redactor()(text) == text
+
+
+def test_values_of_the_environment_under_any_name() -> None:
+    opaque = "Zx8kQ2mVt7Lp4WnR9sYb"
+    values = secret_values(
+        {
+            "MY_SERVICE": opaque,
+            "DATABASE_URL": "mysql://app:s3cretpass@db/app",
+            "OPENAI_API_KEY": "short-key",
+            "SMTP_PASS": "mail-pass",
+            "GITHUB_SHA": "3f786850e387550fdab836ed7e6dc881de23001b",
+            "HOME": "/home/Someone/Folder1/WithALongName2",
+            "LANG": "en_US.UTF-8",
+            "AAAA": "Aa1" * 10,
+        }
+    )
+    assert sorted(values) == sorted([opaque, "s3cretpass", "short-key", "mail-pass"])
+    redact = Redactor({"MY_SERVICE": opaque})
+    assert redact(f"it is {opaque}.") == "it is [redacted]."
+
+
+class _Raises:
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+DATA = ["a\udcffb", {"\ud800": 1}, {1.5: "x", (1, 2): "y"}, {"a": _Raises()}, LOOP, {"k": b"\xff"}]
+
+
+@pytest.mark.parametrize("data", DATA, ids=["text", "key", "keys", "str", "loop", "bytes"])
+def test_any_data_becomes_json(data: Any) -> None:
+    text = encode_data({"reply": data})
+    text.encode()
+    assert "reply" in json.loads(text)
+    json.dumps(Redactor().clean_data(data)).encode()
+
+
+def test_long_data_is_cut_after_secrets_are_removed() -> None:
+    key = KEYS["OpenAI"]
+    cut = Redactor().clean_data(["x" * 39_980 + " " + key, "y" * 10_000])
+    assert cut["characters"] > 40_000
+    assert len(cut["cut"]) <= 40_000
+    assert "sk-" not in cut["cut"]
+
+
+class Odd(Agent, Session):
+    """Records whatever it is given as the reply of a model, every other time."""
+
+    def __init__(self, reply: Any, usage: Usage) -> None:
+        self._reply = reply
+        self._usage = usage
+
+    async def session(self, attempt: AttemptInfo) -> Session:
+        self._attempt = attempt
+        return self
+
+    async def answer(self, _turn: Turn) -> str:
+        if self._attempt.number % 2:
+            meter = self._attempt.meter
+            meter.settle(self._usage)
+            meter.record(ModelCall("m\udcff", reply=self._reply, stop_raw="\ud800", error="\udfff"))
+        return "yes"
+
+
+@pytest.mark.parametrize("reply", DATA, ids=["text", "key", "keys", "str", "loop", "bytes"])
+@pytest.mark.parametrize(
+    "usage", [Usage(10**30, 1.0), Usage(-5, -1.0), Usage(float("nan"), float("inf")), Usage(3, 0.5)]
+)
+def test_an_odd_reply_ends_no_run(tmp_path: Path, reply: Any, usage: Usage) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "?", "answer": "yes"}')
+    store = str(tmp_path / "s.db")
+    suite = f"jsonl:{tmp_path / 't.jsonl'}"
+    result = run(RunSpec(agent=Odd(reply, usage), suite=suite, attempts=4, store=store, jobs=1))
+    assert (result.stored.attempts, result.stored.passed) == (4, 4)
+    with open_store(store, read_only=True) as stored:
+        assert len(stored.calls(result.id, "a", 1)) == 1
+        tokens = [row[6] for block in stored.rows(result.id) for row in block]
+    assert tokens == [3 if usage.tokens == 3 else None, None] * 2
+
+
+def test_words_of_a_command_are_stored_without_its_secrets(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"id": "a", "prompt": "?", "answer": "yes"}')
+    spec = RunSpec(
+        agent=f"command:{sys.executable} --api-key hunter2hunter2",
+        suite=f"jsonl:{tmp_path / 't.jsonl'}",
+    )
+    loaded = spec.load()
+    assert loaded.agent.name == f"command:{sys.executable} --api-key [redacted]"
+    assert spec.plan(loaded).record.agent == loaded.agent.name
