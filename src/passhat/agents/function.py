@@ -80,12 +80,18 @@ class FunctionAgent(Agent):
         self.name = name or f"python:{path}"
         self.price_table: PriceTable | None = None
 
-    async def session(self, attempt: AttemptInfo) -> _FunctionSession:
+    async def session(self, attempt: AttemptInfo) -> FunctionSession:
+        return self.start(attempt)
+
+    def start(self, attempt: AttemptInfo) -> FunctionSession:
+        """Begin an attempt; a class is instantiated."""
         function: Any = self._function() if inspect.isclass(self._function) else self._function
-        return _FunctionSession(function, attempt, self.price_table)
+        return FunctionSession(function, attempt, self.price_table)
 
 
-class _FunctionSession(Session):
+class FunctionSession(Session):
+    """The attempt of a function, or of an instance of a class."""
+
     def __init__(
         self, function: Callable[..., Any], attempt: AttemptInfo, prices: PriceTable | None
     ) -> None:
@@ -97,17 +103,25 @@ class _FunctionSession(Session):
         self._wants_tools = "tools" in parameters
 
     async def answer(self, turn: Turn) -> str:
-        if self._wants_tools and (turn.tools or "tools" not in self._extra):
-            self._extra["tools"] = turn.tools  # offered in the first turn, at hand in every one
         if inspect.iscoroutinefunction(self._function) or inspect.iscoroutinefunction(
             getattr(self._function, "__call__", None)  # noqa: B004 - an instance may be async
         ):
-            answer = await self._function(turn.text, **self._extra)
+            answer = self.call(turn)
         else:
-            work = partial(self._function, turn.text, **self._extra)
+            work = partial(self.call, turn)
             answer = await _in_daemon_thread(work, f"{self._attempt.task}#{self._attempt.number}")
-        if inspect.isawaitable(answer):  # a plain function that returns a coroutine
+        if inspect.isawaitable(answer):  # also of a plain function that returns a coroutine
             answer = await answer
+        return self.read_answer(answer)
+
+    def call(self, turn: Turn) -> Any:
+        """Call the function; an async one returns a coroutine."""
+        if self._wants_tools and (turn.tools or "tools" not in self._extra):
+            self._extra["tools"] = turn.tools  # offered in the first turn, at hand in every one
+        return self._function(turn.text, **self._extra)
+
+    def read_answer(self, answer: Any) -> str:
+        """Return the text of an answer, and put its usage on the meter."""
         return read_answer(answer, self._attempt.meter, self._prices)
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["LONGEST_TEXT", "Redactor", "encode_data", "make_encodable", "secret_values"]
+__all__ = [
+    "LONGEST_TEXT",
+    "Redactor",
+    "encode_data",
+    "make_encodable",
+    "make_plain",
+    "secret_values",
+]
 
 LONGEST_TEXT = 4 * 1024 * 1024
 """Characters of one text that are kept, for every kind of agent."""
@@ -102,7 +109,7 @@ def encode_data(data: Any) -> str:
     try:
         return msgspec.json.encode(data, enc_hook=str).decode()
     except Exception:  # keys that are no text, lone surrogates, a __str__ that raises
-        return msgspec.json.encode(_as_plain(data)).decode()
+        return msgspec.json.encode(make_plain(data)).decode()
 
 
 class Redactor:
@@ -215,8 +222,8 @@ def _without_part(text: str, value: str) -> str:
     return text
 
 
-def _as_plain(data: Any, depth: int = 0) -> Any:
-    """Dicts with text as keys, lists, numbers and valid text; anything else by its type."""
+def make_plain(data: Any, depth: int = 0) -> Any:
+    """Return dicts with text as keys, lists, numbers and valid text; anything else by its type."""
     if isinstance(data, str):
         return make_encodable(data)
     if data is None or isinstance(data, bool | int | float):
@@ -226,11 +233,11 @@ def _as_plain(data: Any, depth: int = 0) -> Any:
     if depth < _DEEPEST:
         if isinstance(data, Mapping):
             return {
-                str(_as_plain(key, _DEEPEST)): _as_plain(value, depth + 1)
+                str(make_plain(key, _DEEPEST)): make_plain(value, depth + 1)
                 for key, value in data.items()
             }
         if isinstance(data, list | tuple | set | frozenset):
-            return [_as_plain(entry, depth + 1) for entry in data]
+            return [make_plain(entry, depth + 1) for entry in data]
     try:
         return make_encodable(str(data))
     except Exception:

@@ -424,7 +424,7 @@ class _Execution:
         has_answer = any(entry["role"] == "agent" for entry in record.transcript)
         silent = not has_answer and record.judgement.why in _UNREACHED
         self._silent = self._silent + 1 if silent else 0
-        if self._silent == self._plan.give_up_after and self._fault is None:
+        if 0 < self._plan.give_up_after == self._silent and self._fault is None:
             why = ": ".join(
                 part for part in (record.judgement.why, record.judgement.detail) if part
             )

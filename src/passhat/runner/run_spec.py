@@ -35,6 +35,7 @@ from passhat.runner.task_choice import (
 from passhat.runner.telemetry import Telemetry, telemetry_for
 from passhat.runner.time_limits import AttemptLimits
 from passhat.runner.users import RubricAgent, with_user
+from passhat.runner.workers import MOST_WORKERS, WorkerAgent, can_have_workers
 from passhat.stats.plan import Allocation
 from passhat.store import (
     DEFAULT_PATH,
@@ -92,6 +93,9 @@ class RunSpec:
         The agent that plays the user.
     tools : str
         ``text``, or ``mcp`` for an MCP endpoint of every attempt.
+    in_process : bool
+        Call a function ``python:MODULE:NAME`` in this process, rather than in worker processes.
+        Functions that are given as objects always are.
     isolate : bool
         Run a Python agent in a process of its own for every attempt, so that it can be killed.
     agent_memory : int, optional
@@ -144,6 +148,7 @@ class RunSpec:
     lease_seconds: float = LEASE_SECONDS
     user: str | None = None
     tools: str = "text"
+    in_process: bool = False
     isolate: bool = False
     agent_memory: int | None = None
     canary: bool | None = None
@@ -228,7 +233,11 @@ class RunSpec:
 
     def _load_agent(self) -> Agent:
         if not self.isolate:
-            return as_agent(self.agent)
+            agent = as_agent(self.agent)
+            is_word = isinstance(self.agent, str) and not self.in_process
+            if is_word and self.jobs <= MOST_WORKERS and can_have_workers(agent):
+                return WorkerAgent(agent)
+            return agent
         if not isinstance(self.agent, str):
             raise InvalidValue(
                 "isolate needs an agent that another process can import, and an object was given.",

@@ -20,12 +20,15 @@ from passhat.errors import InvalidValue, StoreUnavailable
 from passhat.runner.attempt import AttemptLimits
 from passhat.runner.budget import Budget, Sum, Used
 from passhat.runner.queues import StoreThread
+from passhat.runner.workers import WorkerAgent
 from passhat.store import AttemptRecord, Store
 
 __all__ = ["Spending", "SpendingWatch", "budget_for", "prepare"]
 
 _INPUT_BEFORE_SEEN = 4_000
 """Tokens of input of one call, as long as none was seen."""
+_REPORTING = (FunctionAgent, WorkerAgent, FrameworkAgent, CommandAgent)
+"""Agents that report their usage with their answer."""
 _LOOK_SECONDS = 2.0
 """How often the store is asked what other runners have used."""
 _LOOK_FACTOR = 50.0
@@ -68,7 +71,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
         model.provider = shared[model.kind, model.base_url]
         model.provider.retries = spending.retries
     for agent in agents:
-        if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
+        if isinstance(agent, _REPORTING):
             agent.price_table = prices
     for provider in shared.values():
         rate = spending.rates.get(provider.kind, spending.rates.get(""))
@@ -87,7 +90,7 @@ def prepare(agents: Sequence[Agent], spending: Spending, prices: PriceTable) -> 
 
 def _check(agent: Agent, spending: Spending) -> None:
     option = "--budget" if spending.cost is not None else "--max-tokens"
-    if isinstance(agent, FunctionAgent | FrameworkAgent | CommandAgent):
+    if isinstance(agent, _REPORTING):
         return  # reports its usage with its answer; see budget_for
     if not isinstance(agent, ChatAgent):
         raise InvalidValue(

@@ -129,7 +129,7 @@ class OnRay:
             )
         self._plan = plan
         # Values of secrets stay on this machine; workers read their own environment.
-        self._spec = replace(spec, redact=Redactor(), store="")
+        self._spec = replace(spec, redact=Redactor(), store="", in_process=True)
         self._models = models or (plan.agent,)
         self._address = address
         self._remote = address.startswith("ray://")

@@ -1,0 +1,625 @@
+"""``python:`` agents in worker processes: what an agent does to its process costs its own attempt.
+
+The runner's process keeps the store, the signals and the exit code. Before the first attempt it
+forks a *nursery*, a process with one thread that has the agent's module imported and nothing of the
+store. The nursery forks workers when they are asked for, so a worker costs about a millisecond and
+shares its memory. A worker makes one attempt at a time: working folder, environment, signal
+handlers, descriptors, limits and event loop are the attempt's own. A worker that an agent changed
+is replaced after the attempt; one that hangs is killed at the limit; one that ends by itself fails
+its attempt.
+
+Answers of workers are data of known types, never pickles: a worker may have been taken over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import locale
+import os
+import pickle
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NoReturn, TypeGuard
+
+import msgspec
+
+from passhat.agents.base import Agent, AgentFault, AttemptInfo, ModelCall, Session, Usage
+from passhat.agents.function import FunctionAgent
+from passhat.agents.prices import PriceTable
+from passhat.errors import RunStopped
+from passhat.runner.boundary import describe_error, refuse_unusable
+from passhat.runner.redaction import make_plain
+from passhat.stats.outcomes import FailureCategory, MissingReason
+from passhat.suites.base import Turn, WorldFault
+
+__all__ = ["MOST_WORKERS", "WorkerAgent", "can_have_workers"]
+
+MOST_WORKERS = 64
+"""Attempts at the same time that have a process each; with more, all share the runner's."""
+_SIZE = struct.Struct("!I")
+_LONGEST_FRAME = 64 * 2**20
+_EXIT = struct.Struct("!ii")
+"""Process id and status, as the nursery reports them."""
+_START_TRIES = 5
+_STATUS_SECONDS = 2.0
+_LAST_WORDS_SECONDS = 0.1
+"""A reply that a worker sent before it ended is read within this."""
+_SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+)
+
+
+# Not by their modules: an agent may patch those.
+_read, _write = os.read, os.write
+
+
+class _Reply(msgspec.Struct, omit_defaults=True):
+    """A worker's answer to one turn; exactly one of text, fault, missing and stopped is set."""
+
+    text: str | None = None
+    fault: str = ""
+    missing: str = ""
+    stopped: str = ""
+    detail: str = ""
+    tokens: float | None = None
+    cost: float | None = None
+    has_usage: bool = False
+    retries: int = 0
+    calls: list[ModelCall] = []
+    is_last: bool = False
+    """The agent changed its process: this worker ends with the attempt."""
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=str)
+_DECODER = msgspec.msgpack.Decoder(_Reply)
+
+
+def can_have_workers(agent: Agent) -> TypeGuard[FunctionAgent]:
+    """Whether an agent can be called in processes that are forked from this one.
+
+    Spans of OpenTelemetry are taken from the tracer of the runner's own process, so an agent that
+    emits them stays there.
+    """
+    return (
+        type(agent) is FunctionAgent
+        and sys.platform == "linux"
+        and "opentelemetry.sdk.trace" not in sys.modules
+    )
+
+
+class WorkerAgent(Agent):
+    """An agent whose sessions live in worker processes."""
+
+    def __init__(self, agent: FunctionAgent) -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.source_files = agent.source_files
+        self.decoding = agent.decoding
+        self._nursery: _Nursery | None = None
+        self._idle: list[_Worker] = []
+        self._workers: set[_Worker] = set()
+
+    @property
+    def price_table(self) -> PriceTable | None:
+        """Prices for usage that names a model; set before the first attempt."""
+        return self.agent.price_table
+
+    @price_table.setter
+    def price_table(self, prices: PriceTable | None) -> None:
+        self.agent.price_table = prices
+
+    async def check(self) -> None:
+        await self.agent.check()
+        self._start_nursery()
+
+    async def session(self, attempt: AttemptInfo) -> Session:
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.is_gone:
+                return _WorkerSession(self, worker, attempt)
+            self.end(worker)  # something outside ended it between two attempts
+        return _WorkerSession(self, await self._start_worker(), attempt)
+
+    async def close(self) -> None:
+        for worker in list(self._workers):
+            self.end(worker)
+        if self._nursery is not None:
+            self._nursery.close()
+            self._nursery = None
+        await self.agent.close()
+
+    def take_back(self, worker: _Worker) -> None:
+        """Keep a worker whose attempt is over for the next one."""
+        self._idle.append(worker)
+
+    def end(self, worker: _Worker) -> None:
+        """End a worker and everything it started."""
+        self._workers.discard(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        worker.kill()
+
+    async def exit_status(self, worker: _Worker) -> int | None:
+        """How a worker ended, as ``waitpid`` says it; ``None`` where that is not known."""
+        nursery = self._nursery
+        return None if nursery is None else await nursery.exit_status(worker.pid)
+
+    def _start_nursery(self) -> _Nursery:
+        if self._nursery is not None and self._nursery.is_gone:
+            self._nursery.close()
+            self._nursery = None
+        if self._nursery is None:
+            self._nursery = _Nursery(self.agent, self._note_exit)
+        return self._nursery
+
+    def _note_exit(self, pid: int) -> None:
+        """A child of the agent may keep the connection open when the worker itself is gone."""
+        for worker in self._workers:
+            if worker.pid == pid:
+                asyncio.get_running_loop().call_later(
+                    _LAST_WORDS_SECONDS, worker.connection_lost, None
+                )
+
+    async def _start_worker(self) -> _Worker:
+        loop = asyncio.get_running_loop()
+        for _ in range(_START_TRIES):
+            ours, theirs = socket.socketpair()
+            with theirs, suppress(OSError):  # an agent may end the parent of its own process
+                self._start_nursery().fork(theirs)
+            ours.setblocking(False)
+            _, worker = await loop.create_connection(_Worker, sock=ours)
+            if await worker.has_started:
+                self._workers.add(worker)
+                return worker
+            worker.kill()
+            if self._nursery is not None:
+                self._nursery.close()
+                self._nursery = None
+        raise WorldFault(MissingReason.INFRASTRUCTURE, "no worker process could be started")
+
+
+class _Worker(asyncio.Protocol):
+    """The runner's end of a worker: one request, then one reply."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.has_started: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._buffer = bytearray()
+        self._reply: asyncio.Future[bytes | None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self.is_gone = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self.pid and len(self._buffer) >= _SIZE.size:  # its first word is its process id
+            (self.pid,) = _SIZE.unpack_from(self._buffer)
+            del self._buffer[: _SIZE.size]
+            self.has_started.set_result(True)
+        if len(self._buffer) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._buffer)
+            if size > _LONGEST_FRAME:
+                self._resolve(None)
+            elif len(self._buffer) >= _SIZE.size + size:
+                frame = bytes(self._buffer[_SIZE.size : _SIZE.size + size])
+                del self._buffer[: _SIZE.size + size]
+                self._resolve(frame)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.is_gone = True
+        if not self.has_started.done():
+            self.has_started.set_result(False)
+        self._resolve(None)
+
+    async def ask(self, request: object) -> _Reply | None:
+        """Send a request and return the reply; ``None`` when the worker ended without one."""
+        if self.is_gone or self._transport is None:
+            return None
+        self._reply = asyncio.get_running_loop().create_future()
+        data = pickle.dumps(request, pickle.HIGHEST_PROTOCOL)
+        self._transport.write(_SIZE.pack(len(data)) + data)
+        frame = await self._reply
+        try:
+            return None if frame is None else _DECODER.decode(frame)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def kill(self) -> None:
+        """Kill the worker and its children."""
+        if self.pid:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self.is_gone = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _resolve(self, frame: bytes | None) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_result(frame)
+
+
+class _WorkerSession(Session):
+    """An attempt in a worker."""
+
+    def __init__(self, agent: WorkerAgent, worker: _Worker, attempt: AttemptInfo) -> None:
+        self._agent = agent
+        self._worker: _Worker | None = worker
+        self._attempt = attempt
+        self._info: AttemptInfo | None = replace(attempt, meter=None)  # type: ignore[arg-type]
+        self._is_last = False
+        self._is_answering = False
+
+    async def answer(self, turn: Turn) -> str:
+        worker = self._worker
+        if worker is None:
+            raise AgentFault(FailureCategory.EXCEPTION, "the agent's process has ended")
+        info, self._info = self._info, None
+        self._is_answering = True
+        reply = await worker.ask((info, turn))
+        self._is_answering = False
+        if reply is None:
+            status = await self._agent.exit_status(worker)
+            self._end()
+            raise AgentFault(FailureCategory.EXCEPTION, _describe_end(status))
+        self._is_last |= reply.is_last
+        self._note_usage(reply)
+        if reply.text is not None:
+            return reply.text
+        if reply.missing:
+            raise WorldFault(MissingReason(reply.missing), reply.detail)
+        if reply.stopped:
+            raise RunStopped(reply.stopped, hint=reply.detail or None)
+        raise AgentFault(_as_category(reply.fault), reply.detail)
+
+    async def close(self) -> None:
+        if self._worker is None:
+            return
+        if self._is_answering or self._is_last:  # given up at its limit, or not as it was
+            self._end()
+            return
+        self._agent.take_back(self._worker)
+        self._worker = None
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._agent.end(self._worker)
+            self._worker = None
+
+    def _note_usage(self, reply: _Reply) -> None:
+        meter = self._attempt.meter
+        if reply.has_usage:
+            meter.settle(Usage(reply.tokens, reply.cost))
+        meter.retries += max(0, reply.retries)
+        for call in reply.calls:
+            meter.record(call)
+
+
+def _as_category(word: str) -> FailureCategory:
+    try:
+        return FailureCategory(word)
+    except ValueError:
+        return FailureCategory.EXCEPTION
+
+
+def _describe_end(status: int | None) -> str:
+    if status is None:
+        return "the agent ended its process"
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        return f"the agent's process was killed by {name}"
+    return f"the agent ended its process with exit status {os.WEXITSTATUS(status)}"
+
+
+class _Nursery:
+    """The runner's end of the process that forks workers."""
+
+    def __init__(self, agent: FunctionAgent, note_exit: Callable[[int], None]) -> None:
+        self._note_exit = note_exit
+        ours, theirs = socket.socketpair()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()  # or what is buffered would be written twice
+        with warnings.catch_warnings():
+            # From Python 3.12 on: other threads may hold locks. The nursery uses none of theirs.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
+        if self._pid == 0:
+            ours.close()
+            _end_process(_keep_nursery, theirs, agent)
+        theirs.close()
+        ours.setblocking(False)
+        self._socket = ours
+        self._buffer = b""
+        self._statuses: dict[int, int] = {}
+        self._changed = asyncio.Event()
+        self.is_gone = False
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(ours, self._read)
+
+    def fork(self, worker_end: socket.socket) -> None:
+        """Have a worker forked at the other end of a socket."""
+        socket.send_fds(self._socket, [b"+"], [worker_end.fileno()])
+
+    async def exit_status(self, pid: int) -> int | None:
+        """The status with which a worker ended; waited for a moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STATUS_SECONDS):
+                while pid not in self._statuses and not self.is_gone:
+                    self._changed.clear()
+                    await self._changed.wait()
+        return self._statuses.pop(pid, None)
+
+    def close(self) -> None:
+        """End the nursery; it ends its workers first."""
+        if not self.is_gone:
+            self._loop.remove_reader(self._socket)
+            self.is_gone = True
+        self._socket.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.is_gone = True
+            self._loop.remove_reader(self._socket)
+        self._buffer += data
+        while len(self._buffer) >= _EXIT.size:
+            pid, status = _EXIT.unpack_from(self._buffer)
+            self._buffer = self._buffer[_EXIT.size :]
+            self._statuses[pid] = status
+            self._note_exit(pid)
+        self._changed.set()
+
+
+# -- in the nursery and its workers ---------------------------------------------------------------
+
+
+def _end_process(work: Callable[..., object], *arguments: object) -> NoReturn:
+    """Do something in a forked process, and end it: nothing of the runner's is cleaned up."""
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)  # it is the pipe of the runner's event loop
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        asyncio._set_running_loop(None)
+        work(*arguments)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _close_descriptors(*kept: int) -> None:
+    """Close everything that was inherited, such as the store, but the standard streams."""
+    low = 3
+    for number in (*sorted(kept), os.sysconf("SC_OPEN_MAX")):
+        os.closerange(low, number)
+        low = number + 1
+
+
+def _keep_nursery(control: socket.socket, agent: FunctionAgent) -> None:
+    """Fork workers until the runner is gone; report those that end."""
+    _close_descriptors(control.fileno())
+    os.setsid()
+    gc.collect()
+    gc.freeze()  # so that collections in workers do not copy every page
+    woken, waking = os.pipe()
+    os.set_blocking(waking, False)
+    signal.set_wakeup_fd(waking)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    workers: set[int] = set()
+    while True:
+        ready, _, _ = select.select([control.fileno(), woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+        while workers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                break
+            workers.discard(pid)
+            control.send(_EXIT.pack(pid, status))
+        if control.fileno() in ready:
+            message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+            if not message:
+                break
+            pid = os.fork()
+            if pid == 0:
+                _end_process(_keep_worker, descriptors[0], agent)
+            os.close(descriptors[0])
+            workers.add(pid)
+    for pid in workers:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _keep_worker(descriptor: int, agent: FunctionAgent) -> None:
+    _Work(socket.socket(fileno=descriptor), agent).keep()
+
+
+class _Work:
+    """A worker: one attempt after the other, while its process stays as it was."""
+
+    def __init__(self, end: socket.socket, agent: FunctionAgent) -> None:
+        _close_descriptors(end.fileno())
+        os.setsid()  # a signal to its group reaches the agent's own children only
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        random.seed()  # a fork has the state of all its siblings
+        if (numpy := sys.modules.get("numpy")) is not None:
+            numpy.random.seed()
+        self._end = end.detach()
+        self._pid = os.getpid()
+        self._agent = agent
+        self._session: Any = None
+        self._info = AttemptInfo("", 1, 0)
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        self._before = _process_state()
+
+    def keep(self) -> None:
+        """Answer requests until the runner is gone."""
+        self._send(_SIZE.pack(self._pid))
+        while True:
+            (size,) = _SIZE.unpack(self._receive(_SIZE.size))
+            reply = self._answer(*pickle.loads(self._receive(size)))
+            if os.getpid() != self._pid:
+                os._exit(0)  # the agent forked, and its child came back here, too
+            reply.is_last |= self._has_changed()
+            frame = _encode(reply)
+            self._send(_SIZE.pack(len(frame)) + frame)
+
+    def _send(self, data: bytes) -> None:
+        while data:
+            data = data[_write(self._end, data) :]
+
+    def _receive(self, size: int) -> bytes:
+        parts = []
+        while size:
+            part = _read(self._end, min(size, 2**20))
+            if not part:
+                os._exit(0)  # the runner is gone
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _answer(self, info: AttemptInfo | None, turn: Turn) -> _Reply:
+        reply = _Reply()
+        meter = self._info.meter
+        try:
+            if info is not None:
+                self._info = replace(info, meter=type(meter)())
+                meter = self._info.meter
+                self._session = self._agent.start(self._info)
+            before, seen, retries = meter.usage, len(meter.calls), meter.retries
+            raw = self._call(turn)
+            if inspect.isawaitable(raw):
+                raw = self._loop.run_until_complete(_wait_for(raw))
+            text = self._session.read_answer(raw)
+            if not isinstance(text, str):
+                raise AgentFault(
+                    FailureCategory.FORMAT_ERROR, f"answered a {type(text).__name__}, not text"
+                )
+            refuse_unusable(text)
+            reply.text = text
+            if meter.usage != before:
+                reply.has_usage = True
+                reply.tokens = _difference(before.tokens, meter.usage.tokens)
+                reply.cost = _difference(before.cost, meter.usage.cost)
+            reply.calls, reply.retries = meter.calls[seen:], meter.retries - retries
+        except AgentFault as fault:
+            reply.fault, reply.detail = str(fault.category), fault.detail
+        except WorldFault as fault:
+            reply.missing, reply.detail = str(fault.reason), fault.detail
+        except RunStopped as error:
+            reply.stopped, reply.detail = error.message, error.hint or ""
+        except Exception as error:
+            reply.fault, reply.detail = str(FailureCategory.EXCEPTION), describe_error(error)
+        except BaseException as error:
+            reply.fault, reply.detail = str(FailureCategory.EXCEPTION), describe_error(error)
+            reply.is_last = True
+        return reply
+
+    def _call(self, turn: Turn) -> Any:
+        try:
+            return self._session.call(turn)
+        except (StopIteration, WorldFault) as error:
+            # A plain function has no access to the run: any exception is its own failure.
+            raise AgentFault(FailureCategory.EXCEPTION, type(error).__name__) from None
+
+    def _has_changed(self) -> bool:
+        """Whether the attempt left the process in another state, or something running in it."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        try:
+            is_clean = not (self._loop.is_closed() or asyncio.all_tasks(self._loop))
+            return not is_clean or _process_state() != self._before
+        except Exception:  # what the look itself needs was changed
+            return True
+
+
+async def _wait_for(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _encode(reply: _Reply) -> bytes:
+    try:
+        return _ENCODER.encode(reply)
+    except Exception:  # a lone surrogate, or an object that cannot be shown
+        return _ENCODER.encode(make_plain(reply))
+
+
+_FUNCTIONS: tuple[tuple[Any, str], ...] = (
+    *((time, name) for name in ("monotonic", "time", "sleep", "perf_counter")),
+    *((asyncio, name) for name in ("sleep", "get_running_loop", "wait_for", "create_task")),
+    *((os, name) for name in ("_exit", "getcwd", "close", "fork", "killpg")),
+    *((socket, name) for name in ("socket", "socketpair")),
+    (asyncio, "new_event_loop"),
+    (asyncio, "all_tasks"),
+    (random, "seed"),
+    (pickle, "loads"),
+)
+"""Functions that this module and the next attempt rely on."""
+
+
+def _process_state() -> tuple[object, ...]:
+    """What an agent can change about its process, to be compared before and after an attempt."""
+    import resource
+
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - after every attempt; a Path takes ten times as long
+    except OSError:
+        folder = ""
+    return (
+        folder,
+        dict(os.environ),
+        [signal.getsignal(number) for number in _SIGNALS],
+        signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        [resource.getrlimit(number) for number in _LIMITS],
+        locale.setlocale(locale.LC_ALL),
+        sorted(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names are enough
+        threading.active_count(),
+        "asyncio" in sys.modules and __name__ in sys.modules,
+        (id(sys.stdout), id(sys.stderr), list(sys.path)),
+        [id(vars(module).get(name)) for module, name in _FUNCTIONS],
+    )
+
+
+def _limits() -> tuple[int, ...]:
+    import resource
+
+    return tuple(
+        getattr(resource, name)
+        for name in ("RLIMIT_AS", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_DATA")
+    )
+
+
+_LIMITS = _limits() if sys.platform != "win32" else ()
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if after is None else after - (before or 0)

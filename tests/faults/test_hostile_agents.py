@@ -1,0 +1,66 @@
+"""What an agent does to its process costs its own attempt; the good half of a run is all there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.faults import hostile_agents
+
+from passhat.runner.run_spec import RunSpec, run
+from passhat.store import open_store
+
+ATTEMPTS = int(os.environ.get("PASSHAT_ATTEMPTS", "6"))
+"""Of each of two tasks, one good and one bad; 50 make the 100 of docs/reliability.md."""
+FAILING = {
+    *("ends_its_process", "ends_its_process_with_an_error", "exits", "interrupts", "aborts"),
+    *("raises_another_base", "raises_without_text", "raises_a_novel", "is_killed", "recurses"),
+    *("terminates_itself", "sends_itself_ctrl_c", "reads_at_null", "kills_its_group"),
+    *("closes_descriptors", "runs_out_of_memory", "forks_and_the_child_stays", "stops_iterating"),
+    *("answers_a_number", "answers_half_a_letter", "answers_too_much", "cancels_itself"),
+    *("cancels_all_tasks", "stops_the_loop", "exits_in_a_task"),
+}
+"""Harms that fail their attempt at once; others leave an answer, and the next attempt is fresh."""
+
+
+def test_the_battery_is_large() -> None:
+    assert len(hostile_agents.AGENTS) >= 80
+
+
+@pytest.mark.parametrize("name", sorted(hostile_agents.AGENTS))
+def test_a_harm_costs_its_own_attempt(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(Path(hostile_agents.__file__).parents[2]))
+    is_hanging = name in hostile_agents.HANGING
+    attempts = 1 if is_hanging else ATTEMPTS
+    lines = [{"id": word, "prompt": word, "answer": "yes"} for word in ("bad", "good")]
+    Path("tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = run(
+        RunSpec(
+            agent=f"python:tests.faults.hostile_agents:{name}",
+            suite="jsonl:tasks.jsonl",
+            attempts=attempts,
+            store="store.db",
+            jobs=3,
+            step_seconds=5.0 if is_hanging else 120.0,
+            give_up_after=0,
+        )
+    )
+    assert Path.cwd() == tmp_path
+    assert (result.left, result.stored.status) == (0, "complete")
+    with open_store("store.db", read_only=True) as store:
+        rows = [row for block in store.rows(result.id, details=True) for row in block]
+    good = [(row[2], row[3]) for row in rows if row[0] == "good"]
+    bad = {(row[2], row[3]) for row in rows if row[0] == "bad"}
+    assert good == [(1, "")] * attempts, [row[11] for row in rows]
+    if is_hanging:
+        assert bad == {(0, "timeout")}
+    elif name.removeprefix("async_") in FAILING:
+        assert {verdict for verdict, _ in bad} == {0}, bad
+        assert {why for _, why in bad} <= {"exception", "format_error"}
+    assert sys.stdout is not None
