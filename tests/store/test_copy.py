@@ -18,7 +18,7 @@ from passhat.store import (
     RunRecord,
     Store,
     StoredJudgement,
-    blocks,
+    copy,
     open_store,
 )
 from passhat.store.copy import copy_runs, digest_of, merge_runs
@@ -73,8 +73,8 @@ def test_blocks_of_any_size_hold_every_attempt_once(
 ) -> None:
     source = fill(stores[0], MADE)
     whole = digest_of(source, RUN.id)
-    monkeypatch.setattr(blocks, "_ATTEMPTS", size)
-    cut = list(blocks.blocks(source, RUN.id))
+    monkeypatch.setattr(copy, "_ATTEMPTS", size)
+    cut = list(copy.blocks(source, RUN.id))
     assert max(block.attempts for block in cut) <= size
     numbers = [row for block in cut for row in block.rows(source, "attempts", ["number"])]
     assert numbers == [(task, n) for task, count in MADE.items() for n in range(1, count + 1)]
@@ -93,7 +93,7 @@ def test_small_blocks_make_the_same_copy(
     stores: list[Store], target: Store, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = fill(stores[0], MADE)
-    monkeypatch.setattr(blocks, "_ATTEMPTS", size)
+    monkeypatch.setattr(copy, "_ATTEMPTS", size)
     # A run may have a hundred million tasks: they are not looked up all at once.
     monkeypatch.setattr(Store, "_tasks", None)
     told: list[tuple[str, int]] = []
@@ -117,7 +117,7 @@ def test_a_merge_that_was_cut_off_goes_on(
 ) -> None:
     fill(stores[0], {"t0": 3, "t1": 9})
     fill(stores[1], {"t2": 1, "t3": 1, "t5": 4})
-    monkeypatch.setattr(blocks, "_ATTEMPTS", 4)
+    monkeypatch.setattr(copy, "_ATTEMPTS", 4)
     written = 0
 
     def tell(doing: str, *_: object) -> None:
@@ -147,7 +147,7 @@ def test_a_merge_that_was_cut_off_goes_on(
 def test_a_conflict_at_the_end_is_found_before_anything_is_written(
     stores: list[Store], target: Store, monkeypatch: pytest.MonkeyPatch, with_target: bool
 ) -> None:
-    monkeypatch.setattr(blocks, "_ATTEMPTS", 2)
+    monkeypatch.setattr(copy, "_ATTEMPTS", 2)
     fill(stores[0], {"t0": 3, "t1": 9})
     fill(stores[1], {"t2": 1, "t5": 4})
     fill(target if with_target else stores[2], {"t5": 4}, seconds=9.0)

@@ -22,7 +22,7 @@ from passhat.store import (
     StoredJudgement,
     open_store,
 )
-from passhat.store.blocks import digest_of
+from passhat.store.copy import digest_of
 from passhat.suites.base import Judgement, Task
 
 PASSED, FAILED, MISSING = Verdict.PASSED, Verdict.FAILED, Verdict.MISSING
@@ -197,7 +197,7 @@ def test_small_blocks_count_the_same(written: Written, monkeypatch: pytest.Monke
     store, run, _ = written
     whole, taken, digests = store.counts(run), store.load_measures(run), digest_of(store, run)
     monkeypatch.setattr("passhat.store.counting._BLOCK", 2)
-    monkeypatch.setattr("passhat.store.blocks._ATTEMPTS", 3)
+    monkeypatch.setattr("passhat.store.copy._ATTEMPTS", 3)
     parts = store.counts(run)
     assert list(parts.tasks) == list(whole.tasks)
     assert np.array_equal([parts.n, parts.c, parts.m], [whole.n, whole.c, whole.m])

@@ -587,7 +587,7 @@ _FUNCTIONS: tuple[tuple[Any, str], ...] = (
 
 
 def _process_state() -> tuple[object, ...]:
-    """What an agent can change about its process, to be compared before and after an attempt."""
+    """State of this process that an agent can change, for a comparison after its attempt."""
     import resource
 
     try:

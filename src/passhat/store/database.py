@@ -17,6 +17,7 @@ from urllib.parse import unquote
 __all__ = [
     "GROUP",
     "Database",
+    "ReadableStore",
     "ResultSet",
     "backends",
     "is_address",
@@ -53,6 +54,22 @@ class Database(Protocol):
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> ResultSet: ...
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class ReadableStore(Protocol):
+    """A store, as far as the read model needs it; see :class:`passhat.store.base.Store`."""
+
+    path: str
+    open_attempts: str
+    judged_attempts: str
+
+    def read(self, statement: str, values: Sequence[Any] = ..., /) -> list[tuple[Any, ...]]: ...
+
+    def data_version(self) -> object: ...
+
+    def changes(self, seconds: float, /) -> bool: ...
 
     def close(self) -> None: ...
 

@@ -11,11 +11,12 @@ import json
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from passhat.errors import StoreUnavailable
 from passhat.protocol import Protocol
 from passhat.stats.outcomes import Verdict
+from passhat.store.database import ReadableStore
 from passhat.store.rows import (
     AttemptFilter,
     AttemptLine,
@@ -33,9 +34,6 @@ from passhat.store.rows import (
     summarize_run,
     unpack_transcript,
 )
-
-if TYPE_CHECKING:
-    from passhat.store.base import Store
 
 __all__ = [
     "ENDED_ROWS",
@@ -97,7 +95,7 @@ _BODIES_AT_ONCE = 1_000
 class Queries:
     """Queries about runs, tasks and attempts; ``run`` is the key of a run, not its id."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ReadableStore) -> None:
         self._store = store
 
     def _all(self, statement: str, *values: object) -> list[Row]:
@@ -436,7 +434,7 @@ class Reading(Queries):
         Where the store is, as the user named it, without a password.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ReadableStore) -> None:
         super().__init__(store)
         self.path = store.path
         self._lock = threading.Lock()
