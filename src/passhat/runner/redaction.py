@@ -1,4 +1,4 @@
-"""The step before anything is recorded: valid Unicode of bounded size, without keys and passwords."""
+"""The step before anything is recorded: valid Unicode, bounded size, no keys or passwords."""
 
 from __future__ import annotations
 
