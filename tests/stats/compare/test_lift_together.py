@@ -23,7 +23,7 @@ def test_strangers_pay_bonferroni_and_copies_almost_nothing() -> None:
     copies = np.stack([strangers[:, 0]] * 4, axis=1)
     assert simultaneous_tail(strangers, 0.95, "two-sided") == pytest.approx(0.025 / 4, rel=0.06)
     assert simultaneous_tail(copies, 0.95, "two-sided") > 0.022
-    assert simultaneous_tail(strangers, 0.95, "greater") == pytest.approx(0.05 / 4, rel=0.08)
+    assert simultaneous_tail(strangers, 0.95, "greater") == pytest.approx(0.05 / 4, rel=0.1)
 
 
 def test_tasks_may_come_in_parts() -> None:

@@ -31,6 +31,7 @@ from passhat._display import number
 from passhat.errors import InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.arrays import FloatArray
+from passhat.stats.digits import round_outward
 from passhat.stats.estimate.intervals.dirichlet_mean import lower_quantile
 
 __all__ = [
@@ -112,7 +113,7 @@ class LiftSample:
     @property
     def mean(self) -> float:
         """The lift."""
-        return float((self.counts * self.sizes) @ self.values) / self.tasks
+        return float((self.counts * self.sizes * self.values).sum()) / self.tasks
 
     def interval(self, tail: float, alternative: Alternative = "two-sided") -> Interval:
         """The interval that leaves ``tail`` beyond each end it has.
@@ -159,9 +160,10 @@ def tail_of(level: float, alternative: Alternative) -> float:
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:
-    """The smallest interval that holds all of these."""
+    """The smallest interval at five decimals that holds all of these."""
     parts = list(intervals)
-    return Interval(min(part.low for part in parts), max(part.high for part in parts))
+    low, high = min(part.low for part in parts), max(part.high for part in parts)
+    return Interval(*round_outward(low, high, -1.0))
 
 
 def tasks_needed(sample: LiftSample, tail: float, alternative: Alternative) -> int | None:
@@ -260,9 +262,13 @@ def _correlation(blocks: Iterable[FloatArray]) -> FloatArray:
 
 
 def _root(correlation: FloatArray) -> FloatArray:
-    """A matrix whose product with its transpose is the correlation."""
+    """A matrix whose product with its transpose is the correlation.
+
+    The symmetric one, which is unique: eigenvectors of equal eigenvalues differ between
+    processors, and the draws would with them.
+    """
     values, vectors = np.linalg.eigh(correlation)
-    root: FloatArray = vectors * np.sqrt(np.clip(values, 0.0, None))
+    root: FloatArray = (vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T
     return root
 
 

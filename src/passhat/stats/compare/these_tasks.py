@@ -39,6 +39,7 @@ from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.compare.lift import Interval, LiftSample, hull
 from passhat.stats.compare.pairing import Pairing, mean_lift
 from passhat.stats.estimate.metrics import CountMetric, Metric
+from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.outcomes import Completion, Histogram, MissingPolicy
 from passhat.stats.terms import Terms
 
@@ -109,7 +110,7 @@ def lift_on_these_tasks(
 
 
 def _mean(cells: Histogram, metric: CountMetric) -> float:
-    return float(metric.values(cells.n, cells.c) @ cells.tasks) / cells.size
+    return TaskValues(metric.values(cells.n, cells.c), cells.tasks).mean
 
 
 def _thinned(cells: Histogram, k: int) -> Histogram:
@@ -312,7 +313,7 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
     else:
         ends = lift_on_these_tasks(a, b, twin, tail, sign=sign)
     lifts = [mean_lift(d) for d in differences.fills]
-    return Interval(min(ends.low, *lifts), max(ends.high, *lifts))
+    return hull([ends, *(Interval(lift, lift) for lift in lifts)])
 
 
 def unordered_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:

@@ -15,13 +15,13 @@ from passhat._serialize import Plain
 from passhat.errors import InvalidValue, PasshatError
 from passhat.stats.clusters import task_clusters
 from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import Delta, Metric
+from passhat.stats.estimate.metrics import Delta, Metric, PassHat
 from passhat.stats.estimate.task_values import FilledOutcomes, gap_notes
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes
 from passhat.stats.terms import OptionName, Population, TermOptions, Terms
 
 if TYPE_CHECKING:
-    from passhat.stats.estimate.intervals.interval_methods import IntervalTerms
+    from passhat.stats.estimate.intervals.interval_methods import Interval, IntervalTerms
 
 __all__ = ["Estimate", "default_ks", "estimate", "estimate_all", "exact", "missing_effect"]
 
@@ -76,7 +76,7 @@ class Estimate(Plain):
     tasks, attempts : int
         The numbers of tasks and attempts behind it.
     bounds : tuple of float or None
-        For ``delta^k``: between which values the truth lies, given the mean.
+        For ``delta^k``: between which values the truth lies, for any mean in its interval.
     notes : tuple of str
         Further remarks.
     missing_policy : str
@@ -244,10 +244,10 @@ class _Bounded:
     """A value and the interval around it, for one way to fill in missing attempts."""
 
     value: float
-    bounds: tuple[float, float] | None
     low: float | None = None
     high: float | None = None
     how: str = "no interval"
+    largest: float | None = None
 
 
 class _Views:
@@ -268,30 +268,44 @@ def _bounded_all(
     views: _Views, metrics: Iterable[Metric], asked: IntervalTerms | None
 ) -> dict[Metric, _Bounded]:
     """Values and intervals; metrics on the same tasks share a pass."""
-    groups: dict[int, tuple[FilledOutcomes, dict[Metric, _Bounded]]] = {}
+    groups: dict[int, tuple[FilledOutcomes, dict[Metric, float]]] = {}
     for metric in metrics:
         view = views.of(metric)
-        groups.setdefault(id(view), (view, {}))[1][metric] = _Bounded(*_value(view, metric))
-    if asked is None:
-        return {
-            metric: bounded for _, group in groups.values() for metric, bounded in group.items()
-        }
+        groups.setdefault(id(view), (view, {}))[1][metric] = _value(view, metric)
+    bounded = {}
+    for view, points in groups.values():
+        # What delta^k can be at most depends on the mean.
+        mean = PassHat(1)
+        asked_for = list(points)
+        if any(isinstance(metric, Delta) for metric in points) and mean not in points:
+            points[mean] = _value(view, mean)
+        intervals = {} if asked is None else _intervals_of(view, points, asked)
+        for metric in asked_for:
+            bounded[metric] = _bounded(metric, points, intervals)
+    return bounded
+
+
+def _intervals_of(
+    view: FilledOutcomes, points: Mapping[Metric, float], asked: IntervalTerms
+) -> dict[Metric, Interval]:
     from passhat.stats.estimate.intervals.interval_methods import intervals_of
 
-    made = {}
-    for view, group in groups.values():
-        points = {metric: bounded.value for metric, bounded in group.items()}
-        intervals = intervals_of(view, points, asked)
-        for metric, bounded in group.items():
-            interval = intervals.get(metric)
-            made[metric] = (
-                bounded
-                if interval is None
-                else _Bounded(
-                    bounded.value, bounded.bounds, interval.low, interval.high, interval.method
-                )
-            )
-    return made
+    return intervals_of(view, points, asked)
+
+
+def _bounded(
+    metric: Metric, points: Mapping[Metric, float], intervals: Mapping[Metric, Interval]
+) -> _Bounded:
+    interval, largest = intervals.get(metric), None
+    if isinstance(metric, Delta):
+        mean = intervals.get(PassHat(1))
+        ends = (points[PassHat(1)],) * 2 if mean is None else (mean.low, mean.high)
+        largest = round(metric.largest(*ends), _POWER_DIGITS)
+        # The interval is computed from both means together, the bound from one of them.
+        largest = largest if interval is None else max(largest, interval.high)
+    if interval is None:
+        return _Bounded(points[metric], largest=largest)
+    return _Bounded(points[metric], interval.low, interval.high, interval.method, largest)
 
 
 def _as_estimate(
@@ -307,6 +321,7 @@ def _as_estimate(
     both = [bounded for bounded in (made, if_passed) if bounded is not None]
     lows = [bounded.low for bounded in both if bounded.low is not None]
     highs = [bounded.high for bounded in both if bounded.high is not None]
+    largest = [bounded.largest for bounded in both if bounded.largest is not None]
     notes = []
     if dropped:
         notes.append(f"{counted(dropped, 'task')} with fewer than {metric.k} attempts left out")
@@ -328,17 +343,20 @@ def _as_estimate(
         interval_method=made.how,
         tasks=len(view.outcomes),
         attempts=view.attempts,
-        bounds=made.bounds,
+        bounds=None if not largest else (0.0, max(largest)),
         notes=tuple(notes),
         missing_policy=str(terms.missing),
     )
 
 
-def _value(view: FilledOutcomes, metric: Metric) -> tuple[float, tuple[float, float] | None]:
+_POWER_DIGITS = 12  # the last bits of a power depend on the processor
+
+
+def _value(view: FilledOutcomes, metric: Metric) -> float:
     if isinstance(metric, Delta):
         pass_hat_k, mean = (view.of(part).mean for part in metric.parts)
-        return metric.combine(pass_hat_k, mean), metric.bounds(mean)
-    return view.of(metric).mean, None
+        return round(metric.combine(pass_hat_k, mean), _POWER_DIGITS)
+    return view.of(metric).mean
 
 
 def default_ks(outcomes: Outcomes, missing: str = "bound") -> tuple[int, ...]:
@@ -362,7 +380,7 @@ def missing_effect(outcomes: Outcomes, metric: str | Metric) -> dict[str, float 
     ):
         try:
             view = FilledOutcomes(outcomes, completion).supporting(word, drop_short=False)
-            effect[name] = _value(view, word)[0]
+            effect[name] = _value(view, word)
         except PasshatError:
             effect[name] = None
     return effect

@@ -29,7 +29,8 @@ class TaskValues:
     @property
     def mean(self) -> float:
         """The macro average: every task counts once, however many attempts it had."""
-        return float(self.values @ self.tasks) / float(self.tasks.sum())
+        # Not a matrix product: its last bits depend on the processor.
+        return float((self.values * self.tasks).sum()) / float(self.tasks.sum())
 
 
 @dataclass(slots=True)

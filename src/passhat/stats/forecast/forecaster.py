@@ -11,6 +11,7 @@ from typing import Unpack
 from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.stats.clusters import task_clusters
+from passhat.stats.digits import DECIMALS
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import CountMetric, GPass, Metric, PassAt
 from passhat.stats.estimate.task_values import TaskValues
@@ -244,7 +245,8 @@ def _checked(
             "independent attempts do"
         )
     drawn: Mapping[str, float | None] = {
-        name: value if low <= value <= high else None for name, value in lines.items()
+        name: round(value, DECIMALS) if low <= value <= high else None
+        for name, value in lines.items()
     }
     notes += [
         f"the {name} line says {number(lines[name])}, outside the band, and is not drawn"

@@ -9,6 +9,7 @@ import numpy as np
 
 from passhat.errors import InvalidValue
 from passhat.stats.clusters import task_clusters
+from passhat.stats.digits import round_outward
 from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.estimate.metrics import CountMetric, Delta, FirstAny, Metric, PassAt, PassHat
 from passhat.stats.forecast.band import Admissible, cutoff_for, rare_tasks
@@ -92,11 +93,11 @@ class Views:
 
     def low(self, metric: CountMetric) -> float:
         cutoff = self.cutoff(metric)
-        return max(0.0, min(view.low(metric, cutoff) for view in self.sets))
+        return round_outward(min(view.low(metric, cutoff) for view in self.sets), 1.0)[0]
 
     def high(self, metric: CountMetric) -> float:
         cutoff = self.cutoff(metric)
-        return min(1.0, max(view.high(metric, cutoff) for view in self.sets))
+        return round_outward(0.0, max(view.high(metric, cutoff) for view in self.sets))[1]
 
 
 def design_effect(outcomes: Outcomes, terms: Terms) -> float:

@@ -36,9 +36,7 @@ def assert_sound(found: Estimate) -> None:
     assert found.low <= found.value <= found.high
     assert found.value_if_passed is None or found.low <= found.value_if_passed <= found.high
     assert found.low < found.high
-    assert -1 <= found.low <= found.high <= 1
-    if not found.metric.startswith("delta"):
-        assert found.low >= 0
+    assert 0 <= found.low <= found.high <= 1
 
 
 @settings(max_examples=max_examples(25))

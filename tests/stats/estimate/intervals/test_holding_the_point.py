@@ -28,9 +28,11 @@ def test_whatever_comes_the_result_is_an_interval_around_the_point(
     assert made.high > made.low
     # An end inside the range is only moved to reach the point.
     if chosen.lowest <= low <= point:
-        assert made.low == pytest.approx(low, abs=2e-12)
+        assert made.low == pytest.approx(low, abs=1.1e-5)
+        assert made.low <= low + 1e-8
     if point <= high <= chosen.highest:
-        assert made.high == pytest.approx(high, abs=2e-12)
+        assert made.high == pytest.approx(high, abs=1.1e-5)
+        assert made.high >= high - 1e-8
 
 
 @pytest.mark.parametrize(
@@ -57,18 +59,16 @@ def test_an_end_that_moved_is_told_where_it_matters(
 
 def test_no_width_becomes_the_smallest_width_inside_the_range() -> None:
     middle = _holding(HAT, 0.5, Interval(0.5, 0.5, "way"))
-    assert middle.high - middle.low == pytest.approx(2e-12, rel=1e-3)
+    assert middle.high - middle.low == pytest.approx(2e-5, rel=1e-3)
     top = _holding(HAT, 1.0, Interval(1.0, 1.0, "way"))
     assert (top.high, top.low < 1.0) == (1.0, True)
     bottom = _holding(HAT, 0.0, Interval(0.0, 0.0, "way"))
     assert (bottom.low, bottom.high > 0.0) == (0.0, True)
-    gain = _holding(DELTA, -0.2, Interval(0.0, 0.1, "way"))
-    assert (gain.low, gain.high) == (-0.2, 0.1)
 
 
-def test_digits_beyond_the_twelfth_are_dropped_so_that_company_does_not_matter() -> None:
+def test_ends_are_rounded_outward_to_five_decimals() -> None:
     made = _holding(HAT, 0.5, Interval(0.1234567890123456, 0.9876543210987654, "way"))
-    assert (made.low, made.high) == (0.123456789012, 0.987654321099)
+    assert (made.low, made.high) == (0.12345, 0.98766)
 
 
 SUITES = {

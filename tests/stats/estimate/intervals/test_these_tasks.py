@@ -76,8 +76,7 @@ def test_every_table_has_an_interval(outcomes: Outcomes, data: st.DataObject) ->
             assert found.metric.startswith("delta")
             assert k == 1 or len(outcomes) == 1
             continue
-        lowest = -1.0 if found.metric.startswith("delta") else 0.0
-        assert lowest <= found.low <= found.value <= found.high <= 1.0
+        assert 0.0 <= found.low <= found.value <= found.high <= 1.0
         assert found.high > found.low
     assert (again[-1].low, again[-1].high) == (again[-2].low, again[-2].high)
 
@@ -163,11 +162,11 @@ def test_identical_attempts_do_not_stop_it() -> None:
 
 def test_one_task_is_its_success_rate_put_through_the_metric() -> None:
     found = _ends(Outcomes.from_counts(50, [0]), "pass^8")
-    assert found == pytest.approx((0.0, blaker(0, 50, 0.95)[1] ** 8), abs=1e-12)
+    assert found == pytest.approx((0.0, blaker(0, 50, 0.95)[1] ** 8), abs=1e-5)
     assert found[1] > found[0]
     low, high = blaker(30, 50, 0.95)
     assert _ends(Outcomes.from_counts(50, [30]), "pass@2") == pytest.approx(
-        (1 - (1 - low) ** 2, 1 - (1 - high) ** 2)
+        (1 - (1 - low) ** 2, 1 - (1 - high) ** 2), abs=1e-5
     )
     sure = _ends(Outcomes.from_counts(1000, [1000]), "pass@8")
     assert sure[0] < sure[1] == 1.0
@@ -178,7 +177,7 @@ def test_one_attempt_per_task_is_blakers_interval(word: str) -> None:
     outcomes = Outcomes.from_matrix([[1]] * 12 + [[0]] * 8)
     for about in ("new tasks", AGAIN):
         found = estimate(outcomes, word, about=about)
-        assert (found.low, found.high) == pytest.approx(blaker(12, 20, 0.95))
+        assert (found.low, found.high) == pytest.approx(blaker(12, 20, 0.95), abs=1e-5)
         assert "Blaker" in found.method
 
 
@@ -203,7 +202,7 @@ def test_a_gate_takes_ends_that_hold_one_by_one() -> None:
     outcomes = Outcomes.from_counts(1, [1] * 12 + [0] * 8)
     for about in ("new tasks", AGAIN):
         found = estimate(outcomes, "pass^1", Terms(equal_tails=True), about=about)
-        assert (found.low, found.high) == pytest.approx(clopper_pearson(12, 20, 0.95))
+        assert (found.low, found.high) == pytest.approx(clopper_pearson(12, 20, 0.95), abs=1e-5)
 
 
 @pytest.mark.parametrize(("w", "n"), [(1, 5), (2, 5), (3, 8), (4, 9), (6, 6)])

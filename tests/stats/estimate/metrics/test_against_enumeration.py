@@ -165,8 +165,7 @@ def test_known_delta_lies_between_its_bounds(rates: list[float], k: int) -> None
     """Jensen below, and mu - mu^k above, where every task always or never passes."""
     p = np.array(rates)
     (value,) = Delta(k).known(p)
-    low, high = Delta(k).bounds(float(p.mean()))
-    assert low - 1e-12 <= value <= high + 1e-12
+    assert 0 <= value <= Delta(k).largest(float(p.mean()), float(p.mean())) + 1e-12
     same = float(Delta(k).known(np.full(3, float(p.mean())))[0])
     assert same == pytest.approx(0.0, abs=1e-12)
 
@@ -174,7 +173,8 @@ def test_known_delta_lies_between_its_bounds(rates: list[float], k: int) -> None
 def test_delta_reaches_its_upper_bound_with_sure_tasks() -> None:
     p = np.array([1.0] * 3 + [0.0] * 7)
     for k in (2, 3, 8):
-        assert Delta(k).known(p)[0] == pytest.approx(Delta(k).bounds(0.3)[1])
+        assert Delta(k).known(p)[0] == pytest.approx(Delta(k).largest(0.3, 0.3))
+        assert Delta(k).largest(0.2, 0.9) == Delta(k).largest(0.0, 1.0)
     assert Delta(1).combine(0.7, 0.7) == 0.0
 
 

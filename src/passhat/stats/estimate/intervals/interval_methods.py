@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from passhat._display import counted
+from passhat.stats.digits import STEP, round_outward
 from passhat.stats.estimate.intervals.new_tasks import Intervals, gaffke, gaffke_clusters
 from passhat.stats.estimate.intervals.new_tasks_delta import (
     SEED,
@@ -62,8 +63,6 @@ def intervals_of(
     return {metric: _holding(metric, points[metric], interval) for metric, interval in raw}
 
 
-_DIGITS = 12
-_SMALLEST_WIDTH = 10.0**-_DIGITS
 _MATERIAL = 1e-3  # an end moved by less than this share of the width is not worth a note
 _SOLVED = 1e-4  # the frontier's ends are certified to about 3e-5
 _HISTOGRAM = "Gaffke's bound on the histogram of task values"
@@ -77,13 +76,10 @@ def _holding(metric: Metric, point: float, interval: Interval) -> Interval:
     low, high = max(interval.low, metric.lowest), min(interval.high, metric.highest)
     moved = max(low - point, point - high)
     extended = moved > max(_MATERIAL * (high - low), _SOLVED)
-    # The last bits depend on which metrics were computed together.
-    low, high = min(round(low, _DIGITS), point), max(round(high, _DIGITS), point)
-    if high - low < _SMALLEST_WIDTH:
-        low, high = (
-            max(low - _SMALLEST_WIDTH, metric.lowest),
-            min(high + _SMALLEST_WIDTH, metric.highest),
-        )
+    low, high = round_outward(low, high, metric.lowest, metric.highest)
+    low, high = min(low, point), max(high, point)
+    if high == low:
+        low, high = max(low - STEP, metric.lowest), min(high + STEP, metric.highest)
     return Interval(low, high, interval.method + (_EXTENDED if extended else ""))
 
 

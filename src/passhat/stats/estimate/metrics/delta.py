@@ -19,7 +19,7 @@ class Delta(Metric):
     """pass^k minus its value for a suite of equally hard tasks with the same mean.
 
     By Jensen's inequality the truth lies between 0 (all tasks alike) and mu - mu^k (every task
-    always or never solved). The sample value may fall below 0.
+    always or never solved). A difference of the two estimates that falls below 0 is given as 0.
     """
 
     question: ClassVar[str] = (
@@ -31,7 +31,6 @@ class Delta(Metric):
         "The gap in Jensen's inequality (Jensen 1906) for p^k, with pass^k of Yao et al. 2024, "
         "arXiv:2406.12045"
     )
-    lowest: ClassVar[float] = -1.0
 
     @property
     def name(self) -> str:
@@ -48,11 +47,13 @@ class Delta(Metric):
 
     def combine(self, pass_hat_k: float, mean: float) -> float:
         """The gain from heterogeneity."""
-        return 0.0 if self.k == 1 else pass_hat_k - mean**self.k
+        return 0.0 if self.k == 1 else max(pass_hat_k - mean**self.k, 0.0)
 
-    def bounds(self, mean: float) -> tuple[float, float]:
-        """Between which values the truth must lie when the mean success rate is this."""
-        return 0.0, mean - mean**self.k
+    def largest(self, low: float, high: float) -> float:
+        """The largest value there can be when the mean success rate is between these."""
+        peak = 1.0 if self.k == 1 else self.k ** (-1 / (self.k - 1))
+        mean = min(max(peak, low), high)
+        return mean - mean**self.k
 
     def known(self, p: FloatArray) -> FloatArray:
         """A single value for the whole set: delta is not an average over tasks."""
@@ -66,5 +67,5 @@ class Delta(Metric):
             "tasks = sum(h for n, c, h in cells)\n"
             "mean = sum(h * c / n for n, c, h in cells) / tasks\n"
             "all_k = sum(h * comb(c, k) / comb(n, k) for n, c, h in cells) / tasks\n"
-            "value = all_k - mean**k"
+            "value = max(all_k - mean**k, 0.0)"
         )
