@@ -162,7 +162,7 @@ class Cell:
         self.highest.append(int(n.max()))
         self.savings.append(self._saving(n))
         c = rng.binomial(n, self.new_rates)
-        truth = float(chosen.known(self.new_rates).mean())
+        truth = float(chosen.value_at_rate(self.new_rates).mean())
         self.held.append(self._holds(n, c, truth))
         if even:
             low, high = self._interval(n, c)
@@ -170,7 +170,7 @@ class Cell:
             same = np.full(tasks, EARLIER)
             low, high = self._interval(same, rng.binomial(same, self.new_rates))
             self.even_widths.append(high - low)
-        lift = truth - float(chosen.known(self.rates).mean())
+        lift = truth - float(chosen.value_at_rate(self.rates).mean())
         ends = lift_on_these_tasks(earlier.histogram(), cells_of(n, c), chosen, 0.025)
         self.lift_held.append(ends.low <= lift <= ends.high)
 
@@ -178,7 +178,8 @@ class Cell:
         """Whether the interval holds the truth: one end is enough to know."""
         chosen = self.metric
         parts = TheseTasks(cells_of(n, c), Terms()).statistics(
-            lambda size, passes: chosen.values(np.full(len(passes), size), passes), chosen.known
+            lambda size, passes: chosen.values(np.full(len(passes), size), passes),
+            chosen.value_at_rate,
         )
         return holds(parts, Calibration.at(Terms().level), truth)
 

@@ -108,7 +108,7 @@ class Simulated:
         return Histogram(np.full(len(seen), self.n), seen, counts[seen])
 
     def truth(self, word: str) -> float:
-        return float(metric(word).known(self.rates).mean())
+        return float(metric(word).value_at_rate(self.rates).mean())
 
     def surely_held(self, chosen: CountMetric, counts: IntArray) -> bool:
         """Whether the true distribution of rates is itself inside the region.
@@ -145,7 +145,7 @@ def _holds(cells: Histogram, chosen: Metric, truth: float) -> bool:
         statistic = Statistic(
             Attempted.of(cells),
             lambda n, c: chosen.values(np.full(len(c), n), c),
-            chosen.known,
+            chosen.value_at_rate,
         )
         return holds([statistic], Calibration.at(0.95), truth)
     low, high = ends_of(cells, chosen.name)

@@ -51,7 +51,7 @@ class World:
         return self.rates[rng.integers(0, len(self.rates), tasks)]
 
     def truth(self, chosen: CountMetric) -> float:
-        return float(np.mean(chosen.known(self.rates)))
+        return float(np.mean(chosen.value_at_rate(self.rates)))
 
 
 def worlds() -> Iterator[World]:
@@ -342,7 +342,7 @@ def cluster_table(repetitions: int) -> tuple[str, float]:
             levels = rng.beta(0.3, 0.3, 200_000)
             weights = np.where(levels < 0.5, size + 2.0, size - 2.0)
             own = np.clip(levels + rng.normal(0, 0.05, levels.size), 0, 1)
-            truth = float(np.average(chosen.known(own), weights=weights))
+            truth = float(np.average(chosen.value_at_rate(own), weights=weights))
             plain, clustered = Tally(), Tally()
             for _ in range(repetitions):
                 level = rng.beta(0.3, 0.3, count)

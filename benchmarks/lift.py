@@ -70,7 +70,7 @@ def shifted(
         return p, np.minimum(1.0, p + shift)
 
     def truth(word: str) -> float:
-        known = metric(word).known
+        known = metric(word).value_at_rate
         return float(np.mean(known(np.minimum(1.0, grid + shift)) - known(grid)))
 
     return rates, truth
@@ -112,7 +112,7 @@ def broken(
         return np.where(hit, 1.0, p), np.where(hit, 0.0, np.minimum(1.0, p + gain))
 
     def truth(word: str) -> float:
-        known = metric(word).known
+        known = metric(word).value_at_rate
         lift = float(np.mean(known(np.minimum(1.0, grid + gain)) - known(grid)))
         return (1 - share) * lift - share
 

@@ -69,7 +69,7 @@ def drawn() -> Iterator[Design]:
 def truths(rates: Floats, n: int) -> dict[str, float]:
     """The true values of the metrics at these rates."""
     values = {f"delta^{k}": float(np.mean(rates**k) - np.mean(rates) ** k) for k in sorted({2, n})}
-    return values | {"window^2": float(ShuffledWindow(2, n).known(rates).mean())}
+    return values | {"window^2": float(ShuffledWindow(2, n).value_at_rate(rates).mean())}
 
 
 def study(design: Design, repetitions: int, seed: int) -> dict[str, tuple[float, float, float]]:
@@ -85,9 +85,10 @@ def study(design: Design, repetitions: int, seed: int) -> dict[str, tuple[float,
         for found in estimate_all(Outcomes.from_matrix(rows), list(wanted), about=design.about):
             assert found.low is not None
             assert found.high is not None
-            truth = wanted[found.metric]
-            missed[found.metric] += [found.low > truth + 1e-9, found.high < truth - 1e-9]
-            widths[found.metric] += found.high - found.low
+            word = found.metric.name
+            truth = wanted[word]
+            missed[word] += [found.low > truth + 1e-9, found.high < truth - 1e-9]
+            widths[word] += found.high - found.low
     return {
         word: (
             1 - float(missed[word].sum()) / repetitions,

@@ -56,7 +56,7 @@ CELLS = (("pass^1", 8), ("pass^4", 8))
 def planned(rng: np.random.Generator, rates: Rates, word: str, n: int, size: int) -> int:
     """The tasks that a plan from pilots of this size asks for."""
     chosen = _metric(word)
-    a, b = (float(np.mean(chosen.known(p))) for p in rates(rng, (500_000,)))
+    a, b = (float(np.mean(chosen.value_at_rate(p))) for p in rates(rng, (500_000,)))
     pilots = [
         Outcomes.from_counts(PILOT_ATTEMPTS, rng.binomial(PILOT_ATTEMPTS, p))
         for p in rates(rng, (size,))

@@ -76,7 +76,7 @@ def study(cell: Cell, repetitions: int, seed: int) -> tuple[float, float, float,
     rng = np.random.default_rng(seed)
     chosen = metric(cell.word)
     assert isinstance(chosen, CountMetric)
-    truth = float((chosen.known(cell.b) - chosen.known(cell.a)).mean())
+    truth = float((chosen.value_at_rate(cell.b) - chosen.value_at_rate(cell.a)).mean())
     value = chosen.values(np.full(cell.n + 1, cell.n), np.arange(cell.n + 1))
     missed, widths = np.zeros(2), np.zeros(2)
     for at in range(repetitions):

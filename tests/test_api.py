@@ -208,7 +208,9 @@ def test_everything_at_hand_gives_the_same_estimate(data: Any) -> None:
     assert [one.lift for one in passhat.compare(data, data, "pass^2").results] == [0]
     assert passhat.plan_tasks(data, half_width=0.1).rows
     assert passhat.forecast(data, "pass^8").high > 0
-    assert {"pass^4", "pass@4"} <= {one.metric for one in passhat.report(data).runs[0].estimates}
+    assert {"pass^4", "pass@4"} <= {
+        one.metric.name for one in passhat.report(data).runs[0].estimates
+    }
 
 
 def test_missing_values_of_a_frame_are_missing_attempts() -> None:

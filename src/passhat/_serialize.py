@@ -15,7 +15,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-__all__ = ["Plain", "as_json", "to_data"]
+__all__ = ["Plain", "Text", "as_json", "to_data"]
+
+
+class Text:
+    """A value that is written as its text: a metric as ``pass^4``."""
+
+    __slots__ = ()
 
 
 class Plain:
@@ -59,6 +65,8 @@ def to_data(value: object) -> Any:
     """Dicts, lists, strings, numbers, booleans and ``None`` of a result and all it holds."""
     if type(value) in _LEAVES:
         return value
+    if isinstance(value, Text):
+        return str(value)
     if isinstance(value, Plain):
         schema: dict[str, Any] = {"schema": value.SCHEMA} if value.SCHEMA else {}
         return schema | {key: to_data(item) for key, item in value._as_dict().items()}

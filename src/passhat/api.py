@@ -343,6 +343,7 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
 
     from passhat.readers.store import run_from_store
     from passhat.stats.estimate import default_ks, estimate_all
+    from passhat.stats.estimate.metrics import PassHat
     from passhat.store import open_store as open_place
 
     opened = open_place(spec.store) if isinstance(spec.store, str) else nullcontext(spec.store)
@@ -351,7 +352,7 @@ def _as_run(result: RunResult, spec: RunSpec, *, kept: bool) -> Run:
     if not kept:
         made = replace(made, name=made.agent, source="passhat.run")
     ks = default_ks(made.outcomes)
-    words = [f"pass^{k}" for k in dict.fromkeys((1, *ks[-1:]))] if len(ks) else []
+    words = [PassHat(k) for k in dict.fromkeys((1, *ks[-1:]))] if len(ks) else []
     return replace(made, estimates=estimate_all(made.outcomes, words) if words else ())
 
 

@@ -47,7 +47,7 @@ def test_the_recommended_set() -> None:
         *["pass@1", "pass@2", "pass@4", "pass@8"],
         *["delta^2", "delta^4", "delta^8"],
     ]
-    assert [(found.metric, found.about) for found in run.estimates] == [
+    assert [(found.metric.name, found.population) for found in run.estimates] == [
         (word, about) for about in ("new tasks", "these tasks") for word in words
     ]
     assert [point.k for point in run.curve] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -58,7 +58,11 @@ def test_ks_and_metrics() -> None:
 
     def words(**options: object) -> list[str]:
         report = build_report([run], ReportOptions(**options))  # type: ignore[arg-type]
-        return [found.metric for found in report.runs[0].estimates if found.about == "new tasks"]
+        return [
+            found.metric.name
+            for found in report.runs[0].estimates
+            if found.population == "new tasks"
+        ]
 
     assert words(metrics=("gpass@8:0.5", "pass^3", "pass^3")) == ["gpass@8:0.5", "pass^3"]
     assert words(ks=(2,)) == ["pass^1", "pass^2", "pass@2", "delta^2"]
@@ -81,7 +85,7 @@ def test_every_form_shows_what_python_computes() -> None:
             (row,) = (
                 r for r in rows
                 if (r["run"], r["slice"]) == (run.name, "")
-                if (r["metric"], r["about"]) == (own.metric, own.about)
+                if (r["metric"], r["about"]) == (own.metric.name, own.population)
             )  # fmt: skip
             assert float(row["value"]) == own.value
         for value, part in run.outcomes.by("band"):

@@ -27,15 +27,15 @@ def test_curves_are_the_estimates_at_every_k() -> None:
     (report,) = build_report([run], ReportOptions(with_details=True)).runs
     assert report.details is not None
     curves = report.details.curves
-    assert [found.metric for found in curves.pass_hat] == [f"pass^{k}" for k in range(1, 9)]
-    drawn = {one.metric: one for one in (*curves.pass_hat, *curves.pass_at, *curves.delta)}
-    shared = [one for one in report.estimates if one.about == "new tasks"]
+    assert [str(found.metric) for found in curves.pass_hat] == [f"pass^{k}" for k in range(1, 9)]
+    drawn = {str(one.metric): one for one in (*curves.pass_hat, *curves.pass_at, *curves.delta)}
+    shared = [one for one in report.estimates if one.population == "new tasks"]
     assert shared
     for found in shared:
-        assert drawn[found.metric] == found
+        assert drawn[str(found.metric)] == found
     assert drawn["pass^3"] == estimate(run.outcomes, "pass^3")
     assert curves.forecast_at[-1] == forecast(run, "pass@80")
-    assert curves.forecast_hat[-1].metric == "pass^32"
+    assert curves.forecast_hat[-1].metric.name == "pass^32"
     json.dumps(report.to_dict(), allow_nan=False)
 
 

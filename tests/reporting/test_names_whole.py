@@ -82,7 +82,7 @@ def test_methods_are_facts_and_not_cut_out_of_a_sentence() -> None:
     )
     ways = dict(report.methods)
     assert first.estimator in ways.values()
-    assert f"{first.interval_method} ({first.about})" in ways.values()
+    assert f"{first.interval_method} ({first.population})" in ways.values()
 
 
 def test_a_stored_run_is_told_by_its_id_whatever_its_name() -> None:

@@ -21,6 +21,7 @@ from passhat.readers.store import run_from_counts, run_from_store
 from passhat.reporting.build import ReportOptions, build_report
 from passhat.reporting.view import SCHEMA, RunReport
 from passhat.stats.estimate import Estimate, estimate_all
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Run, Verdict
 from passhat.store import open_reading, open_store
 from passhat.store.queries import Group
@@ -112,7 +113,7 @@ class RunSnapshots:
     def _headline(self, summary: Summary) -> tuple[Estimate, Estimate]:
         outcomes = self._load(summary).outcomes
         k = max(1, int((outcomes.n + outcomes.missing).min()))
-        first, last = estimate_all(outcomes, ["pass^1", f"pass^{k}"])
+        first, last = estimate_all(outcomes, [PassHat(1), PassHat(k)])
         return first, last
 
     def whole(self, summary: Summary) -> RunSnapshot:

@@ -23,6 +23,7 @@ from passhat.stats.estimate import (
     metric,
     missing_effect,
 )
+from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Outcomes, Run, Verdict
 from passhat.stats.outcomes.attempts import Attempts
 from passhat.stats.outcomes.vocabulary import MissingReason
@@ -155,7 +156,7 @@ def _over_distinct(programs: Mapping[str, Mapping[str, bool]]) -> str:
     n = [len(distinct) for distinct in programs.values()]
     c = [sum(distinct.values()) for distinct in programs.values()]
     k = min(n)
-    result = estimate(Outcomes.from_counts(n, c, list(programs)), f"pass@{k}", level=None)
+    result = estimate(Outcomes.from_counts(n, c, list(programs)), PassAt(k), level=None)
     return f"over distinct programs pass@{k} is {number(result.value)}"
 
 
@@ -323,11 +324,11 @@ def _metrics(outcomes: Outcomes, options: ReportOptions) -> list[str]:
     if options.metrics and not options.ks:
         return list(dict.fromkeys(str(metric(word)) for word in options.metrics))
     ks = options.ks or _default_ks(outcomes, options)
-    words = [f"pass^{k}" for k in dict.fromkeys((1, *ks))]
-    words += [f"pass@{k}" for k in ks]
-    words += [f"delta^{k}" for k in ks if k > 1]
-    words += [str(metric(word)) for word in options.metrics]
-    return list(dict.fromkeys(words))
+    metrics: list[Metric] = [PassHat(k) for k in dict.fromkeys((1, *ks))]
+    metrics += [PassAt(k) for k in ks]
+    metrics += [Delta(k) for k in ks if k > 1]
+    metrics += [metric(word) for word in options.metrics]
+    return list(dict.fromkeys(map(str, metrics)))
 
 
 def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
@@ -344,7 +345,9 @@ def _default_ks(outcomes: Outcomes, options: ReportOptions) -> tuple[int, ...]:
 
 def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tuple[CurvePoint, ...]:
     """pass^k and pass@k at every k of the report, for drawing; at more k where cheap."""
-    requested_ks = {metric(word).k for word in words if metric(word).name.startswith("pass")}
+    requested_ks = {
+        chosen.k for chosen in map(metric, words) if isinstance(chosen, PassAt | PassHat)
+    }
     n, _ = outcomes.counts(options.terms.missing.completion)
     top = min(max(requested_ks, default=0), int(n.min()))
     if top < 2:
@@ -352,7 +355,7 @@ def _curve(outcomes: Outcomes, words: list[str], options: ReportOptions) -> tupl
     ks = sorted(set(np.unique(np.linspace(1, top, min(top, _CURVE_POINTS)).round().astype(int))))
     estimates = estimate_all(
         outcomes,
-        [f"pass{sign}{k}" for k in ks for sign in "^@"],
+        [kind(int(k)) for k in ks for kind in (PassHat, PassAt)],
         missing=options.terms.missing,
         level=None,
     )
@@ -366,7 +369,7 @@ def _missing_effects(outcomes: Outcomes, words: list[str]) -> dict[str, dict[str
     """The effect on the first metric and on the pass^k with the largest k."""
     if outcomes.total_missing == 0:
         return {}
-    reliable = [word for word in words if word.startswith("pass^")]
+    reliable = [word for word in words if isinstance(metric(word), PassHat)]
     return {
         word: missing_effect(outcomes, word) for word in dict.fromkeys([words[0], *reliable[-1:]])
     }

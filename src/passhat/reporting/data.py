@@ -20,8 +20,10 @@ from passhat.readers.platform_client import PlatformClient
 from passhat.readers.platforms import PLATFORMS
 from passhat.reporting.view import Report, RunReport
 from passhat.stats.estimate import Estimate, pass_at_k, pass_hat_k
+from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.gate import GateResult, GateVerdict, RuleResult
 from passhat.stats.outcomes import MissingPolicy, Run
+from passhat.stats.terms import Population
 
 __all__ = [
     "as_csv",
@@ -160,12 +162,12 @@ def plain_name(metric: str) -> str:
 
 def task_scores(run: Run, estimate: Estimate) -> dict[str, float]:
     """pass^k or pass@k of every task that has k attempts; their mean is the value of the run."""
-    found = re.fullmatch(r"pass([@^])(\d+)", estimate.metric)
-    if found is None:
+    metric = estimate.metric
+    if not isinstance(metric, PassAt | PassHat):
         return {}
     completion = MissingPolicy.of(estimate.missing_policy).completion
     n, c = run.outcomes.counts(completion)
-    k, value = int(found[2]), pass_at_k if found[1] == "@" else pass_hat_k
+    k, value = metric.k, pass_at_k if isinstance(metric, PassAt) else pass_hat_k
     enough = np.flatnonzero(n >= k)
     values = np.atleast_1d(value(n[enough], c[enough], k))
     pairs = zip(enough.tolist(), values.tolist(), strict=True)
@@ -197,13 +199,13 @@ def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
     traced = ours.attempts is not None and _LANGFUSE_TITLE in ours.reading
     for estimate in _scores(run):
         shared = {
-            "name": estimate.metric,
+            "name": estimate.metric.name,
             "dataType": "NUMERIC",
             "comment": _interval_sentence(estimate),
             "metadata": {"passhat": __version__, **estimate.to_dict()},
         }
         yield {
-            "id": _same_id(run.name, estimate.metric),
+            "id": _same_id(run.name, estimate.metric.name),
             "sessionId": run.name[:_LONGEST_SESSION],
             "value": estimate.value,
             **shared,
@@ -213,10 +215,10 @@ def _langfuse(run: RunReport) -> Iterator[dict[str, object]]:
             trace = attempt.extras.get("source_id")
             if trace and attempt.task in scores:
                 yield {
-                    "id": _same_id(trace, estimate.metric),
+                    "id": _same_id(trace, estimate.metric.name),
                     "traceId": trace,
                     "value": scores[attempt.task],
-                    "name": estimate.metric,
+                    "name": estimate.metric.name,
                     "dataType": "NUMERIC",
                 }
 
@@ -286,18 +288,22 @@ def _scores(run: RunReport) -> Iterator[Estimate]:
             yield estimate
 
 
+def _population_suffix(population: Population) -> str:
+    return "" if population is Population.NEW_TASKS else f"_{plain_name(population)}"
+
+
 def _numbers(run: RunReport) -> Iterator[tuple[str, float]]:
     """Every number under a plain name; an interval about these tasks says so in its name."""
     for estimate in _scores(run):
-        yield plain_name(estimate.metric), estimate.value
+        yield plain_name(estimate.metric.name), estimate.value
         if estimate.value_if_passed not in (None, estimate.value):
-            name = f"{plain_name(estimate.metric)}_if_missing_passed"
+            name = f"{plain_name(estimate.metric.name)}_if_missing_passed"
             yield name, float(estimate.value_if_passed or 0)
     for estimate in run.estimates:
-        about = "" if estimate.about == "new tasks" else f"_{plain_name(estimate.about)}"
+        about = _population_suffix(estimate.population)
         for end, value in (("low", estimate.low), ("high", estimate.high)):
             if value is not None and not math.isnan(value):
-                yield f"{plain_name(estimate.metric)}_{end}{about}", value
+                yield f"{plain_name(estimate.metric.name)}_{end}{about}", value
 
 
 def _config(run: RunReport) -> dict[str, object]:
@@ -325,7 +331,7 @@ def _interval_sentence(estimate: Estimate) -> str:
     if estimate.low is None or estimate.level is None:
         return f"{estimate.tasks} tasks, {estimate.attempts} attempts"
     return (
-        f"{100 * estimate.level:g}% interval for {estimate.about}: "
+        f"{100 * estimate.level:g}% interval for {estimate.population}: "
         f"{percent_interval(estimate.low, estimate.high)}; "
         f"{estimate.tasks} tasks, {estimate.attempts} attempts"
     )

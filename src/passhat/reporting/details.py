@@ -11,7 +11,7 @@ from passhat._serialize import Plain
 from passhat.errors import PasshatError
 from passhat.reporting.measures import Measure, measures_of
 from passhat.stats.estimate import Estimate, estimate, metric
-from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.forecast import Forecast, forecast_curve
 from passhat.stats.outcomes import Outcomes, Run
 from passhat.stats.plan import Plan, plan_tasks
@@ -93,17 +93,17 @@ def build_curves(
         hats,
         ats,
         deltas,
-        _forecast(outcomes, f"pass@{_FAR_AT * n}", terms),
-        _forecast(outcomes, f"pass^{_FAR_HAT * n}", terms),
+        _forecast(outcomes, PassAt(_FAR_AT * n), terms),
+        _forecast(outcomes, PassHat(_FAR_HAT * n), terms),
     )
 
 
 def k_of(point: Estimate | Forecast) -> int:
     """The k of an estimate's metric."""
-    return metric(point.metric).k
+    return point.metric.k
 
 
-def _forecast(outcomes: Outcomes, word: str, terms: Terms) -> tuple[Forecast, ...]:
+def _forecast(outcomes: Outcomes, word: CountMetric, terms: Terms) -> tuple[Forecast, ...]:
     try:
         return forecast_curve(
             outcomes, word, level=terms.level, missing=terms.missing, cluster=terms.cluster
@@ -208,7 +208,9 @@ def build_details(
 
 def _demanding(words: Sequence[str]) -> str:
     """The pass^k with the largest k, the hardest to estimate."""
-    return max((w for w in words if w.startswith("pass^")), key=lambda w: metric(w).k, default="")
+    return max(
+        (w for w in words if isinstance(metric(w), PassHat)), key=lambda w: metric(w).k, default=""
+    )
 
 
 def _policies(
@@ -218,8 +220,8 @@ def _policies(
         return {}
     largest = [
         max(same, key=lambda word: metric(word).k)
-        for sign in "^@"
-        if (same := [word for word in words if word.startswith(f"pass{sign}")])
+        for kind in (PassHat, PassAt)
+        if (same := [word for word in words if isinstance(metric(word), kind)])
     ]
     chosen = dict.fromkeys([words[0], *largest])
     return {word: {way: _under(outcomes, word, way, terms) for way in POLICIES} for word in chosen}

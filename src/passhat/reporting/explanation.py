@@ -67,9 +67,8 @@ class Explanation:
             or estimate.level is None
         ):
             return "none"
-        return (
-            f"{estimate.low!r} to {estimate.high!r}, {100 * estimate.level:g}% for {estimate.about}"
-        )
+        ends = f"{estimate.low!r} to {estimate.high!r}"
+        return f"{ends}, {100 * estimate.level:g}% for {estimate.population}"
 
 
 def explain(

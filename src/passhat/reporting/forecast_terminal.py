@@ -9,7 +9,6 @@ from rich.text import Text
 
 from passhat._display import counted, number, percent, percent_range
 from passhat.reporting.terminal import captured, facts, plain, plain_table
-from passhat.stats.estimate.grammar import metric as parse
 from passhat.stats.forecast import FORMULAS, SCHEMA, Forecast, Reach
 from passhat.stats.outcomes import Run
 
@@ -70,7 +69,7 @@ def _summary(
     if forecasts:
         shown = _some_of(forecasts, _MOST_ROWS if len(last) < 2 else _MOST_ROWS - 1)
         rows = [
-            (each.metric, percent(each.observed), percent_range(each.low, each.high))
+            (str(each.metric), percent(each.observed), percent_range(each.low, each.high))
             for each in shown
         ]
         yield plain_table(("metric", "observed", f"{100 * forecasts[0].level:g}% band"), rows)
@@ -97,7 +96,7 @@ def _next_step(forecasts: Sequence[Forecast]) -> str:
 
 def _last_of_each_family(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The forecast with the largest k of every family of metrics, in their order."""
-    last = {type(parse(each.metric)): each for each in forecasts}
+    last = {type(each.metric): each for each in forecasts}
     return list(last.values())
 
 
@@ -139,7 +138,7 @@ def _table(forecasts: Sequence[Forecast]) -> RenderableType:
     for each in forecasts:
         drawn = {_SHORT.get(name, name): value for name, value in each.lines.items()}
         cells = [number(drawn.get(name)) for name in models]
-        rows.append([each.metric, number(each.observed), each.band_text(), *cells])
+        rows.append([str(each.metric), number(each.observed), each.band_text(), *cells])
     return plain_table(("metric", "seen", "band", *models), rows)
 
 

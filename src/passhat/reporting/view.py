@@ -27,6 +27,7 @@ from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Diagnosis, Estimate, metric, pass_at_k, pass_hat_k
 from passhat.stats.estimate.metrics import Delta, Metric, PassAt, PassHat
 from passhat.stats.outcomes import Completion, Run
+from passhat.stats.terms import Population
 
 if TYPE_CHECKING:
     from passhat.reporting.details import Details
@@ -227,13 +228,13 @@ class RunReport(Plain):
         """The name of a task, with a mark where its tests are weak."""
         return f"{task} (weak tests)" if task in self.weak_tests else task
 
-    def find(self, metric: str, about: str = "new tasks") -> Estimate | None:
+    def find(
+        self, word: str | Metric, population: Population = Population.NEW_TASKS
+    ) -> Estimate | None:
         """The estimate of a metric, if it is in this report."""
-        key = (metric, about)
-        return next(
-            (estimate for estimate in self.estimates if (estimate.metric, estimate.about) == key),
-            None,
-        )
+        key = (metric(word), population)
+        pairs = ((each, (each.metric, each.population)) for each in self.estimates)
+        return next((each for each, pair in pairs if pair == key), None)
 
     @property
     def top_k(self) -> int:
@@ -256,7 +257,7 @@ class RunReport(Plain):
             return self._headline_of_one_task()
         sentence = f"{value_text(lead)} of single attempts pass{_interval_in_words(lead)}"
         k = self.top_k
-        reliable = self.find(f"pass^{k}")
+        reliable = self.find(PassHat(k))
         if k == 1 or reliable is None:
             if int(outcomes.n.max()) > 1:
                 return f"{sentence}."
@@ -277,10 +278,10 @@ class RunReport(Plain):
                 f"The only judged attempt at the only task {'passed' if c else 'failed'}. That "
                 "shows neither how often it would pass again nor how other tasks would end."
             )
-        again = self.find("pass^1", "these tasks")
+        again = self.find(PassHat(1), Population.THESE_TASKS)
         interval = "" if again is None else _interval_in_words(again)
         k = self.top_k
-        reliable = self.find(f"pass^{k}", "these tasks")
+        reliable = self.find(PassHat(k), Population.THESE_TASKS)
         more = ""
         if k > 1 and reliable is not None:
             more = (
@@ -328,7 +329,7 @@ class RunReport(Plain):
         intervals: dict[str, dict[str, None]] = {}
         for estimate in self.estimates:
             values.setdefault(estimate.estimator, {})[estimate_family(estimate)] = None
-            interval = f"{estimate.interval_method} ({estimate.about})"
+            interval = f"{estimate.interval_method} ({estimate.population})"
             intervals.setdefault(interval, {})[estimate_family(estimate)] = None
         return (
             *((", ".join(families), how) for how, families in values.items()),
@@ -533,8 +534,8 @@ def _own_name_of(run: Run) -> str:
 
 def estimate_family(estimate: Estimate) -> str:
     """The metric without its numbers: ``pass^k`` for ``pass^4``."""
-    return re.sub(r"\d.*", "k", estimate.metric)
+    return estimate.metric.family
 
 
 def _k_of(estimate: Estimate) -> int | None:
-    return metric(estimate.metric).k
+    return estimate.metric.k

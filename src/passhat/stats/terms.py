@@ -28,11 +28,13 @@ class Population(StrEnum):
     """The tasks that an interval or a claim is about.
 
     ``new tasks`` are tasks like these; ``these tasks`` are exactly the tasks of the suite,
-    attempted again. ``re-runs`` is an older name of ``these tasks`` and is still accepted.
+    attempted again; ``this run`` is what the attempts of this very run will read when it ends, and
+    serves to stop early. ``re-runs`` is an older name of ``these tasks`` and is still accepted.
     """
 
     NEW_TASKS = "new tasks"
     THESE_TASKS = "these tasks"
+    THIS_RUN = "this run"
 
     @classmethod
     def of(cls, word: str) -> Population:
@@ -126,6 +128,7 @@ class Terms:
         base: Terms | None = None,
         *,
         takes: Collection[OptionName] | None = None,
+        populations: Collection[Population] = (Population.NEW_TASKS, Population.THESE_TASKS),
     ) -> Terms:
         """Terms with these options; the others as in ``base``.
 
@@ -137,6 +140,8 @@ class Terms:
             Terms that the options change; the defaults if not given.
         takes
             The options that the caller uses; any other one is refused.
+        populations
+            The populations that the caller can speak about.
         """
         known = TermOptions.__annotations__
         for name in options:
@@ -152,7 +157,14 @@ class Terms:
                     hint=f"Options that do: {', '.join(takes)}.",
                 )
         changed = {("population" if name == "about" else name): options[name] for name in options}
-        return replace(base or cls(), **changed)
+        terms = replace(base or cls(), **changed)
+        if terms.population is not None and terms.population not in populations:
+            raise InvalidValue(
+                f"{terms.population} is no population for this; it can be about "
+                f"{' or '.join(populations)}.",
+                hint="'this run' is for stopping a run early.",
+            )
+        return terms
 
     def about(self, default: Population = Population.NEW_TASKS) -> Population:
         """The population, or ``default`` where none was chosen."""

@@ -96,7 +96,7 @@ def test_one_run_alone() -> None:
     assert drawn == {"curves", "delta", "forecast", "forest", "width"} | articles
     curves = make_figure("curves", material)
     assert curves is not None
-    hats = [found for found in material.runs[0].estimates if found.metric == "pass^4"]
+    hats = [found for found in material.runs[0].estimates if found.metric.name == "pass^4"]
     row = next(row for row in curves.rows if row[1] == "4")
     assert row[2:4] == (f"{hats[0].value:.3f}", hats[0].interval_text())
 

@@ -72,7 +72,7 @@ def test_fixed_rates_are_covered(a: list[float], b: list[float], n: int, word: s
     """At least .93, less three Monte Carlo errors; benchmarks/these_tasks_lift.py has the study."""
     rng = np.random.default_rng(n + len(a))
     chosen = _count_metric(word)
-    truth = float((chosen.known(np.array(b)) - chosen.known(np.array(a))).mean())
+    truth = float((chosen.value_at_rate(np.array(b)) - chosen.value_at_rate(np.array(a))).mean())
     repetitions = 40
     held = 0
     for _ in range(repetitions):
@@ -118,7 +118,7 @@ def test_the_linear_program_written_out(
             low = beta.ppf(0.05, seen, tasks - seen + 1) if seen else 0.0
             high = beta.ppf(0.95, seen + 1, tasks - seen) if seen < tasks else 1.0
             limits += [high, -low]
-    value = np.concatenate([-chosen.known(rates), chosen.known(rates)])
+    value = np.concatenate([-chosen.value_at_rate(rates), chosen.value_at_rate(rates)])
     one = np.ones(len(rates))
     equal = np.array([np.concatenate([one, zero]), np.concatenate([zero, one])])
     found = lift_on_these_tasks(_cells(n, a), _cells(n, b), chosen, tail)

@@ -76,7 +76,8 @@ def test_delta_lies_within_jensens_bounds_for_exact_rates(matrix: list[list[int]
     hat, mean = estimate(outcomes, "pass^2").value, estimate(outcomes, "pass^1").value
     assert found.value == pytest.approx(max(hat - mean**2, 0.0), abs=1e-12)
     assert found.bounds is not None
-    assert found.low is not None and found.high is not None
+    assert found.low is not None
+    assert found.high is not None
     # What it is at most holds for the truth, so it is never below the interval.
     assert 0 <= found.low <= found.value <= found.high <= found.bounds[1] + 1e-12
     assert found.value <= mean - mean**2 + 1e-12 <= found.bounds[1] + 2e-12

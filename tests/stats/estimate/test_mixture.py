@@ -18,8 +18,8 @@ def test_the_optimum_satisfies_its_conditions(tau: float) -> None:
     chosen = countable("pass@40")
     rates = rate_grid(8, [chosen])
     b, tasks = scaled_likelihood(cells, rates), cells.tasks.astype(float)
-    found = minimise(Factored.of(b), chosen.known(rates), tasks, tau)
-    reduced = tau * chosen.known(rates) - found.prices @ b
+    found = minimise(Factored.of(b), chosen.value_at_rate(rates), tasks, tau)
+    reduced = tau * chosen.value_at_rate(rates) - found.prices @ b
     assert found.weights.sum() == pytest.approx(1)
     assert (found.weights >= 0).all()
     assert found.prices * (b @ found.weights) == pytest.approx(tasks, rel=1e-3)

@@ -52,7 +52,7 @@ class PassBoth(CountMetric):
         ways = comb(n, self.k)
         return np.asarray(1 - (comb(c, self.k) + comb(n - c, self.k)) / ways, np.float64)
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         return 1.0 - p**self.k - (1.0 - p) ** self.k
 
     @property

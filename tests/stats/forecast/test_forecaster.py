@@ -141,9 +141,12 @@ def test_nothing_scored_is_refused_with_the_way_out() -> None:
 
 def test_a_curve_and_several_at_once() -> None:
     curve = forecast_curve(SUITE, "pass@20")
-    assert [one.metric for one in curve] == ["pass@1", *(f"pass@{k}" for k in (2, 4, 8, 16, 20))]
+    assert [one.metric.name for one in curve] == [
+        "pass@1",
+        *(f"pass@{k}" for k in (2, 4, 8, 16, 20)),
+    ]
     assert np.all(np.diff([one.low for one in curve]) > -1e-3)
-    assert [one.metric for one in forecast_curve(SUITE, "rate")] == ["rate"]
+    assert [one.metric.name for one in forecast_curve(SUITE, "rate")] == ["rate"]
     assert forecast_all(SUITE, []) == ()
 
 

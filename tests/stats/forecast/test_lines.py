@@ -200,7 +200,7 @@ def test_the_step_of_gpass_lies_between_many_points() -> None:
     """At least 50 of 100: the chance climbs within a tenth around one half."""
     plain = rate_grid(4, [countable("pass@100")])
     steep = rate_grid(4, [countable("gpass@100:0.5")])
-    climb = countable("gpass@100:0.5").known(steep)
+    climb = countable("gpass@100:0.5").value_at_rate(steep)
     assert np.diff(climb).max() < 0.06
     near = [int(((grid > 0.4) & (grid < 0.6)).sum()) for grid in (plain, steep)]
     assert near[1] > 4 * near[0]

@@ -172,11 +172,11 @@ def test_no_line_where_the_data_tell_no_shape() -> None:
 
 def test_curves_end_at_their_own_k() -> None:
     outcomes = Outcomes.from_counts(4, [1, 2, 3])
-    assert [f.metric for f in forecast_curve(outcomes, "pass@6")] == [
+    assert [f.metric.name for f in forecast_curve(outcomes, "pass@6")] == [
         *("pass@1", "pass@2", "pass@4", "pass@6"),
     ]
-    assert [f.metric for f in forecast_curve(outcomes, "rate")] == ["rate"]
-    assert [f.metric for f in forecast_curve(outcomes, "pass^1")] == ["pass^1"]
+    assert [f.metric.name for f in forecast_curve(outcomes, "rate")] == ["rate"]
+    assert [f.metric.name for f in forecast_curve(outcomes, "pass^1")] == ["pass^1"]
 
 
 @pytest.mark.parametrize("target", [0.3, 0.7])

@@ -16,11 +16,13 @@ from hypothesis_profiles import max_examples
 from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, NotComparable, TooFewAttempts
 from passhat.protocol import Protocol
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, metric
 from passhat.stats.gate import GateOptions, GateResult, GateVerdict, Tools, gate, judge, parse_rule
 from passhat.stats.gate.gate_result import verdict_of
 from passhat.stats.outcomes import Attempts, Outcomes, Run
-from passhat.stats.terms import Terms
+from passhat.stats.terms import Population, Terms
+
+NEW = Population.NEW_TASKS
 
 SOLID = Outcomes.from_counts(8, [8] * 45 + [6] * 5)
 POOR = Outcomes.from_counts(8, [1] * 50)
@@ -44,9 +46,7 @@ def fixed(low: float, high: float, value: float = 0.5) -> Tools:
 
     def estimate(outcomes: Outcomes, word: str, terms: Terms) -> Estimate:
         level = terms.level
-        return Estimate(
-            str(word), value, None, low, high, level, "new tasks", "", "", len(outcomes), 8
-        )
+        return Estimate(metric(word), value, None, low, high, level, NEW, "", "", len(outcomes), 8)
 
     return Tools(estimate=estimate)
 
@@ -74,7 +74,7 @@ def test_a_one_sided_level_is_the_end_of_a_two_sided_interval() -> None:
 
     def estimate(_outcomes: Outcomes, _word: str, terms: Terms) -> Estimate:
         seen.append(terms.level)
-        return Estimate("pass^4", 0.5, None, 0.4, 0.6, 0.9, "new tasks", "", "", 1, 1)
+        return Estimate(metric("pass^4"), 0.5, None, 0.4, 0.6, 0.9, NEW, "", "", 1, 1)
 
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.95)
     judged(Tools(estimate=estimate), SOLID, "pass^4 >= 0.1", level=0.99)
@@ -158,7 +158,7 @@ def test_without_an_interval_nothing_is_settled() -> None:
 
 
 def _no_interval(outcomes: Outcomes, word: str, _terms: Terms) -> Estimate:
-    return Estimate(str(word), 0.5, None, None, None, None, "new tasks", "", "", len(outcomes), 8)
+    return Estimate(metric(word), 0.5, None, None, None, None, NEW, "", "", len(outcomes), 8)
 
 
 # -- compared with base ----------------------------------------------------------------------

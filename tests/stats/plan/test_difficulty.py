@@ -34,8 +34,10 @@ def test_components_are_recovered_from_a_pilot(word: str, shape: tuple[float, fl
         seen = values[rng.binomial(n, rates)]
         parts = found.components(chosen, n)
         assert parts.total == pytest.approx(np.var(seen), rel=0.12, abs=0.002)
-        assert parts.between == pytest.approx(np.var(chosen.known(rates)), rel=0.15, abs=0.002)
-    assert found.mean(chosen) == pytest.approx(np.mean(chosen.known(rates)), abs=0.02)
+        assert parts.between == pytest.approx(
+            np.var(chosen.value_at_rate(rates)), rel=0.15, abs=0.002
+        )
+    assert found.mean(chosen) == pytest.approx(np.mean(chosen.value_at_rate(rates)), abs=0.02)
 
 
 def test_the_published_pilot() -> None:

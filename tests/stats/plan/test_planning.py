@@ -35,7 +35,7 @@ def test_the_planned_power_is_reached(word: str, n: int) -> None:
     assert isinstance(chosen, CountMetric)
     rng = np.random.default_rng(8)
     a, b = two_agents(rng, (40_000,))
-    lift = float(np.mean(chosen.known(b)) - np.mean(chosen.known(a)))
+    lift = float(np.mean(chosen.value_at_rate(b)) - np.mean(chosen.value_at_rate(a)))
     pilots = [Outcomes.from_counts(8, rng.binomial(8, rates)) for rates in (a, b)]
     made = plan_tasks(pilots[0], against=pilots[1], metric=word, detect=lift, power=0.8, attempts=n)
     tasks = next(row.tasks for row in made.rows if row.attempts == n)

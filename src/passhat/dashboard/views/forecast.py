@@ -15,6 +15,7 @@ from passhat.dashboard.svg_charts import Plot, Point, Series, draw
 from passhat.errors import PasshatError
 from passhat.reporting.forecast_terminal import default_words, forecast_data
 from passhat.stats.estimate import metric
+from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.forecast import Forecast, forecast_all, forecast_curve, keeps, reaches
 from passhat.stats.outcomes import Run
 from passhat.stats.plan import Plan, plan_tasks
@@ -138,7 +139,7 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
         return Json(forecast_data(run, forecasts, inverse, users))
     if request.form == "csv":
         rows = [
-            (band.metric, band.low, band.high, band.observed, band.users(users))
+            (str(band.metric), band.low, band.high, band.observed, band.users(users))
             for band in forecasts
         ]
         return Csv(("metric", "low", "high", "observed", "in_words"), rows)
@@ -158,11 +159,11 @@ def forecast(state: AppState, request: PageRequest) -> Answer:
 def _plot(run: Run, words: Sequence[str]) -> Markup:
     """The band of every metric from k = 1 on; the points are observed values."""
     lines = []
-    for place, sign in enumerate("^@", 1):
-        ks = [metric(word).k for word in words if word.startswith(f"pass{sign}")]
+    for place, kind in enumerate((PassHat, PassAt), 1):
+        ks = [metric(word).k for word in words if isinstance(metric(word), kind)]
         if ks:
-            points = [_point(band) for band in forecast_curve(run, f"pass{sign}{max(ks)}")]
-            lines.append(Series(f"pass{sign}k", points, place))
+            points = [_point(band) for band in forecast_curve(run, kind(max(ks)))]
+            lines.append(Series(kind(1).family, points, place))
     if not lines:
         return Markup("")
     drawn = sorted({int(point.x) for line in lines for point in line.points})
@@ -186,7 +187,7 @@ def _plot(run: Run, words: Sequence[str]) -> Markup:
 def _point(band: Forecast) -> Point:
     seen = "" if band.observed is None else f" = {number(band.observed)} observed,"
     return Point(
-        metric(band.metric).k,
+        band.metric.k,
         band.observed,
         band.low,
         band.high,

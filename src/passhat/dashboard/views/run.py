@@ -17,7 +17,8 @@ from passhat.reporting.data import as_csv
 from passhat.reporting.html.blocks import Card, build_cards
 from passhat.reporting.measures import measures_of
 from passhat.reporting.view import Report, estimate_text
-from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate import Estimate
+from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Verdict
 from passhat.store.queries import AttemptFilter, Group
 
@@ -89,15 +90,15 @@ def cards_of(known: RunSnapshot) -> list[Card]:
 
 
 def _plot(known: RunSnapshot) -> Markup:
-    ks = sorted({metric(estimate.metric).k for estimate in known.curve})
+    ks = sorted({estimate.metric.k for estimate in known.curve})
     if len(ks) < 2:
         return Markup("")
     lines = []
-    for place, sign in enumerate("^@", 1):
-        own = [estimate for estimate in known.curve if estimate.metric[4] == sign]
+    for place, kind in enumerate((PassHat, PassAt), 1):
+        own = [estimate for estimate in known.curve if isinstance(estimate.metric, kind)]
         points = [
             Point(
-                metric(estimate.metric).k,
+                estimate.metric.k,
                 estimate.value,
                 estimate.low,
                 estimate.high,
@@ -105,7 +106,7 @@ def _plot(known: RunSnapshot) -> Markup:
             )
             for estimate in own
         ]
-        lines.append(Series(f"pass{sign}k", points, place))
+        lines.append(Series(kind(1).family, points, place))
     step = max(1, -(-len(ks) // 10))
     return draw(
         Plot(
@@ -123,7 +124,7 @@ def _plot(known: RunSnapshot) -> Markup:
 def _curve_rows(known: RunSnapshot) -> list[tuple[int, Estimate, Estimate]]:
     half = len(known.curve) // 2
     pairs = zip(known.curve[:half], known.curve[half:], strict=True)
-    return [(metric(hat.metric).k, hat, at) for hat, at in pairs]
+    return [(hat.metric.k, hat, at) for hat, at in pairs]
 
 
 def _tip(estimate: Estimate) -> str:

@@ -13,7 +13,9 @@ from passhat.dashboard.run_summaries import Summary
 from passhat.errors import PasshatError
 from passhat.stats.arrays import IntArray
 from passhat.stats.estimate import Estimate, estimate_all
+from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Outcomes, Verdict
+from passhat.stats.terms import Population
 from passhat.store.queries import AttemptFilter, AttemptLine
 
 __all__ = ["DOTS_UP_TO", "TaskLine", "TaskList", "task", "task_list"]
@@ -84,9 +86,9 @@ def _estimates(name: str, lines: list[AttemptLine]) -> tuple[Estimate, ...]:
     marks = [int(line.verdict) for line in lines]
     n, c = sum(mark >= 0 for mark in marks), marks.count(1)
     outcomes = Outcomes.from_counts([n], [c], [name], missing=[len(marks) - n])
-    words = dict.fromkeys(["pass^1", f"pass^{max(n, 1)}"])
+    metrics = dict.fromkeys([PassHat(1), PassHat(max(n, 1))])
     try:
-        return estimate_all(outcomes, list(words), about="these tasks")
+        return estimate_all(outcomes, list(metrics), about=Population.THESE_TASKS)
     except PasshatError:
         return ()
 

@@ -42,7 +42,9 @@ from passhat.runner import Progress, run_attempts
 from passhat.runner.redaction import Redactor
 from passhat.runner.run import Stop
 from passhat.runner.run_spec import RunSpec
+from passhat.stats.estimate.metrics import PassAt, PassHat
 from passhat.stats.outcomes import Run, Verdict
+from passhat.stats.terms import Population
 from passhat.store import AttemptRecord, Store, open_store
 
 __all__ = [
@@ -168,8 +170,8 @@ def _summary(assessment: Assessment, reports: Mapping[str, RunReport]) -> str:
     for role, report in reports.items():
         outcomes = report.run.outcomes
         lines += ["", f"{role}: {report.headline}"]
-        new = [estimate for estimate in report.estimates if estimate.about == "new tasks"]
-        lines += [f"  {estimate}" for estimate in new if estimate.metric.startswith("pass")]
+        new = [each for each in report.estimates if each.population is Population.NEW_TASKS]
+        lines += [f"  {each}" for each in new if isinstance(each.metric, PassAt | PassHat)]
         lines.append(
             f"  {outcomes.passes} of {outcomes.scored} attempts passed, "
             f"{outcomes.total_missing} missing"
@@ -186,7 +188,7 @@ def _winner(assessment: Assessment, runs: Mapping[str, Run], report: Report) -> 
     """A backend of version 1 wants a name: the best participant, if it is good enough."""
     values = {}
     for role, run in zip(runs, report.runs, strict=True):
-        estimate = run.find(f"pass^{assessment.k}")
+        estimate = run.find(PassHat(assessment.k))
         values[role] = 0.0 if estimate is None else estimate.value
     best = max(values.values())
     if best < assessment.win_at:

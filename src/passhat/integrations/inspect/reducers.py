@@ -35,6 +35,7 @@ except ImportError:  # pragma: no cover - the extra is there in tests
 from passhat.errors import InvalidValue, shorten
 from passhat.stats.estimate import estimate
 from passhat.stats.estimate.counting import pass_at_k, pass_hat_k
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
 from passhat.stats.outcomes import Outcomes
 from passhat.store.database import private_file
 
@@ -121,13 +122,13 @@ def pass_hat_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric
     value : float
         The score from which an epoch passes.
     """
-    return _estimate(k, f"pass^{k}", level, value)
+    return _estimate(PassHat(k), level, value)
 
 
 @metric(scores="unreduced")
 def pass_at_estimate(k: int, level: float = 0.95, value: float = 1.0) -> Metric:
     """pass@k over all samples with its interval for new tasks. See pass_hat_estimate."""
-    return _estimate(k, f"pass@{k}", level, value)
+    return _estimate(PassAt(k), level, value)
 
 
 def write_scores(report: Report, target: str) -> None:
@@ -184,11 +185,11 @@ def _add_scores(log: EvalLog, run: RunReport) -> None:
     reductions = list(log.reductions or ())
     names: set[str] = set()
     for entry in run.estimates:
-        name = plain_name(entry.metric)
+        name = plain_name(entry.metric.name)
         if name in names or math.isnan(entry.value):
             continue
         names.add(name)
-        values = {"low": entry.low, "high": entry.high, entry.metric: entry.value}
+        values = {"low": entry.low, "high": entry.high, entry.metric.name: entry.value}
         metrics = {
             key: EvalMetric(name=key, value=value)
             for key, value in reversed(values.items())
@@ -202,7 +203,7 @@ def _add_scores(log: EvalLog, run: RunReport) -> None:
                 scored_samples=entry.tasks,
                 unscored_samples=len(run.run.outcomes) - entry.tasks,
                 metrics=metrics,
-                metadata={"passhat": entry.method, "about": entry.about},
+                metadata={"passhat": entry.method, "about": str(entry.population)},
             )
         )
         scores = task_scores(run.run, entry)
@@ -248,7 +249,7 @@ def _reducer(k: int, value: float, estimator: Callable[[int, int, int], object])
     return reduce
 
 
-def _estimate(k: int, word: str, level: float, value: float) -> Metric:
+def _estimate(metric_at_k: CountMetric, level: float, value: float) -> Metric:
     _check_level(level)
 
     def estimate_metric(scores: list[SampleScore]) -> Value:
@@ -259,12 +260,13 @@ def _estimate(k: int, word: str, level: float, value: float) -> Metric:
             if not math.isnan(number):
                 n[score.sample_id] = n.get(score.sample_id, 0) + 1
                 c[score.sample_id] = c.get(score.sample_id, 0) + (number >= value)
-        usable = [name for name in n if n[name] >= k]
+        usable = [name for name in n if n[name] >= metric_at_k.k]
         if not usable:
-            return {word: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
+            return {metric_at_k.name: _NO_SCORE, "low": _NO_SCORE, "high": _NO_SCORE, "samples": 0}
         outcomes = Outcomes.from_counts([n[name] for name in usable], [c[name] for name in usable])
-        result = estimate(outcomes, word, level=level)
-        return {word: result.value, "low": result.low, "high": result.high, "samples": len(usable)}
+        result = estimate(outcomes, metric_at_k, level=level)
+        ends = {"low": result.low, "high": result.high}
+        return {metric_at_k.name: result.value, **ends, "samples": len(usable)}
 
     return estimate_metric
 

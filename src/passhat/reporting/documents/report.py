@@ -146,7 +146,7 @@ def _headline(run: RunReport) -> Iterator[Block]:
 
 def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
     """pass^k and pass@k over k, or the requested metrics, in a few rows."""
-    estimates = [each for each in run.estimates if each.about == Population.NEW_TASKS]
+    estimates = [each for each in run.estimates if each.population is Population.NEW_TASKS]
     hats, ats, _ = estimates_over_k(estimates)
     ks = [k for k in hats if k in ats]
     if len(ks) > 1 or (ks and len(estimates) == 2):
@@ -157,7 +157,7 @@ def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
         yield Table(header, rows, left=(), level=Level.SHORT)
     others = estimates
     if hats:
-        others = [e for e in estimates if type(metric(e.metric)) not in (PassHat, PassAt, Delta)]
+        others = [e for e in estimates if type(e.metric) not in (PassHat, PassAt, Delta)]
         others = others if ks else estimates
     if others:
         values = tuple((str(each.metric), estimate_text(each)) for each in others[:most])
@@ -177,7 +177,7 @@ def _estimates(run: RunReport) -> Iterator[Block]:
     level = next((each.level for each in run.estimates if each.level is not None), None)
     for population, question in _QUESTIONS.items():
         caption = question.format(level="" if level is None else f"{100 * level:g}% ")
-        estimates = [each for each in run.estimates if each.about == population]
+        estimates = [each for each in run.estimates if each.population is population]
         yield from _estimate_tables(estimates, caption)
     if any(each.value_if_passed not in (None, each.value) for each in run.estimates):
         yield Note(
@@ -223,7 +223,7 @@ def _curve(run: RunReport) -> Iterator[Block]:
 
 def _slices(run: RunReport) -> Iterator[Block]:
     for value, estimates in run.slices.items():
-        new = [each for each in estimates if each.about == Population.NEW_TASKS]
+        new = [each for each in estimates if each.population is Population.NEW_TASKS]
         yield from _estimate_tables(new, f"{run.slice_label} = {value}, interval for new tasks")
 
 

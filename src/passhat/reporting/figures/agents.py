@@ -10,7 +10,8 @@ from passhat.reporting.figures.vega_lite import Row, Spec, constant, field, laye
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import RunReport
 from passhat.stats.compare.claims import points
-from passhat.stats.estimate import Estimate, metric
+from passhat.stats.estimate import Estimate
+from passhat.stats.estimate.metrics import PassAt, PassHat
 
 __all__ = ["flips", "forest", "headline_words"]
 
@@ -25,13 +26,13 @@ def headline_words(runs: Sequence[RunReport]) -> list[str]:
     first = list(dict.fromkeys(estimate.metric for estimate in runs[0].estimates))
     shared = [word for word in first if all(run.find(word) for run in runs)]
     ends = [
-        max(same, key=lambda word: metric(word).k)
-        for sign in "^@"
-        if (same := [word for word in shared if word.startswith(f"pass{sign}")])
+        max(same, key=lambda each: each.k)
+        for kind in (PassHat, PassAt)
+        if (same := [each for each in shared if isinstance(each, kind)])
     ]
-    lead = ["pass^1"] if "pass^1" in shared else []
-    chosen = list(dict.fromkeys([*lead, *(word for word in ends if word != "pass@1")]))
-    return chosen or shared[:3]
+    lead = [PassHat(1)] if PassHat(1) in shared else []
+    chosen = list(dict.fromkeys([*lead, *(each for each in ends if each != PassAt(1))]))
+    return [str(each) for each in chosen or shared[:3]]
 
 
 def forest(runs: Sequence[RunReport]) -> Figure | None:

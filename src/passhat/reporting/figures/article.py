@@ -11,6 +11,7 @@ from passhat.reporting.figures.base import MOST_RUNS, Figure
 from passhat.reporting.figures.lines import Panel, Scale, k_scale, panel
 from passhat.reporting.figures.vega_lite import Row
 from passhat.stats.estimate import exact
+from passhat.stats.estimate.metrics import PassAt, PassHat
 
 __all__ = ["SHAPES_OF_DIFFICULTY", "Shapes", "article_delta", "article_sweep", "parse_shape"]
 
@@ -64,8 +65,8 @@ def article_sweep(shapes: Shapes = SHAPES_OF_DIFFICULTY) -> Figure:
     _check(shapes)
     rows = [*_rows("pass^", shapes, "solid"), *_rows("pass@", shapes, "dashed")]
     last = _KS[-1]
-    at = {name: exact(rates, f"pass@{last}") for name, rates in shapes.items()}
-    hat = {name: exact(rates, f"pass^{last}") for name, rates in shapes.items()}
+    at = {name: exact(rates, PassAt(last)) for name, rates in shapes.items()}
+    hat = {name: exact(rates, PassHat(last)) for name, rates in shapes.items()}
     highest_at = max(at, key=lambda name: at[name])
     lowest_hat = min(hat, key=lambda name: hat[name])
     chart = Panel(

@@ -133,7 +133,7 @@ def delta(runs: Sequence[RunReport]) -> Figure | None:
                 "x": k_of(estimate),
                 "series": "at most",
                 "value": estimate.bounds[1],
-                "tip": f"delta^{k_of(estimate)} is at most {number(estimate.bounds[1])}",
+                "tip": f"{estimate.metric} is at most {number(estimate.bounds[1])}",
             }
             for estimate in known[0][1].delta
             if estimate.bounds
@@ -219,7 +219,7 @@ def forecast(runs: Sequence[RunReport]) -> Figure | None:
         chart,
         ("run", "metric", "band", "observed"),
         tuple(
-            (label, band.metric, band.band_text(), number(band.observed))
+            (label, str(band.metric), band.band_text(), number(band.observed))
             for label, own in known
             for band in (*own.forecast_at, *own.forecast_hat)
         ),

@@ -26,7 +26,7 @@ from passhat.reporting.figures.agents import headline_words
 from passhat.reporting.measures import Measure
 from passhat.reporting.view import RunReport, card_interval, card_value
 from passhat.stats.estimate import Estimate, metric
-from passhat.stats.estimate.metrics import PassAt, PassHat
+from passhat.stats.estimate.metrics import PassAt
 
 __all__ = ["Card", "CardRow", "build_cards", "render_blocks", "render_sections"]
 
@@ -150,7 +150,9 @@ def build_cards(
             for label, run in zip(labels, runs, strict=True)
             if (estimate := run.find(word)) is not None
         )
-        yield Card(str(word), _asks(word), rows, 2 if isinstance(metric(word), PassAt) else 1)
+        yield Card(
+            str(word), metric(word).event_text, rows, 2 if isinstance(metric(word), PassAt) else 1
+        )
     name = _currency(measures)
     if name:
         rows = tuple(
@@ -166,20 +168,11 @@ def _currency(measures: Sequence[Mapping[str, Measure]]) -> str:
     return next((word for word in ("cost", "tokens", "steps", "seconds") if word in recorded), "")
 
 
-def _asks(word: str) -> str:
-    chosen = metric(word)
-    if chosen.k == 1:
-        return "one attempt passes"
-    if type(chosen) is PassHat:
-        return f"all of {chosen.k} attempts pass"
-    return f"at least one of {chosen.k} passes" if isinstance(chosen, PassAt) else chosen.asks
-
-
 def _estimate_row(label: str, estimate: Estimate) -> CardRow:
     counts = f"{counted(estimate.tasks, 'task')}, {counted(estimate.attempts, 'attempt')}"
     if estimate.low is None or estimate.high is None or estimate.level is None:
         return CardRow(label, card_value(estimate), "no interval", counts)
-    level = f"{100 * estimate.level:g}% for {estimate.about}"
+    level = f"{100 * estimate.level:g}% for {estimate.population}"
     ends = (estimate.low, estimate.high, estimate.value)
     return CardRow(label, card_value(estimate), card_interval(estimate), counts, level, *ends)
 

@@ -34,7 +34,6 @@ from passhat.reporting.measures import RATIO_METHOD
 from passhat.reporting.task_changes import TaskChange
 from passhat.reporting.view import Report, estimate_family
 from passhat.stats.compare import Comparison, Comparisons
-from passhat.stats.estimate import metric
 from passhat.stats.outcomes import Run
 from passhat.stats.terms import Terms
 
@@ -176,7 +175,7 @@ def _steps(document: Document, compared: Document | None) -> list[tuple[str, str
 def _formulas(report: Report) -> Table:
     """Every kind of number with its question and its formula."""
     words = {
-        estimate_family(estimate): metric(estimate.metric)
+        estimate_family(estimate): estimate.metric
         for run in report.runs
         for estimate in run.estimates
     }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -92,7 +91,7 @@ class LiftCurve:
 
 def family(metric: Metric) -> str:
     """``pass^4`` belongs to ``pass^k``."""
-    return "pass^k" if isinstance(metric, Rate) else re.sub(r"\d+", "k", metric.name, count=1)
+    return metric.family
 
 
 def lift_curve(
@@ -111,7 +110,7 @@ def lift_curve(
         return None
     ks = sorted({round(k) for k in np.linspace(1, top, min(top, _MOST_POINTS)).tolist()})
     start = PassHat(1) if isinstance(metric, Rate) else metric
-    members = [replace(start, k=k) for k in ks]
+    members = [start.with_k(k) for k in ks]
     # Computed twice rather than kept: of a million tasks that would be a gigabyte.
     tail = simultaneous_tail(_rows(pairing, members, policy), level, "two-sided")
     drawn = tuple(_point(member.k, pairing.differences(member, policy), tail) for member in members)

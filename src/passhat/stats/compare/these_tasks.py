@@ -205,7 +205,7 @@ def _side(cells: Histogram, metric: CountMetric, steepness: FloatArray, sign: fl
     total = float(cells.tasks.sum())
     sizes = np.unique(cells.n).tolist()
     rates = _rates(int(max(sizes)))
-    value = np.tile(sign * metric.known(rates), len(sizes))
+    value = np.tile(sign * metric.value_at_rate(rates), len(sizes))
     cumulants = np.empty((len(steepness), len(rates) * len(sizes)))
     equalities, limits = [], []
     point, step = 0.0, 0.0
@@ -319,4 +319,4 @@ def paired_lift(pairing: Pairing, metric: Metric, terms: Terms, tail: float) -> 
 def unordered_twin(metric: Metric, pairing: Pairing, terms: Terms) -> CountMetric | None:
     """The metric itself if it depends on counts only, or a count metric of equal truth."""
     attempts, _ = pairing.a.counts(terms.missing.completion)
-    return metric.unordered(int(attempts.max()))
+    return metric.as_count_metric(int(attempts.max()))

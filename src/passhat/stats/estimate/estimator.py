@@ -50,7 +50,7 @@ def exact(p: npt.ArrayLike, metric: str | Metric) -> float:
     if outside.any():
         index = int(np.flatnonzero(outside)[0])
         raise InvalidValue(f"p[{index}] = {rates[index]:g} is not a probability.")
-    return float(np.mean(parse(metric).known(rates)))
+    return float(np.mean(parse(metric).value_at_rate(rates)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Estimate(Plain):
 
     Attributes
     ----------
-    metric : str
-        The word of the grammar, as in ``pass^4``.
+    metric : Metric
+        The metric; JSON has its name, as in ``pass^4``.
     value : float
         The estimate; under the policies ``bound`` and ``fail`` missing attempts count as failed.
     value_if_passed : float or None
@@ -69,8 +69,8 @@ class Estimate(Plain):
         The ends of the interval; ``None`` when none was computed.
     level : float or None
         The confidence of the interval.
-    about : str
-        The population it is about: ``new tasks`` or ``these tasks``.
+    population : Population
+        The tasks it is about: ``new tasks`` or ``these tasks``; JSON calls it ``about``.
     estimator, interval_method : str
         How the value and the interval were computed.
     tasks, attempts : int
@@ -92,20 +92,20 @@ class Estimate(Plain):
         "low",
         "high",
         "level",
-        "about",
+        ("about", "population"),
         "method",
         "tasks",
         "attempts",
         "notes",
     )
 
-    metric: str
+    metric: Metric
     value: float
     value_if_passed: float | None
     low: float | None
     high: float | None
     level: float | None
-    about: str
+    population: Population
     estimator: str
     interval_method: str
     tasks: int
@@ -132,7 +132,7 @@ class Estimate(Plain):
         upper = f" to {number(self.value_if_passed)}" if moved else ""
         return (
             f"{self.metric} = {number(self.value)}{upper} {self.interval_text()} "
-            f"({level}{self.about}; {counted(self.tasks, 'task')}, "
+            f"({level}{self.population}; {counted(self.tasks, 'task')}, "
             f"{counted(self.attempts, 'attempt')})"
         )
 
@@ -332,13 +332,13 @@ def _as_estimate(
     if clusters is not None and terms.about() is Population.NEW_TASKS:
         notes += clusters.warnings()
     return Estimate(
-        metric=metric.name,
+        metric=metric,
         value=made.value,
         value_if_passed=None if if_passed is None else if_passed.value,
         low=min(lows, default=None),
         high=max(highs, default=None),
         level=terms.level if lows else None,
-        about=terms.about(),
+        population=terms.about(),
         estimator=metric.estimator,
         interval_method=made.how,
         tasks=len(view.outcomes),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from passhat.errors import InvalidValue, MetricError, shorten
@@ -23,16 +23,8 @@ from passhat.stats.estimate.metrics import (
 
 __all__ = ["GRAMMAR", "metric"]
 
-GRAMMAR: Mapping[str, Callable[[int], Metric]] = MappingProxyType(
-    {
-        "pass@": PassAt,
-        "pass^": PassHat,
-        "delta^": Delta,
-        "gpass@": GPass,
-        "first@": FirstAny,
-        "first^": FirstAll,
-        "window^": Window,
-    }
+GRAMMAR: Mapping[str, type[Metric]] = MappingProxyType(
+    {kind.word: kind for kind in (PassAt, PassHat, Delta, GPass, FirstAny, FirstAll, Window)}
 )
 """The words that take a k; ``rate`` takes none and ``gpass@k`` also takes ``:t``."""
 
@@ -62,7 +54,7 @@ def metric(word: str | Metric) -> Metric:
     if match is None or match["family"] not in GRAMMAR:
         raise MetricError(f"{shorten(word)} is not a metric.", hint=_suggestion(text))
     k = int(match["k"])
-    if match["family"] == "gpass@":
+    if GRAMMAR[match["family"]] is GPass:
         return _g_pass(word, k, match["t"])
     if match["t"] is not None:
         raise MetricError(
@@ -92,13 +84,12 @@ def _suggestion(text: str) -> str:
     k = digits.group() if digits else "4"
     letters = re.sub(r"[\W\d_]+", "", text)
     sign = "@" if re.search(r"@|at|any", text) else "^"
-    families = [f"{name[:-1]}{name[-1]}" for name in GRAMMAR]
     spelled = {"hat": "^", "pow": "^"}
     for ending, meant in spelled.items():
         if letters.endswith(ending):
             letters, sign = letters.removesuffix(ending), meant
-    near = difflib.get_close_matches(f"{letters.removesuffix('at')}{sign}", families, 1, 0.5)
+    near = difflib.get_close_matches(f"{letters.removesuffix('at')}{sign}", list(GRAMMAR), 1, 0.5)
     if not near:
         return f"Metrics look like: {_EXAMPLES}."
-    share = ":0.5" if near[0] == "gpass@" else ""
+    share = ":0.5" if GRAMMAR[near[0]] is GPass else ""
     return f"Did you mean {near[0]}{k}{share}?"

@@ -199,11 +199,11 @@ class Admissible:
 
     def low(self, metric: CountMetric, cutoff: float) -> float:
         """The smallest value that is not rejected, or a little less."""
-        return self._smallest(metric.known, cutoff)
+        return self._smallest(metric.value_at_rate, cutoff)
 
     def high(self, metric: CountMetric, cutoff: float) -> float:
         """The largest value that is not rejected, or a little more."""
-        return -self._smallest(lambda rates: -metric.known(rates), cutoff)
+        return -self._smallest(lambda rates: -metric.value_at_rate(rates), cutoff)
 
     def _smallest(self, theta: _Theta, cutoff: float) -> float:
         """Search for the tau at which the likelihood has fallen to the threshold.

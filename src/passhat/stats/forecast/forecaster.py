@@ -12,13 +12,12 @@ from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
 from passhat.stats.clusters import task_clusters
 from passhat.stats.digits import DECIMALS
-from passhat.stats.estimate.grammar import metric as parse
-from passhat.stats.estimate.metrics import CountMetric, GPass, Metric, PassAt
+from passhat.stats.estimate.metrics import CountMetric, Metric, Rate
 from passhat.stats.estimate.task_values import TaskValues
 from passhat.stats.forecast.lines import Lines, lines_of
 from passhat.stats.forecast.views import TAKES, Views, asked_of, cells_for, countable
 from passhat.stats.outcomes import Histogram, Outcomes, Run
-from passhat.stats.terms import TermOptions, Terms
+from passhat.stats.terms import Population, TermOptions, Terms
 
 __all__ = ["SCHEMA", "Forecast", "forecast", "forecast_all", "forecast_curve"]
 
@@ -32,8 +31,8 @@ class Forecast(Plain):
 
     Attributes
     ----------
-    metric : str
-        The word of the grammar, as in ``pass@1000``.
+    metric : CountMetric
+        The metric; JSON has its name, as in ``pass@1000``.
     low, high : float
         The ends of the band.
     level : float
@@ -42,8 +41,8 @@ class Forecast(Plain):
         The value of each named model; ``None`` where it runs outside the band.
     observed : float or None
         The unbiased estimate, where every task has k attempts.
-    about : str
-        The population it is about.
+    population : Population
+        The tasks it is about: always ``new tasks``; JSON calls it ``about``.
     method : str
         How the band was computed.
     tasks, attempts : int
@@ -61,7 +60,7 @@ class Forecast(Plain):
         "level",
         "lines",
         "observed",
-        "about",
+        ("about", "population"),
         "method",
         "tasks",
         "attempts",
@@ -70,13 +69,13 @@ class Forecast(Plain):
         "notes",
     )
 
-    metric: str
+    metric: CountMetric
     low: float
     high: float
     level: float
     lines: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
     observed: float | None = None
-    about: str = "new tasks"
+    population: Population = Population.NEW_TASKS
     method: str = ""
     tasks: int = 0
     attempts: int = 0
@@ -92,21 +91,13 @@ class Forecast(Plain):
 
         Each user brings one task like these and comes k times.
         """
-        chosen = parse(self.metric)
         low, high = math.floor(self.low * count + 1e-9), math.ceil(self.high * count - 1e-9)
         many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        times = "once" if chosen.k == 1 else f"{chosen.k:,} times"
-        if isinstance(chosen, PassAt):
-            what = f"who each try {times}, {many} succeed at least once"
-        elif isinstance(chosen, GPass):
-            what = f"who each come {times}, {many} are served well at least {chosen.needed:,} times"
-        else:
-            what = f"who each come {times}, {many} never see a failure"
-        return f"of {count:,} users {what}"
+        return f"of {count:,} users {self.metric.users_text(many)}"
 
     def __str__(self) -> str:
         return (
-            f"{self.metric} in {self.band_text()} ({100 * self.level:g}% band, {self.about}; "
+            f"{self.metric} in {self.band_text()} ({100 * self.level:g}% band, {self.population}; "
             f"{counted(self.tasks, 'task')}, {counted(self.attempts, 'attempt')})"
         )
 
@@ -194,7 +185,7 @@ def forecast_all(
     return tuple(
         _checked(
             Forecast(
-                metric=metric.name,
+                metric=metric,
                 low=views.low(metric),
                 high=views.high(metric),
                 level=terms.level,
@@ -227,7 +218,7 @@ def forecast_curve(
     """
     last = countable(metric)
     ks = [1 << i for i in range(last.k.bit_length()) if 1 << i < last.k]
-    count_metrics = [replace(last, k=k) for k in ks] if last.name != "rate" else []
+    count_metrics = [last.with_k(k) for k in ks] if not isinstance(last, Rate) else []
     return forecast_all(source, [*count_metrics, last], terms, **options)
 
 

@@ -29,9 +29,9 @@ class Reach(Plain):
 
     Attributes
     ----------
-    family : {"pass@", "pass^"}
-        For ``pass@``: the smallest k with pass@k at the target or above. For ``pass^``: the
-        largest k with pass^k at the target or above.
+    metric : PassAt or PassHat
+        The metric, at any k. Of pass@k the smallest k at the target or above is meant, of pass^k
+        the largest; JSON names it ``family``: ``pass@`` or ``pass^``.
     target : float
         The target value.
     surely : int or None
@@ -44,9 +44,9 @@ class Reach(Plain):
         The largest k looked at; for ``pass^`` this number means "this or more".
     """
 
-    WRITTEN = (..., "sentence")
+    WRITTEN = ("family", "target", "surely", "possibly", "level", "furthest", "sentence")
 
-    family: str
+    metric: PassAt | PassHat
     target: float
     surely: int | None
     possibly: int | None
@@ -54,14 +54,12 @@ class Reach(Plain):
     furthest: int = FURTHEST
 
     def __str__(self) -> str:
-        if self.family == "pass@":
-            return (
-                f"pass@k reaches {self.target:g} {self._from(self.surely, 'surely')}, "
-                f"{self._from(self.possibly, 'possibly')} ({100 * self.level:g}% band)"
-            )
+        at_all = isinstance(self.metric, PassAt)
+        verb = f"reaches {self.target:g}" if at_all else f"stays at {self.target:g} or above"
+        word_k = self._from if at_all else self._up_to
         return (
-            f"pass^k stays at {self.target:g} or above {self._up_to(self.surely, 'surely')}, "
-            f"{self._up_to(self.possibly, 'possibly')} ({100 * self.level:g}% band)"
+            f"{self.metric.family} {verb} {word_k(self.surely, 'surely')}, "
+            f"{word_k(self.possibly, 'possibly')} ({100 * self.level:g}% band)"
         )
 
     def _from(self, k: int | None, how: str) -> str:
@@ -78,6 +76,11 @@ class Reach(Plain):
     def _repr_html_(self) -> str:
         rows = [(name, str(value)) for name, value in self.to_dict().items()]
         return html_table(str(self), ("", ""), rows)
+
+    @property
+    def family(self) -> str:
+        """The word before the k."""
+        return self.metric.word
 
     @property
     def sentence(self) -> str:
@@ -105,7 +108,7 @@ def reaches(
         source, PassAt(FURTHEST), target, Terms.from_options(options, terms, takes=TAKES)
     )
     return Reach(
-        "pass@",
+        PassAt(1),
         target,
         _first(lambda k: views.low(PassAt(k)) >= target, careful=True),
         _first(lambda k: views.high(PassAt(k)) >= target, careful=False),
@@ -131,7 +134,7 @@ def keeps(
         source, PassHat(FURTHEST), target, Terms.from_options(options, terms, takes=TAKES)
     )
     return Reach(
-        "pass^",
+        PassHat(1),
         target,
         _before(_first(lambda k: views.low(PassHat(k)) < target, careful=False)),
         _before(_first(lambda k: views.high(PassHat(k)) < target, careful=True)),

@@ -34,7 +34,7 @@ from scipy.special import betainc, expit, logit, ndtr
 
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.counting import any_of_k
-from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat
+from passhat.stats.estimate.metrics import CountMetric, PassAt, PassHat, Rate
 from passhat.stats.estimate.mixture import scaled_likelihood
 from passhat.stats.forecast.band import rate_grid
 from passhat.stats.outcomes import Histogram
@@ -70,7 +70,9 @@ def lines_of(cells: Histogram, metrics: Sequence[CountMetric]) -> list[Lines]:
         return [{} for _ in metrics]
     lines: list[Lines] = [{} for _ in metrics]
     for mirrored in (False, True):
-        chosen = [i for i, metric in enumerate(metrics) if isinstance(metric, PassHat) is mirrored]
+        chosen = [
+            i for i, metric in enumerate(metrics) if isinstance(metric, PassHat | Rate) is mirrored
+        ]
         if chosen:
             fitted_metrics = [PassAt(metrics[i].k) if mirrored else metrics[i] for i in chosen]
             fitted = _fitted(
@@ -211,4 +213,4 @@ class _Mixture:
         return tuple(best.x.tolist())
 
     def values(self, mass: FloatArray, metrics: Sequence[CountMetric]) -> list[float | None]:
-        return [float(mass @ metric.known(self.rates)) for metric in metrics]
+        return [float(mass @ metric.value_at_rate(self.rates)) for metric in metrics]

@@ -33,7 +33,7 @@ def countable(word: str | Metric) -> CountMetric:
     """The metric of a word, if it is a function of a task's success rate."""
     chosen = parse(word)
     if not isinstance(chosen, CountMetric):
-        twin = f"pass@{chosen.k}" if isinstance(chosen, FirstAny) else f"pass^{chosen.k}"
+        twin = PassAt(chosen.k) if isinstance(chosen, FirstAny) else PassHat(chosen.k)
         why = (
             "it is made of two averages"
             if isinstance(chosen, Delta)

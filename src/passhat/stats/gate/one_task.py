@@ -109,7 +109,7 @@ def _advice(rule: Rule, metric: CountMetric, level: float) -> Advice:
 
 
 def _at(metric: CountMetric, rate: float) -> float:
-    return float(metric.known(np.array([rate]))[0])
+    return float(metric.value_at_rate(np.array([rate]))[0])
 
 
 def _value(metric: CountMetric, n: int, c: int) -> float:

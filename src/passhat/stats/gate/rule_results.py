@@ -91,7 +91,7 @@ def metric_result(
         None if low is None else min(low, value.value),
         None if high is None else max(high, value.value),
         (1 + terms.level) / 2,
-        value.about,
+        value.population,
         value.tasks,
         value.attempts,
         advice,

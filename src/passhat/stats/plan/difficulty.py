@@ -131,14 +131,14 @@ class Difficulty:
 
     def mean(self, metric: CountMetric) -> float:
         """The metric's mean over tasks like these."""
-        return float(self.weights @ metric.known(self.rates))
+        return float(self.weights @ metric.value_at_rate(self.rates))
 
     def components(self, metric: CountMetric, n: int) -> Components:
         """The variance of one task's value from n attempts, in its two parts."""
         if n < metric.k:
             needed = counted(metric.k, "attempt")
             raise InvalidValue(f"{metric} needs at least {needed} per task, not {n}.")
-        values = metric.known(self.rates)
+        values = metric.value_at_rate(self.rates)
         mean = float(self.weights @ values)
         between = float(self.weights @ (values - mean) ** 2)
         # Many more attempts divide the variance within tasks, and need no table of all counts.

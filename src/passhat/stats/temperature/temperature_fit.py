@@ -12,6 +12,7 @@ from passhat._display import counted
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate import estimate_all
+from passhat.stats.estimate.metrics import PassAt
 from passhat.stats.outcomes import Run
 from passhat.stats.temperature.advice import advise
 from passhat.stats.temperature.ladders import Ladder, ladders_of
@@ -129,7 +130,7 @@ def _fit(ladder: Ladder, terms: Terms, seed: int) -> AgentFit:
 
 
 def _cells(ladder: Ladder, shares: FloatArray, terms: Terms) -> tuple[Cell, ...]:
-    words = [f"pass@{k}" for k in ladder.ks]
+    words = [PassAt(k) for k in ladder.ks]
     return tuple(
         Cell(k, temperature, estimate, float(shares[i, j]))
         for i, (temperature, rung) in enumerate(zip(ladder.temperatures, ladder.rungs, strict=True))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis_profiles import max_examples
 from passhat import Estimate, Outcomes, estimate, estimate_all
 from passhat.errors import InvalidValue
+from passhat.stats.estimate.metrics import Delta
 
 WORDS = [
     *(
@@ -48,7 +49,7 @@ def test_every_interval_contains_its_point_has_width_and_stays_in_range(
         if found.low is None:
             # delta of a single task: said so rather than made up.
             assert about == "these tasks"
-            assert found.metric.startswith("delta")
+            assert isinstance(found.metric, Delta)
             assert "no interval" in found.method
         else:
             assert_sound(found)
@@ -90,7 +91,7 @@ def test_missing_attempts_widen_the_interval_to_both_extremes() -> None:
 def test_re_runs_are_narrower_and_named() -> None:
     outcomes = Outcomes.from_counts(4, [0] * 14 + [1] * 12 + [2] * 10 + [3] * 4 + [4] * 10)
     new, again = (estimate(outcomes, "pass^1", about=a) for a in ("new tasks", "these tasks"))
-    assert (new.about, again.about) == ("new tasks", "these tasks")
+    assert (new.population, again.population) == ("new tasks", "these tasks")
     width = [found.high - found.low for found in (new, again)]  # type: ignore[operator]
     assert 0.3 < width[1] / width[0] < 0.6
     assert "Gaffke" in new.method

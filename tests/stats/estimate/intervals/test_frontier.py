@@ -91,7 +91,8 @@ def _covered(
         for found in estimate_all(Outcomes.from_matrix(rows), list(words), about=AGAIN):
             assert found.low is not None
             assert found.high is not None
-            held[found.metric] += found.low - 1e-9 <= words[found.metric] <= found.high + 1e-9
+            truth = words[found.metric.name]
+            held[found.metric.name] += found.low - 1e-9 <= truth <= found.high + 1e-9
     return held
 
 
@@ -116,7 +117,7 @@ def test_delta_and_windows_are_covered_at_fixed_rates(rates: FloatArray, n: int)
     words = {
         "delta^2": _delta(rates, 2),
         f"delta^{n}": _delta(rates, n),
-        "window^2": float(ShuffledWindow(2, n).known(rates).mean()),
+        "window^2": float(ShuffledWindow(2, n).value_at_rate(rates).mean()),
         "first^2": float(np.mean(rates**2)),
     }
     held = _covered(rates, n, words, 24, seed=n + len(rates))
@@ -219,7 +220,7 @@ def test_the_low_end_of_delta_gives_room_for_the_bend_of_the_mean(k: int) -> Non
         return powers.values(sizes, c) - slope * rates.values(sizes, c)
 
     statistic = Statistic(
-        Attempted.of(outcomes.histogram()), tangent, lambda p: powers.known(p) - slope * p
+        Attempted.of(outcomes.histogram()), tangent, lambda p: powers.value_at_rate(p) - slope * p
     )
     low, high = frontier([statistic], Calibration.at(0.95))
     ends = _ends(outcomes, "pass^1")

@@ -43,7 +43,7 @@ def _statistic(cells: Histogram, metric: CountMetric, **options: float) -> Stati
     def values(n: int, c: IntArray) -> FloatArray:
         return metric.values(np.full(len(c), n), c)
 
-    return Statistic(Attempted.of(cells), values, metric.known, **options)  # type: ignore[arg-type]
+    return Statistic(Attempted.of(cells), values, metric.value_at_rate, **options)  # type: ignore[arg-type]
 
 
 def test_the_point_is_the_mean_over_tasks() -> None:
@@ -218,7 +218,7 @@ def test_a_gate_asks_for_equal_tails() -> None:
 def test_one_task_is_its_rates_interval_put_through_the_metric(c: int, metric: CountMetric) -> None:
     low, high = blaker(c, 8, 0.95)
     found = TheseTasks(_cells(8, [c]), Terms()).interval(metric)
-    assert found == pytest.approx(tuple(metric.known(np.array([low, high]))), abs=1e-12)
+    assert found == pytest.approx(tuple(metric.value_at_rate(np.array([low, high]))), abs=1e-12)
 
 
 def test_delta_of_one_task_or_of_one_attempt_has_no_interval() -> None:

@@ -110,7 +110,7 @@ def test_an_ordered_metric_is_bounded_by_its_own_values_and_again_by_its_twin() 
     assert again.low is not None
     assert twin.low is not None
     assert again.low <= twin.low
-    assert metric("first^2").unordered(3) == metric("pass^2")
+    assert metric("first^2").as_count_metric(3) == metric("pass^2")
 
 
 @pytest.mark.parametrize("missing", ["bound", "fail", "exclude"])
@@ -127,4 +127,4 @@ def test_the_policy_is_named_in_the_method(missing: str) -> None:
     assert (made.value_if_passed is None) is (missing != "bound")
     n, c = lossy.counts(Completion.DROPPED if missing == "exclude" else Completion.AS_FAILED)
     assert made.value == pytest.approx((c / n).mean())
-    assert made.about == Population.NEW_TASKS
+    assert made.population == Population.NEW_TASKS

@@ -86,7 +86,7 @@ def test_windows_over_all_patterns(w: int, n: int) -> None:
     for rate in (0.0, 0.2, 0.9, 1.0):
         chance = [rate ** sum(row) * (1 - rate) ** (n - sum(row)) for row in rows]
         truth = sum(p * (s >= w) for p, s in zip(chance, streaks, strict=True))
-        assert float(twin.known(np.array([rate]))[0]) == pytest.approx(truth, abs=1e-14)
+        assert float(twin.value_at_rate(np.array([rate]))[0]) == pytest.approx(truth, abs=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 3, 5])
@@ -164,16 +164,16 @@ def test_gpass_lies_between_its_two_ends(n: int, data: st.DataObject) -> None:
 def test_known_delta_lies_between_its_bounds(rates: list[float], k: int) -> None:
     """Jensen below, and mu - mu^k above, where every task always or never passes."""
     p = np.array(rates)
-    (value,) = Delta(k).known(p)
+    (value,) = Delta(k).value_at_rate(p)
     assert 0 <= value <= Delta(k).largest(float(p.mean()), float(p.mean())) + 1e-12
-    same = float(Delta(k).known(np.full(3, float(p.mean())))[0])
+    same = float(Delta(k).value_at_rate(np.full(3, float(p.mean())))[0])
     assert same == pytest.approx(0.0, abs=1e-12)
 
 
 def test_delta_reaches_its_upper_bound_with_sure_tasks() -> None:
     p = np.array([1.0] * 3 + [0.0] * 7)
     for k in (2, 3, 8):
-        assert Delta(k).known(p)[0] == pytest.approx(Delta(k).largest(0.3, 0.3))
+        assert Delta(k).value_at_rate(p)[0] == pytest.approx(Delta(k).largest(0.3, 0.3))
         assert Delta(k).largest(0.2, 0.9) == Delta(k).largest(0.0, 1.0)
     assert Delta(1).combine(0.7, 0.7) == 0.0
 

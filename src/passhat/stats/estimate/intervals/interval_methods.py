@@ -91,7 +91,7 @@ def _for_new_tasks(view: FilledOutcomes, metrics: Sequence[Metric], asked: Inter
         # be Clopper-Pearson's interval, which is 4 to 9% wider.
         binomial = TheseTasks(cells, asked.terms)
         for metric in averages:
-            if (count := metric.unordered(1)) is not None:
+            if (count := metric.as_count_metric(1)) is not None:
                 yield metric, Interval(*binomial.one_attempt_each(count), "Blaker's interval")
         return
     counts = [metric for metric in averages if isinstance(metric, CountMetric)]
@@ -155,7 +155,7 @@ def _for_these_tasks(
     tasks = TheseTasks(view.histogram, asked.terms)
     n = int(view.histogram.n.max())
     for metric in points:
-        chosen = metric if isinstance(metric, Delta) else metric.unordered(n)
+        chosen = metric if isinstance(metric, Delta) else metric.as_count_metric(n)
         ends = None if chosen is None else tasks.interval(chosen)
         if ends is not None:
             yield metric, Interval(*ends, tasks.method(metric) + _twin(metric, chosen))

@@ -159,7 +159,7 @@ class TheseTasks:
         if metric.k == 1 and np.allclose(seen, self.cells.c / self.cells.n):
             # pass@1, gpass@1:t and rate are pass^1: one way to compute it, to the last digit.
             return self._rate()
-        return self._frontier(_values(metric), metric.known)
+        return self._frontier(_values(metric), metric.value_at_rate)
 
     def method(self, metric: Metric) -> str:
         """The method of :meth:`interval` for this metric, in a few words for a report."""
@@ -185,14 +185,14 @@ class TheseTasks:
         """The ends of pass^1, which every delta^k needs too."""
         if self._rate_ends is None:
             rate = PassHat(1)
-            self._rate_ends = self._frontier(_values(rate), rate.known)
+            self._rate_ends = self._frontier(_values(rate), rate.value_at_rate)
         return self._rate_ends
 
     def _one_task(self, metric: CountMetric) -> Ends:
         """The metric over the interval of the task's success rate."""
         n, c = int(self.cells.n[0]), int(self.cells.c[0])
         low, high = binomial_interval(c, n, self.terms)
-        reached = metric.known(np.linspace(low, high, 401))
+        reached = metric.value_at_rate(np.linspace(low, high, 401))
         return float(reached.min()), float(reached.max())
 
     def one_attempt_each(self, metric: CountMetric) -> Ends:
@@ -208,12 +208,12 @@ class TheseTasks:
             return None
         k = metric.k
         power, mean = metric.parts
-        mu = sum(part.point() for part in self.statistics(_values(mean), mean.known))
+        mu = sum(part.point() for part in self.statistics(_values(mean), mean.value_at_rate))
         slope = k * mu ** (k - 1)
         powers, rates = _values(power), _values(mean)
         low, high = self._frontier(
             lambda n, c: powers(n, c) - slope * rates(n, c),
-            lambda p: power.known(p) - slope * p,
+            lambda p: power.value_at_rate(p) - slope * p,
         )
         lowest, highest = self._rate()
         bend = max(m**k - mu**k - slope * (m - mu) for m in (lowest, highest))

@@ -4,8 +4,7 @@ from passhat.stats.estimate.metrics.base import CountMetric, Metric, OrderedMetr
 from passhat.stats.estimate.metrics.delta import Delta
 from passhat.stats.estimate.metrics.g_pass import GPass
 from passhat.stats.estimate.metrics.ordered import FirstAll, FirstAny, Window
-from passhat.stats.estimate.metrics.pass_at import PassAt
-from passhat.stats.estimate.metrics.pass_hat import PassHat, Rate
+from passhat.stats.estimate.metrics.pass_k import PassAt, PassHat, Rate
 
 __all__ = [
     "CountMetric",

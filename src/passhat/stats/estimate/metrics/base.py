@@ -10,9 +10,10 @@ A metric is one of three kinds, by its input:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
+from passhat._serialize import Text
 from passhat.errors import MetricError
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.outcomes.order import Sequences
@@ -21,13 +22,21 @@ __all__ = ["CountMetric", "Metric", "OrderedMetric"]
 
 
 @dataclass(frozen=True, slots=True)
-class Metric(ABC):
-    """A metric of the grammar, such as ``pass^4``."""
+class Metric(Text, ABC):
+    """A metric of the grammar, such as ``pass^4``; written as its name.
+
+    A class gives its ``word`` of the grammar, before the k, and its sentences, in which ``{k}`` is
+    filled in.
+    """
 
     k: int
 
+    word: ClassVar[str]
     question: ClassVar[str]
     question_of_one: ClassVar[str] = "How often does one attempt at a task succeed?"
+    event: ClassVar[str] = "{name} counts it as a success"
+    event_of_one: ClassVar[str] = "one attempt passes"
+    for_users: ClassVar[str] = "who each come {times}, {many} get what {name} counts as a success"
     formula: ClassVar[str]
     paper: ClassVar[str]
     lowest: ClassVar[float] = 0.0
@@ -38,9 +47,18 @@ class Metric(ABC):
             raise MetricError(f"{self}: k must be at least 1.")
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """The metric's word in the grammar."""
+        return f"{self.word}{self.k}"
+
+    @property
+    def family(self) -> str:
+        """The name with the letter k, as in ``pass^k``."""
+        return f"{self.word}k"
+
+    def with_k(self, k: int) -> Self:
+        """The same metric at another k."""
+        return replace(self, k=k)
 
     @property
     @abstractmethod
@@ -52,15 +70,25 @@ class Metric(ABC):
         """The question with its k filled in."""
         return self.question_of_one if self.k == 1 else self.question.format(k=self.k)
 
+    @property
+    def event_text(self) -> str:
+        """The event whose chance it is: ``all of 4 attempts pass``."""
+        return self.event_of_one if self.k == 1 else self.event.format(k=self.k, name=self.name)
+
+    def users_text(self, many: str) -> str:
+        """What ``many`` of some users see, who each bring a task and come k times."""
+        times = "once" if self.k == 1 else f"{self.k:,} times"
+        return self.for_users.format(times=times, many=many, name=self.name)
+
     @abstractmethod
     def python(self) -> str:
         """Lines of Python, standard library only, that define ``value`` from ``cells``."""
 
     @abstractmethod
-    def known(self, p: FloatArray) -> FloatArray:
-        """The metric's true value for each task, were its success rate exactly p."""
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
+        """The metric's true value for each task whose success rate is exactly p."""
 
-    def unordered(self, _n: int) -> CountMetric | None:
+    def as_count_metric(self, _n: int) -> CountMetric | None:
         """The metric of n and c with the same expected value; ``None`` where there is none.
 
         ``_n`` is the number of attempts per task, for metrics whose meaning depends on it.
@@ -79,7 +107,7 @@ class CountMetric(Metric):
     def values(self, n: IntArray, c: IntArray) -> FloatArray:
         """The unbiased value at each cell; n sorted, k <= n."""
 
-    def unordered(self, _n: int) -> CountMetric | None:
+    def as_count_metric(self, _n: int) -> CountMetric | None:
         return self
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.metrics.base import Metric
-from passhat.stats.estimate.metrics.pass_hat import PassHat
+from passhat.stats.estimate.metrics.pass_k import PassHat
 
 __all__ = ["Delta"]
 
@@ -22,6 +22,7 @@ class Delta(Metric):
     always or never solved). A difference of the two estimates that falls below 0 is given as 0.
     """
 
+    word: ClassVar[str] = "delta^"
     question: ClassVar[str] = (
         "How much higher is pass^{k} than if all tasks were equally hard at the same average?"
     )
@@ -31,10 +32,6 @@ class Delta(Metric):
         "The gap in Jensen's inequality (Jensen 1906) for p^k, with pass^k of Yao et al. 2024, "
         "arXiv:2406.12045"
     )
-
-    @property
-    def name(self) -> str:
-        return f"delta^{self.k}"
 
     @property
     def estimator(self) -> str:
@@ -55,7 +52,7 @@ class Delta(Metric):
         mean = min(max(peak, low), high)
         return mean - mean**self.k
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         """A single value for the whole set: delta is not an average over tasks."""
         mean = float(np.mean(p))
         return np.array([self.combine(float(np.mean(p**self.k)), mean)])

@@ -19,7 +19,9 @@ class GPass(CountMetric):
 
     t: Fraction = Fraction(1)
 
+    word: ClassVar[str] = "gpass@"
     question: ClassVar[str] = "If every task gets {k} tries, how often do enough of them succeed?"
+    for_users: ClassVar[str] = "who each come {times}, {many}"
     formula: ClassVar[str] = (
         "gpass@k:t = mean over tasks of  sum_{j >= ceil(t k)} C(c, j) C(n-c, k-j) / C(n, k)"
     )
@@ -38,6 +40,18 @@ class GPass(CountMetric):
         return f"gpass@{self.k}:{float(self.t)!r}" if exact_decimal else f"gpass@{self.k}:{self.t}"
 
     @property
+    def family(self) -> str:
+        return self.name.replace(f"@{self.k}:", "@k:")
+
+    @property
+    def event_text(self) -> str:
+        return f"at least {self.needed} of {self.k} attempts pass"
+
+    def users_text(self, many: str) -> str:
+        needed = f"at least {self.needed:,} times" if self.needed > 1 else "at least once"
+        return CountMetric.users_text(self, f"{many} are served well {needed}")
+
+    @property
     def needed(self) -> int:
         """How many of the k attempts must pass."""
         return passes_needed(self.t, self.k)
@@ -49,7 +63,7 @@ class GPass(CountMetric):
     def values(self, n: IntArray, c: IntArray) -> FloatArray:
         return at_least_of_k(n, c, self.k, self.needed)
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         from scipy.special import bdtrc
 
         tail: FloatArray = bdtrc(self.needed - 1, self.k, p)

@@ -11,8 +11,7 @@ import numpy as np
 from passhat.errors import InvalidValue
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.estimate.metrics.base import CountMetric, OrderedMetric
-from passhat.stats.estimate.metrics.pass_at import PassAt
-from passhat.stats.estimate.metrics.pass_hat import PassHat
+from passhat.stats.estimate.metrics.pass_k import PassAt, PassHat
 from passhat.stats.outcomes.order import Sequences
 
 __all__ = ["MOST_ATTEMPTS", "FirstAll", "FirstAny", "ShuffledWindow", "Window"]
@@ -27,14 +26,13 @@ _DEFINITION = "Defined here as it is used in evaluation harnesses that keep the 
 class FirstAny(OrderedMetric):
     """Did any of the first k attempts pass? An observation, not an expectation."""
 
+    word: ClassVar[str] = "first@"
     question: ClassVar[str] = "In how many tasks did one of the first {k} attempts succeed?"
     question_of_one: ClassVar[str] = "In how many tasks did the first attempt succeed?"
+    event: ClassVar[str] = "one of the first {k} attempts passed"
+    event_of_one: ClassVar[str] = "the first attempt passed"
     formula: ClassVar[str] = "first@k = mean over tasks of  max(x_1, ..., x_k)"
     paper: ClassVar[str] = _DEFINITION
-
-    @property
-    def name(self) -> str:
-        return f"first@{self.k}"
 
     @property
     def estimator(self) -> str:
@@ -43,7 +41,7 @@ class FirstAny(OrderedMetric):
     def values(self, sequences: Sequences) -> FloatArray:
         return np.asarray(sequences.first(self.k).any(axis=1), np.float64)
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         return 1.0 - (1.0 - p) ** self.k
 
     def unordered(self, _n: int) -> CountMetric | None:
@@ -57,14 +55,13 @@ class FirstAny(OrderedMetric):
 class FirstAll(OrderedMetric):
     """Did all of the first k attempts pass? Success from a cold start."""
 
+    word: ClassVar[str] = "first^"
     question: ClassVar[str] = "In how many tasks did all of the first {k} attempts succeed?"
     question_of_one: ClassVar[str] = "In how many tasks did the first attempt succeed?"
+    event: ClassVar[str] = "all of the first {k} attempts passed"
+    event_of_one: ClassVar[str] = "the first attempt passed"
     formula: ClassVar[str] = "first^k = mean over tasks of  min(x_1, ..., x_k)"
     paper: ClassVar[str] = _DEFINITION
-
-    @property
-    def name(self) -> str:
-        return f"first^{self.k}"
 
     @property
     def estimator(self) -> str:
@@ -73,7 +70,7 @@ class FirstAll(OrderedMetric):
     def values(self, sequences: Sequences) -> FloatArray:
         return np.asarray(sequences.first(self.k).all(axis=1), np.float64)
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         return p**self.k
 
     def unordered(self, _n: int) -> CountMetric | None:
@@ -87,15 +84,14 @@ class FirstAll(OrderedMetric):
 class Window(OrderedMetric):
     """Did some w attempts in a row pass? It grows with n, so n must be equal on all tasks."""
 
+    word: ClassVar[str] = "window^"
     question: ClassVar[str] = "In how many tasks did some {k} attempts in a row all succeed?"
     question_of_one: ClassVar[str] = "In how many tasks did some attempt succeed?"
+    event: ClassVar[str] = "some {k} attempts in a row passed"
+    event_of_one: ClassVar[str] = "some attempt passed"
     formula: ClassVar[str] = "window^w = mean over tasks of  max_i min(x_i, ..., x_{i+w-1})"
     paper: ClassVar[str] = _DEFINITION
     needs_equal_n: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return f"window^{self.k}"
 
     @property
     def estimator(self) -> str:
@@ -110,7 +106,7 @@ class Window(OrderedMetric):
             np.maximum(longest, streak, out=longest)
         return (longest >= self.k).astype(np.float64)
 
-    def known(self, _p: FloatArray) -> FloatArray:
+    def value_at_rate(self, _p: FloatArray) -> FloatArray:
         raise InvalidValue(
             f"{self.name} depends on how many attempts are made: p alone does not give it."
         )
@@ -180,7 +176,7 @@ class ShuffledWindow(CountMetric):
         shares = [ways / comb(self.n, j) for j, ways in enumerate(self.ways())]
         return np.asarray(np.array(shares)[c], np.float64)
 
-    def known(self, p: FloatArray) -> FloatArray:
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
         j = np.arange(self.n + 1)
         rates = np.asarray(p, np.float64)[..., None]
         ways = np.array(self.ways(), float)

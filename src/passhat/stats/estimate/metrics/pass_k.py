@@ -1,0 +1,105 @@
+"""pass@k and pass^k: does at least one of k attempts pass, do all of them?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.estimate.counting import all_of_k, any_of_k
+from passhat.stats.estimate.metrics.base import CountMetric
+
+__all__ = ["PassAt", "PassHat", "Rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassAt(CountMetric):
+    """Coverage: the chance that k tries find a solution."""
+
+    word: ClassVar[str] = "pass@"
+    question: ClassVar[str] = "If every task gets {k} tries, how often does at least one succeed?"
+    event: ClassVar[str] = "at least one of {k} passes"
+    for_users: ClassVar[str] = "who each try {times}, {many} succeed at least once"
+    formula: ClassVar[str] = "pass@k = mean over tasks of  1 - C(n-c, k) / C(n, k)"
+    paper: ClassVar[str] = (
+        "Chen et al. 2021, Evaluating Large Language Models Trained on Code, arXiv:2107.03374"
+    )
+
+    @property
+    def estimator(self) -> str:
+        return "task mean of 1 - C(n-c,k)/C(n,k)"
+
+    def values(self, n: IntArray, c: IntArray) -> FloatArray:
+        return any_of_k(n, c, self.k)
+
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
+        # log1p and expm1 keep the digits of tiny success rates and of tiny failure rates.
+        with np.errstate(divide="ignore"):
+            rate: FloatArray = -np.expm1(self.k * np.log1p(-p))
+        return rate
+
+    @property
+    def cell_python(self) -> str:
+        return "(1 - comb(n - c, k) / comb(n, k))"
+
+
+@dataclass(frozen=True, slots=True)
+class PassHat(CountMetric):
+    """Reliability: the chance that k tries in a row all succeed."""
+
+    word: ClassVar[str] = "pass^"
+    question: ClassVar[str] = "If every task is done {k} times, how often do all of them succeed?"
+    event: ClassVar[str] = "all of {k} attempts pass"
+    for_users: ClassVar[str] = "who each come {times}, {many} never see a failure"
+    formula: ClassVar[str] = "pass^k = mean over tasks of  C(c, k) / C(n, k)"
+    paper: ClassVar[str] = (
+        "Yao et al. 2024, tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World "
+        "Domains, arXiv:2406.12045"
+    )
+
+    @property
+    def estimator(self) -> str:
+        return "task mean of C(c,k)/C(n,k)"
+
+    def values(self, n: IntArray, c: IntArray) -> FloatArray:
+        return all_of_k(n, c, self.k)
+
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
+        return p**self.k
+
+    @property
+    def cell_python(self) -> str:
+        return "comb(c, k) / comb(n, k)"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate(CountMetric):
+    """The share of attempts that passed, averaged over tasks: pass^1 by another name."""
+
+    k: int = 1
+
+    word: ClassVar[str] = PassHat.word
+    question: ClassVar[str] = CountMetric.question_of_one
+    for_users: ClassVar[str] = PassHat.for_users
+    paper: ClassVar[str] = PassHat.paper
+    formula: ClassVar[str] = "rate = mean over tasks of  c / n  (= pass^1 = pass@1)"
+
+    @property
+    def name(self) -> str:
+        return "rate"
+
+    @property
+    def estimator(self) -> str:
+        return "task mean of c/n"
+
+    def values(self, n: IntArray, c: IntArray) -> FloatArray:
+        return c / n
+
+    def value_at_rate(self, p: FloatArray) -> FloatArray:
+        return p
+
+    @property
+    def cell_python(self) -> str:
+        return "c / n"
