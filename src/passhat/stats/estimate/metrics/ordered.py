@@ -44,7 +44,7 @@ class FirstAny(OrderedMetric):
     def value_at_rate(self, p: FloatArray) -> FloatArray:
         return 1.0 - (1.0 - p) ** self.k
 
-    def unordered(self, _n: int) -> CountMetric | None:
+    def as_count_metric(self, _n: int) -> CountMetric | None:
         return PassAt(self.k)
 
     def python(self) -> str:
@@ -73,7 +73,7 @@ class FirstAll(OrderedMetric):
     def value_at_rate(self, p: FloatArray) -> FloatArray:
         return p**self.k
 
-    def unordered(self, _n: int) -> CountMetric | None:
+    def as_count_metric(self, _n: int) -> CountMetric | None:
         return PassHat(self.k)
 
     def python(self) -> str:
@@ -111,7 +111,7 @@ class Window(OrderedMetric):
             f"{self.name} depends on how many attempts are made: p alone does not give it."
         )
 
-    def unordered(self, n: int) -> CountMetric | None:
+    def as_count_metric(self, n: int) -> CountMetric | None:
         return ShuffledWindow(self.k, n) if n <= MOST_ATTEMPTS else None
 
     def python(self) -> str:
@@ -138,6 +138,7 @@ class ShuffledWindow(CountMetric):
 
     n: int = 1
 
+    word: ClassVar[str] = Window.word
     question: ClassVar[str] = Window.question
     question_of_one: ClassVar[str] = Window.question_of_one
     formula: ClassVar[str] = "orders of c passes in n attempts with w in a row / C(n, c)"
