@@ -76,7 +76,7 @@ class Metric(Text, ABC):
         return self.event_of_one if self.k == 1 else self.event.format(k=self.k, name=self.name)
 
     def users_text(self, many: str) -> str:
-        """What ``many`` of some users see, who each bring a task and come k times."""
+        """The metric as a sentence about users who each bring a task and come k times."""
         times = "once" if self.k == 1 else f"{self.k:,} times"
         return self.for_users.format(times=times, many=many, name=self.name)
 
