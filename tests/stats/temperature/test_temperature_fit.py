@@ -41,7 +41,7 @@ def test_two_temperatures_are_compared() -> None:
     found = fit_temperatures([run(0.8, [3, 1] * 40), run(0.2, [4, 0] * 40)], [1, 4])
     (agent,) = found.agents
     assert agent.temperatures == (0.2, 0.8)
-    assert str(agent.advice) == "raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 35.8 to 62.3."
+    assert str(agent.advice) == "raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 35.8 to 62.2."
     cell = agent.find(4, 0.8)
     assert cell is not None
     assert (cell.estimate.value, cell.share_best) == (1.0, 1.0)

@@ -81,7 +81,7 @@ def fit_temperatures(
     ...     return Run("a", "a", outcomes, Protocol(decoding=decoding))
     >>> cold, warm = run(0.2, [4, 0] * 40), run(0.8, [3, 1] * 40)
     >>> print(fit_temperatures([cold, warm], [1, 4]).agents[0].advice)
-    raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 35.8 to 62.3.
+    raise T from 0.2 to 0.8 for k >= 4: +50.0 points, 35.8 to 62.2.
     """
     if not runs:
         raise InvalidValue("at least one run is needed.")
