@@ -22,7 +22,7 @@ from passhat._display import some
 from passhat.errors import ReadError, shorten
 from passhat.judging.tasks import Case, CodeSuite, CodeTask
 
-__all__ = ["CODE_PREFIX", "json_lines", "read_code_suite"]
+__all__ = ["CODE_PREFIX", "json_lines", "read_code_suite", "read_task"]
 
 CODE_PREFIX = "code:"
 _WORDS = ("text", "prompt", "question", "description")
@@ -39,7 +39,7 @@ def read_code_suite(word: str) -> CodeSuite:
         return ordercode()
     tasks: dict[str, CodeTask] = {}
     for line, row in json_lines(path):
-        task = _task(row, path, line)
+        task = read_task(row, path, line)
         if task.id in tasks:
             raise ReadError(f"task {shorten(task.id)} is there twice.", source=path, line=line)
         tasks[task.id] = task
@@ -83,7 +83,8 @@ def _decode(text: bytes) -> object:
         return json.loads(text)
 
 
-def _task(row: Row, path: str, line: int) -> CodeTask:
+def read_task(row: Row, path: str, line: int) -> CodeTask:
+    """Read one task, in whichever format it is."""
     name = row.get("task_id", row.get("id"))
     if not isinstance(name, str | int):
         raise ReadError("the task has no task_id.", source=path, line=line)

@@ -43,18 +43,18 @@ _LONGEST_PAUSE = 0.2
 
 
 class References:
-    """Verdicts of split on the reference solutions: one per task, for all workers."""
+    """Verdicts on the reference solutions: one per task and judge, for all workers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[CodeTask, CodeVerdict] = {}
+        self._known: dict[tuple[CodeTask, str], CodeVerdict] = {}
 
-    def of(self, task: CodeTask, examiner: Examiner) -> CodeVerdict:
-        """The verdict of both judges, as far as they go, on the task's reference solution."""
+    def of(self, task: CodeTask, examiner: Examiner, judge: str) -> CodeVerdict:
+        """The verdict of a judge on the task's reference solution."""
         with self._lock:
-            if task not in self._known:
-                self._known[task] = examiner.judge_reference(task)
-            return self._known[task]
+            if (task, judge) not in self._known:
+                self._known[task, judge] = examiner.judge_reference(task, judge)
+            return self._known[task, judge]
 
 
 class Examiner:
@@ -113,15 +113,17 @@ class Examiner:
         if not judge:
             return self._judge_with_retries(task, program, self._rules.judges), True
         verdict = self._judge_with_retries(task, program, judge)
-        if judge == "script" or verdict.is_exact:
+        if judge == "script":
             return verdict, True
+        if verdict.is_exact:
+            return self._excuse(task, verdict), True
         can_judge = verdict.verdict is not Verdict.MISSING or verdict.why == "unsupported"
         return verdict, not can_judge
 
     def judge_together(self, task: CodeTask, program: str, split: CodeVerdict) -> CodeVerdict:
         """The verdict of both judges, after that of split."""
         plain = self._judge_with_retries(task, program, "plain")
-        verdict = self._combine(task, plain, split)
+        verdict = self._excuse(task, self._combine(task, plain, split))
         return replace(
             verdict,
             judges=(("split", split.words), ("plain", plain.words)),
@@ -129,11 +131,25 @@ class Examiner:
             cpu_seconds=plain.cpu_seconds + split.cpu_seconds,
         )
 
-    def judge_reference(self, task: CodeTask) -> CodeVerdict:
-        """The verdict of split on the task's reference solution."""
+    def judge_reference(self, task: CodeTask, judge: str) -> CodeVerdict:
+        """The verdict of a judge on the task's reference solution."""
         if not task.canonical:
             return CodeVerdict.missing(MissingReason.UNSUPPORTED, "the task has no reference")
-        return self._judge_with_retries(task, task.program(task.canonical), "split")
+        return self._judge_with_retries(task, task.program(task.canonical), judge)
+
+    def _excuse(self, task: CodeTask, verdict: CodeVerdict) -> CodeVerdict:
+        """The same, unless the reference solution fails here as well: then nothing was judged.
+
+        It may need processes, a network or more time than there is.
+        """
+        if verdict.verdict is not Verdict.FAILED or not task.canonical:
+            return verdict
+        for judge in ("split", "plain"):
+            reference = self._references.of(task, self, judge)
+            if reference.verdict is Verdict.PASSED:
+                return verdict
+        why = f"the reference solution fails here too ({reference.words})"
+        return CodeVerdict.missing(MissingReason.UNSUPPORTED, why)
 
     def _combine(self, task: CodeTask, plain: CodeVerdict, split: CodeVerdict) -> CodeVerdict:
         if plain.verdict is not Verdict.PASSED or split.verdict is Verdict.PASSED:
@@ -141,7 +157,7 @@ class Examiner:
         why = f"split: {split.words}; plain: passed"
         if split.verdict is Verdict.FAILED:
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
-        if self._references.of(task, self).verdict is Verdict.PASSED:
+        if self._references.of(task, self, "split").verdict is Verdict.PASSED:
             why = f"{why}; split confirms the reference solution"
             return CodeVerdict.missing(MissingReason.JUDGES_DISAGREE, why)
         if self._rules.strict:
@@ -169,9 +185,8 @@ class Examiner:
         return CodeVerdict.missing(MissingReason.SANDBOX_ERROR, f"{_TRIES} times: {fault}")
 
     def _once(self, task: CodeTask, program: str, judge: str) -> CodeVerdict:
-        if judge == "script":
-            return self._cases(task, program)
-        return self._plain(task, program) if judge == "plain" else self._split(task, program)
+        ways = {"script": self._cases, "plain": self._plain, "split": self._split}
+        return ways[judge](task, program)
 
     # -- tests in Python -------------------------------------------------------------------------
 

@@ -101,7 +101,10 @@ def grant(
     return tuple(granted.values()), tuple(reply["named"])
 
 
-_SYSTEM_LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64")
+_SYSTEM_LIBRARIES = (
+    *("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64"),
+    "/usr/share/zoneinfo",  # time zones are a part of the standard library's data
+)
 _PACKAGES = ("site-packages", "dist-packages")
 _ASK = """
 import json, os, sys

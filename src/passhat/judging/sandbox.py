@@ -172,6 +172,7 @@ class Sandbox:
             # The tests outlive the program they wait for, but not by much.
             "cpu": limits.cpu_seconds + (1 if tests else 0),
             "wall": limits.wall_seconds + (1 if tests else 0),
+            "idle": limits.idle_seconds + (1 if tests else 0),
             "memory": limits.memory,
         }
         _set_timeout(self._control, limits.wall_seconds + _PATIENCE)

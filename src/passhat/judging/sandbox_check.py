@@ -30,7 +30,15 @@ from passhat.judging.sandbox_kinds import (
 from passhat.judging.tasks import CodeTask
 from passhat.stats.outcomes.vocabulary import Verdict
 
-__all__ = ["ATTACKS", "Finding", "SandboxKind", "breaches", "choose_sandbox", "examine_machine"]
+__all__ = [
+    "ATTACKS",
+    "CHANNELS",
+    "Finding",
+    "SandboxKind",
+    "breaches",
+    "choose_sandbox",
+    "examine_machine",
+]
 
 ATTACKS = {
     "read_file": "read a file of the host",
@@ -54,6 +62,19 @@ ATTACKS = {
     "note": "leave a note for the next program",
 }
 """The attacks of the self-test, in words. Every one must fail."""
+
+CHANNELS = {
+    "counter": "the numbers of processes and threads",
+    "locks": "locks on files of the library",
+    "load": "the load of the machine",
+    "queues": "message queues, keyrings or shared memory of the kernel",
+    "pipes": "the numbers of its pipes, which the kernel counts for all",
+}
+"""Ways in which a program could tell another something, if the sandbox left them open.
+
+They matter less than the attacks: split comes first, so that nothing is to be told about the tests
+but which answers of an earlier attempt were wrong. No sandbox closes the last.
+"""
 
 _THREADS = 1000
 _PROBE = r"""
@@ -94,7 +115,8 @@ def kill(facts):
     os.kill(os.getppid(), 0)
 
 def limit(facts):
-    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)
+    # Without a parent that it could name, the first of a namespace: 0 would be itself.
+    resource.prlimit(os.getppid() or 2, resource.RLIMIT_NOFILE)
 
 def packages(facts):
     for path in facts["installed"]:
@@ -161,6 +183,45 @@ def note(facts):
             except (OSError, ValueError):
                 pass
     raise OSError
+
+def counter(facts):
+    import threading
+    for _ in range(100):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+    if os.getpid() == 1:
+        raise OSError
+
+def locks(facts):
+    import fcntl
+    for lock in (fcntl.flock, fcntl.lockf):
+        one, other = open(os.__file__), open(os.__file__)
+        lock(one, fcntl.LOCK_SH)
+        try:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+    fcntl.fcntl(one, fcntl.F_GETLK, bytes(32))
+
+def load(facts):
+    import ctypes
+    if ctypes.CDLL(None).sysinfo(ctypes.create_string_buffer(256)) != 0:
+        os.getloadavg()
+
+def queues(facts):
+    import ctypes
+    libc = ctypes.CDLL(None)
+    calls = [(libc.msgget, 1, 0o1666), (libc.shmget, 1, 64, 0o1666), (libc.semget, 1, 1, 0o1666)]
+    keyctl = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine, 219)
+    calls.append((libc.syscall, keyctl, 0, -4, 1))
+    if all(function(*arguments) == -1 for function, *arguments in calls):
+        raise OSError
+
+def pipes(facts):
+    first, second = os.fstat(os.pipe()[0]).st_ino, os.fstat(os.pipe()[0]).st_ino
+    if first == second:
+        raise OSError
 
 def probe(facts):
     through = []
@@ -240,7 +301,7 @@ def _bait(interpreter: Interpreter) -> Iterator[dict[str, object]]:
                     "port": listener.getsockname()[1],
                     "python": interpreter.executable,
                     "installed": [str(path) for path in package_files[:50]],
-                    "attacks": list(ATTACKS),
+                    "attacks": [*ATTACKS, *CHANNELS],
                     "targets": [str(secret), str(Path(folder)), os.__file__],
                     "devices": list(DEVICES),
                     "threads": _THREADS,
@@ -268,11 +329,13 @@ _CONTAINER_HINT = (
 class Finding(Plain):
     """Result of the self-test for a kind of sandbox on this machine.
 
-    ``through`` are the attacks that were not held; ``problem`` is why it could not be tried.
+    ``through`` are the attacks that were not held, ``channels`` the ways that are open from one
+    program to another; ``problem`` is why it could not be tried.
     """
 
     kind: SandboxSpec
     through: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
     problem: str = ""
 
     @property
@@ -285,13 +348,19 @@ class Finding(Plain):
         if self.through:
             words = "; ".join(ATTACKS.get(attack, attack) for attack in self.through)
             return f"{self.kind}: NOT SAFE, a program could {words}"
-        return f"{self.kind}: holds all {len(ATTACKS)} attacks of the self-test"
+        closed = len(CHANNELS) - len(self.channels)
+        ways = ", ".join(CHANNELS[name] for name in self.channels)
+        return (
+            f"{self.kind}: holds all {len(ATTACKS)} attacks of the self-test and closes {closed} "
+            f"of {len(CHANNELS)} channels between programs (open: {ways or 'none'})"
+        )
 
     def _as_dict(self) -> dict[str, object]:
         return {
             "kind": str(self.kind),
             "holds": self.holds,
             "through": list(self.through),
+            "channels": list(self.channels),
             "problem": self.problem or None,
         }
 
@@ -306,7 +375,9 @@ def examine_machine(
     if isinstance(kind, Container) and (problem := engine_problem(kind)):
         return Finding(kind, problem=problem)
     try:
-        return Finding(kind, tuple(breaches(kind, interpreter, allow_weak=allow_weak)))
+        open_ways = breaches(kind, interpreter, allow_weak=allow_weak)
+        channels = tuple(name for name in open_ways if name in CHANNELS)
+        return Finding(kind, tuple(name for name in open_ways if name not in CHANNELS), channels)
     except SandboxFault as error:
         return Finding(kind, problem=str(error).strip().splitlines()[-1][:300])
 

@@ -76,6 +76,7 @@ def read_sandbox(word: str, python: str | None = None) -> SandboxSpec | None:
 
 _WALL_FACTOR = 4
 _WALL_EXTRA = 20.0
+_IDLE_EXTRA = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ class ProgramLimits:
     output : int
         Bytes that a script may print.
     wall : float, optional
-        Seconds on the wall clock; four times the processor time and 20 seconds unless given.
+        Seconds on the wall clock; four times the processor time and 20 seconds unless given. A
+        program that only waits is ended 2 seconds after its limit of processor time.
     """
 
     cpu_seconds: float = 5.0
@@ -115,6 +117,11 @@ class ProgramLimits:
         if self.wall is not None:
             return self.wall
         return _WALL_FACTOR * self.cpu_seconds + _WALL_EXTRA
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds that a program may only wait, of its own: for a sleep, a lock, an answer."""
+        return min(self.cpu_seconds + _IDLE_EXTRA, self.wall_seconds)
 
 
 JUDGES = ("both", "plain", "split")

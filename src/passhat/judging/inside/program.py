@@ -24,7 +24,7 @@ _MOST_PRINTED = 4 << 20
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
-def serve(channel: int, source: str, setup: str) -> None:
+def serve(channel: int, source: str, setup: str, phase: Any) -> None:
     """Load the program and answer the tests until they are done."""
     program = _Program(channel)
     if setup:
@@ -36,10 +36,12 @@ def serve(channel: int, source: str, setup: str) -> None:
         return
     wire.send(channel, {"a": "ready"})
     while True:
+        phase[0] = 1
         try:
             message, value = program.receive()
         except wire.Closed:
             return
+        phase[0] = 0
         program.serve(message, value)
 
 
@@ -156,8 +158,11 @@ class _Program(Peer):
             return super().serve_other(verb, name, arguments)
         table = vars(self.module)
         values = {key: table[key] for key in arguments[0] if key in table}
+        modules = {key: one.__name__ for key, one in values.items() if type(one) is ModuleType}
+        for key in modules:
+            del values[key]
         self._watched = {key: one for key, one in values.items() if type(one) in _ASSIGNABLE}
-        return values
+        return values, modules
 
     def adopt_other(self, tag: str, parts: list[Any]) -> Any:
         if tag == "B":

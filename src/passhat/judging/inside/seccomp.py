@@ -29,7 +29,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "fstat": (5, 80), "lstat": (6, None), "lseek": (8, 62), "pread64": (17, 67),
     "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, None),
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "fsync": (74, 82),
-    "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents64": (217, 61), "flock": (73, 32),
+    "fdatasync": (75, 83), "ftruncate": (77, 46), "getdents64": (217, 61),
     "fallocate": (285, 47), "fadvise64": (221, 223), "sendfile": (40, 71),
     "copy_file_range": (326, 285), "link": (86, None), "linkat": (265, 37),
     "symlink": (88, None), "symlinkat": (266, 36),
@@ -59,7 +59,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "getpid": (39, 172), "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174),
     "geteuid": (107, 175), "getgid": (104, 176), "getegid": (108, 177), "getgroups": (115, 158),
     "getresuid": (118, 148), "getresgid": (120, 150), "getpgid": (121, 155), "getsid": (124, 156),
-    "getpgrp": (111, None), "uname": (63, 160), "sysinfo": (99, 179), "times": (100, 153),
+    "getpgrp": (111, None), "uname": (63, 160), "times": (100, 153),
     "getrusage": (98, 165), "getrlimit": (97, 163), "getpriority": (140, 141),
     "sched_getaffinity": (204, 123), "getcpu": (309, 168), "time": (201, None),
     "gettimeofday": (96, 169), "clock_gettime": (228, 113), "clock_getres": (229, 114),
@@ -84,6 +84,9 @@ _LIMIT_STACK = 3
 
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 """Duplicate, flags. Not F_SETOWN: it makes the kernel signal any process one names."""
+_LOCK_COMMANDS = (6, 7, 37, 38)
+"""Set a lock, and wait for one. Granted without effect, as is flock: another program could see a
+lock on a file that both can read, and SQLite only needs to be told that it has its own."""
 _IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """Is it a terminal, its size, bytes to read, non-blocking, close-on-exec. Not FIOSETOWN."""
 _CLONE_THREAD = 0x00010000
@@ -106,9 +109,16 @@ def _refuse(number: int) -> bytes:
     return _code(_RETURN, _ERRNO | number)
 
 
-def _if_argument(call: int, position: int, test: int, values: tuple[int, ...]) -> bytes:
-    """Allow the call when its argument equals a value (or has the bits of one) in its low word."""
+def _if_argument(
+    call: int, position: int, test: int, values: tuple[int, ...], ignored: tuple[int, ...] = ()
+) -> bytes:
+    """Allow the call when its argument equals a value (or has the bits of one) in its low word.
+
+    With one of the ``ignored`` values the call succeeds and does nothing.
+    """
     body = _code(_LOAD, _ARGUMENTS_AT + 8 * position)
+    for value in ignored:
+        body += _code(_EQUAL, value, 0, 1) + _refuse(0)
     for value in values:
         body += _code(test, value, 0, 1) + _code(_RETURN, _ALLOW)
     body += _refuse(errno.EPERM)
@@ -168,7 +178,8 @@ def program_for(pid: int, machine: str | None = None, *, metadata: bool = False)
         number = numbers[column]
         if number is not None:
             code += _code(_EQUAL, number, 0, 1) + _code(_RETURN, _ALLOW)
-    code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS)
+    code += _code(_EQUAL, 73 if x86 else 32, 0, 1) + _refuse(0)  # flock
+    code += _if_argument(72 if x86 else 25, 1, _EQUAL, _FCNTL_COMMANDS, _LOCK_COMMANDS)
     code += _if_argument(16 if x86 else 29, 1, _EQUAL, _IOCTL_COMMANDS)
     code += _if_argument(56 if x86 else 220, 0, _SET, (_CLONE_THREAD,))
     code += _signal_to_self(62 if x86 else 129, 1, pid)

@@ -31,6 +31,7 @@ _MOST_TO_END = 0.2
 _TICK_MS = 50
 _LONGEST_TICK = 0.25
 """Seconds of a tick that count against the wall clock limit, however late the tick comes."""
+_WORKING_SHARE = 0.01
 _MOST_REPORT = 64 * 1024
 # Not threading, nor what imports it: it has work to do after every fork.
 _WARM = (
@@ -78,7 +79,6 @@ def main() -> bool:
 
 
 def _serve(control: socket.socket, confinement: Confinement) -> None:
-    phase = mmap.mmap(-1, mmap.PAGESIZE)
     while True:
         header, descriptors, _, _ = socket.recv_fds(control, 1, 4)
         if not header:
@@ -86,7 +86,9 @@ def _serve(control: socket.socket, confinement: Confinement) -> None:
         if header in (_STOP, _ENDING):
             continue  # it crossed with the end of what it was meant for
         job = wire.receive(control.fileno())
-        report = _run(job, confinement, descriptors, control, phase)
+        # A new page for every child: what one writes there, the next must not read.
+        with mmap.mmap(-1, mmap.PAGESIZE) as phase:
+            report = _run(job, confinement, descriptors, control, phase)
         wire.send(control.fileno(), report)
 
 
@@ -117,16 +119,15 @@ def _run(
 ) -> dict[str, Any]:
     confinement.freshen()
     reading, writing = os.pipe()
-    phase[0] = 0
     start = time.monotonic()
-    pid = os.fork()
+    pid = confinement.fork()
     if pid == 0:
         control.close()
         os.close(reading)
         _child(job, confinement, descriptors, writing, phase)
     for descriptor in (*descriptors, writing):
         os.close(descriptor)
-    ending = _watch(pid, job, confinement, reading, control, start)
+    ending = _watch(pid, job, confinement, reading, control, start, phase)
     os.close(reading)
     return {**ending, "waiting": bool(phase[0])}
 
@@ -183,12 +184,13 @@ def _work(
     if job["kind"] == "tests":
         wire.send(report, ["examined", *examine.examine(others[0], brief, phase)])
         return
-    phase.close()
     if job["kind"] == "program":
-        # The program's process keeps no way to the server.
+        # The program's process keeps no way to the server but a byte: whether it waits for the
+        # tests. One that lies about it only gains time until the limit of the wall clock.
         os.close(report)
-        program.serve(others[0], brief["program"], brief["setup"])
+        program.serve(others[0], brief["program"], brief["setup"], phase)
     else:
+        phase.close()
         os.close(others[0])
         outcome = examine.examine_plain(brief["program"], brief)
         wire.send(report, ["examined", *outcome])
@@ -201,6 +203,7 @@ def _watch(
     report: int,
     control: socket.socket,
     start: float,
+    phase: Any,
 ) -> dict[str, Any]:
     """Wait for the child to end, a stop request or a limit; then remove everything of it."""
     handle = os.pidfd_open(pid)
@@ -209,7 +212,7 @@ def _watch(
     waiting.register(control.fileno(), select.POLLIN)
     waiting.register(report, select.POLLIN)
     os.set_blocking(report, False)
-    why, words, last_tick, waiting_time = "", b"", start, 0.0
+    why, words, clock = "", b"", _Clock(pid, start, phase)
     try:
         while not why:
             ready = dict(waiting.poll(_TICK_MS))
@@ -221,12 +224,8 @@ def _watch(
                 waiting.unregister(report)
             elif report in ready:
                 words = _cut_middle(words + chunk)
-            if not why and (not ready or time.monotonic() - last_tick > _TICK_MS / 1000):
-                now = time.monotonic()
-                # A tick that comes late says that the machine stood still, and the program with it.
-                waiting_time += min(now - last_tick, _LONGEST_TICK)
-                last_tick = now
-                why = _limit_reached(pid, job, confinement, waiting_time)
+            if not why and (not ready or clock.is_due()):
+                why = clock.limit_reached(job) or ("files" if confinement.too_much() else "")
         # What the child says last is in the pipe before it dies; read it before the limits do.
         while chunk := _read(report):
             words = _cut_middle(words + chunk)
@@ -276,14 +275,31 @@ def _cpu_time(pid: int) -> float:
         return 0.0
 
 
-def _limit_reached(
-    pid: int, job: dict[str, Any], confinement: Confinement, waiting_time: float
-) -> str:
-    if _cpu_time(pid) > job["cpu"]:
-        return "cpu"
-    if waiting_time > job["wall"]:
-        return "wall"
-    return "files" if confinement.too_much() else ""
+class _Clock:
+    """Processor time of a child, its time on the wall clock, and how much of that it waited."""
+
+    def __init__(self, pid: int, start: float, phase: Any) -> None:
+        self._pid, self._phase = pid, phase
+        self._last, self._cpu = start, 0.0
+        self._wall = self._idle = 0.0
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last > _TICK_MS / 1000
+
+    def limit_reached(self, job: dict[str, Any]) -> str:
+        """The limit that the child has reached; empty if none."""
+        now, cpu = time.monotonic(), _cpu_time(self._pid)
+        # A tick that comes late says that the machine stood still, and the program with it.
+        elapsed = min(now - self._last, _LONGEST_TICK)
+        self._wall += elapsed
+        # One that works, or would if it were let, gets a little time in every tick. Who waits for
+        # the other side of a judgement says so.
+        if cpu - self._cpu < _WORKING_SHARE * elapsed and not self._phase[0]:
+            self._idle += min(elapsed, _TICK_MS / 1000)
+        self._last, self._cpu = now, cpu
+        if cpu > job["cpu"]:
+            return "cpu"
+        return "wall" if self._wall > job["wall"] or self._idle > job["idle"] else ""
 
 
 def _read(report: int) -> bytes:

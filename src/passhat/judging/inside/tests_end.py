@@ -19,6 +19,7 @@ from .stand_ins import (
     FORWARDED,
     ProgramFailed,
     Unsupported,
+    is_remote,
     judge_comparisons,
 )
 
@@ -64,12 +65,16 @@ class TestsEnd(Peer):
 
     def learn(self, names: list[str]) -> None:
         """Ask which of these names the program defines."""
-        values = self.ask("names", -1, "", names)
-        if type(values) is not dict:
+        answer = self.ask("names", -1, "", names)
+        if type(answer) is not tuple or [type(part) for part in answer] != [dict, dict]:
             raise self.stop(protocol_breach("no table of names"))
+        values, modules = answer
         for name in names:
             if name in values:
                 self.names[name] = self._as_function(values[name], name)
+            elif modules.get(name) == name and name in self._brief["modules"]:
+                # Tests that use an import of the program get the module, from this process.
+                self.names[name] = __import__(name)
 
     def _as_function(self, value: Any, name: str) -> Any:
         """A class where the reference has a function is no more than something to call."""
@@ -198,6 +203,8 @@ class TestsEnd(Peer):
         shared, foreign = self._brief["shared"], self._foreign_class()
         if shared:
             why = f"the tests use {shared[0]}, which the program's process does not share"
+        elif isinstance(error, NameError) and is_remote(error) and self._brief["one_namespace"]:
+            why = "the program uses a name that it does not define, and the tests may"
         elif foreign:
             why = f"the tests hand over an object of {foreign}"
         elif self.flattened and (self.behaves or isinstance(error, (AttributeError, TypeError))):

@@ -1,0 +1,104 @@
+"""How the judge treats right and wrong programs of public benchmarks.
+
+Nothing of them is part of this repository. Fetch the files first:
+
+- HumanEval.jsonl.gz from openai/human-eval, folder data
+- BigCodeBench.jsonl.gz from bigcode-project/bigcodebench-annotation, folder data
+- ClassEval_data.json from FudanSELab/ClassEval, folder data
+- mbpp.jsonl, or MbppPlus.jsonl and HumanEvalPlus.jsonl of evalplus, each as one JSON object a line
+
+python benchmarks/judge_benchmarks.py FILE... [--limit N] [--mutants N] [--sandbox podman:IMAGE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from passhat.judging.bench import judge_all
+from passhat.judging.code_suites import json_lines, read_task
+from passhat.judging.interpreters import find_interpreter
+from passhat.judging.mutants import mutants_of
+from passhat.judging.sandbox_check import choose_sandbox
+from passhat.judging.sandbox_kinds import JudgeRules, ProgramLimits, read_sandbox
+from passhat.judging.tasks import CodeTask
+from passhat.judging.verdict import CodeVerdict
+from passhat.stats.outcomes.vocabulary import Verdict
+
+
+def read_tasks(path: str) -> Iterator[CodeTask]:
+    """Tasks of a file that need nothing but the standard library."""
+    if path.endswith(".json"):
+        for row in json.loads(Path(path).read_text()):
+            program = row["solution_code"]
+            yield CodeTask(row["task_id"], tests=row["test"], canonical=program)
+        return
+    for line, row in json_lines(path):
+        libraries = re.findall(r"\w+", str(row.get("libs") or ""))
+        if set(libraries) <= sys.stdlib_module_names:
+            yield read_task(row, path, line)
+
+
+def name_verdict(verdict: CodeVerdict) -> str:
+    """The column of a verdict."""
+    if verdict.verdict is Verdict.PASSED:
+        return "unconfirmed" if verdict.unconfirmed else "confirmed"
+    if verdict.verdict is Verdict.MISSING:
+        return "unsupported" if verdict.why == "unsupported" else "missing"
+    return "failed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--limit", type=int, default=10**6)
+    parser.add_argument("--mutants", type=int, default=0, help="wrong programs per task")
+    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--details", action="store_true")
+    options = parser.parse_args()
+    interpreter = find_interpreter()
+    kind = choose_sandbox(interpreter, read_sandbox(options.sandbox))
+    print(f"sandbox {kind}, {os.cpu_count()} processors")
+
+    def judge(work: list[tuple[CodeTask, str]], judges: str) -> dict[int, CodeVerdict]:
+        limits = ProgramLimits(cpu_seconds=10)
+        rules = JudgeRules(judges)
+        return dict(
+            judge_all(work, kind=kind, interpreter=interpreter, limits=limits, jobs=2, rules=rules)
+        )
+
+    for path in options.files:
+        tasks = list(read_tasks(path))[: options.limit]
+        work = [(task, task.program(task.canonical)) for task in tasks]
+        plain = judge(work, "plain")
+        right = [one for at, one in enumerate(work) if plain[at].verdict is Verdict.PASSED]
+        verdicts = judge(right, "both")
+        counts = Counter(map(name_verdict, verdicts.values()))
+        print(f"{Path(path).name}: {len(tasks)} tasks, plain passes {len(right)}: {dict(counts)}")
+        if options.details:
+            for at, verdict in sorted(plain.items()):
+                if verdict.verdict is not Verdict.PASSED:
+                    print(f"  plain, {work[at][0].id}: {verdict.words[:200]}")
+            for at, verdict in sorted(verdicts.items()):
+                if name_verdict(verdict) != "confirmed":
+                    print(f"  {right[at][0].id}: {verdict.words[:200]}")
+        wrong = [
+            (task, mutant)
+            for task, program in right
+            for mutant in (mutants_of(program, options.mutants) if options.mutants else ())
+        ]
+        if wrong:
+            plain, split = judge(wrong, "plain"), judge(wrong, "both")
+            fails = [at for at, verdict in plain.items() if verdict.verdict is Verdict.FAILED]
+            counts = Counter(name_verdict(split[at]) for at in fails)
+            print(f"  {len(fails)} mutants that plain fails: {dict(counts)}")
+
+
+if __name__ == "__main__":
+    main()
