@@ -67,7 +67,7 @@ def test_without_a_rule_the_run_is_held_against_its_baseline(
     good: str, bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["gate", good, "--against", good]) == 0
-    assert "no regression beyond" in capsys.readouterr().out
+    assert "No regression: No change of pass^1" in capsys.readouterr().out
     broken = table(tmp_path / "broken.csv", [8] * 39 + [0])
     assert main(["gate", broken, "--against", good, "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
@@ -86,7 +86,7 @@ def test_unsettled_warns_in_every_form(
     suite = ElementTree.fromstring(capsys.readouterr().out)[0]
     assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
     assert main(asked) == 0
-    assert "Warning: not settled" in capsys.readouterr().out
+    assert "Unsettled (warning): " in capsys.readouterr().out
     assert main([*asked, "--unsettled", "fail"]) == 3
     assert main(["gate", good, "pass^4 >= base", "--against", good, "--unsettled", "warn"]) == 0
 

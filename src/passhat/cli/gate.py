@@ -27,7 +27,7 @@ from passhat.errors import NoRows, ReadError
 
 if TYPE_CHECKING:
     from passhat.stats.gate import GateResult, Rule
-    from passhat.stats.gate.gate_result import Unsettled
+    from passhat.stats.gate.cases import Unsettled
     from passhat.stats.gate.sequential_gate import Watcher
     from passhat.stats.outcomes import Run
     from passhat.stats.terms import Terms
@@ -119,6 +119,14 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
     help="How a gate ends that is not settled: 0, 0 with a warning, or 3.  [default: fail with "
     "rules, warn without]",
 )
+@click.option(
+    "--max-missing",
+    type=click.FloatRange(0, 100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Planned attempts that may have no verdict; beyond it the gate ends with 4.",
+)
 @term_options(
     "missing",
     "drop_short",
@@ -152,6 +160,7 @@ def command(
     margin: float | None,
     metric: str | None,
     unsettled: Unsettled | None,
+    max_missing: float,
     how: ReadingOptions,
     terms: Terms,
     tasks: str | None,
@@ -173,14 +182,14 @@ def command(
 
     Rules: 'pass^4 >= 0.6', 'pass@8 > 0.9', 'pass^4 >= base - 0.03' (with --against),
     'cost <= 0.5' per attempt, 'cost/solved <= 2' per solved task, also seconds, steps and tokens,
-    'missing <= 2%'.
+    'missing <= 2%', 'each pass^1 >= 0.8' for every task by itself.
 
-    Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when planned
-    attempts are absent or too many are missing, 2 when a rule cannot be evaluated.
+    Ends with 0 when all are shown, 1 when any is refuted, 3 when not settled, 4 when tasks of the
+    baseline or planned attempts are absent or too many are missing, 2 when a rule cannot be
+    evaluated.
     """
     from passhat.readers import Needs
     from passhat.stats.gate import GateOptions, judge, parse_rule
-    from passhat.stats.gate.rules import Measure
 
     if source is None or _is_rule(source):
         rules = () if source is None else (source, *rules)
@@ -196,11 +205,12 @@ def command(
         metric or "pass^1",
         None if margin is None else margin / 100,
         unsettled,
+        max_missing=max_missing / 100,
     )
 
     needs = Needs(
         attempts=look_at_order([metric or "pass^1", *(str(rule.subject) for rule in parsed_rules)]),
-        measures=any(isinstance(rule.subject, Measure) for rule in parsed_rules),
+        measures=any(rule.measure is not None for rule in parsed_rules),
         answers=False,
     )
     labels = (terms.cluster,)

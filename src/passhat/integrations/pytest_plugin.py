@@ -13,7 +13,7 @@ shared, as they are between tests. A test that fails is a failed attempt; a fixt
 set up is a missing one, since that is not the agent's doing.
 
 Without ``suite`` the rule is about this one task, by Clopper-Pearson bounds on its success
-rate (:mod:`passhat.stats.gate.one_task`). With it the tests of the same name are tasks of one
+rate (:mod:`passhat.stats.gate.each_task`). With it the tests of the same name are tasks of one
 suite, judged together when the session ends, and the rule is about new tasks, or with
 ``about="these-tasks"`` about exactly these tests again.
 
@@ -117,7 +117,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def _read_mark(item: pytest.Item, mark: pytest.Mark) -> _MarkOptions:
     from passhat.errors import PasshatError
-    from passhat.stats.gate.one_task import check_one_task_rule
+    from passhat.stats.gate.each_task import check_one_task_rule
     from passhat.stats.gate.rules import parse_rule
     from passhat.stats.terms import Population
 
@@ -271,7 +271,7 @@ def _one_task_outcome(
     item: pytest.Item, options: _MarkOptions, counts: dict[str, int]
 ) -> tuple[str, str]:
     from passhat.errors import PasshatError
-    from passhat.stats.gate.one_task import judge_one_task
+    from passhat.stats.gate.each_task import judge_one_task
 
     try:
         result = judge_one_task(item.name, options.rule, level=options.level, **counts)

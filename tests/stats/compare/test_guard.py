@@ -24,7 +24,7 @@ def test_every_known_difference_is_named_and_refused() -> None:
     for text in ("old and new", "suite: s1 against s2", "judge: j1 against j2", "max_steps"):
         assert text in caught.value.message
     assert caught.value.differences == ("suite", "decoding.temperature", "max_steps", "judge")
-    assert "--allow" in (caught.value.hint or "")
+    assert "allow=True" in (caught.value.hint or "")
 
 
 def test_allowed_differences_stand_beside_the_result() -> None:

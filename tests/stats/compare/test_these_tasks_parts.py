@@ -20,6 +20,7 @@ from passhat.stats.compare.these_tasks import (
 )
 from passhat.stats.estimate.metrics import PassHat
 from passhat.stats.outcomes import Histogram, Outcomes
+from passhat.stats.outcomes.histogram import cells_of
 
 
 def _cells(n: int | list[int], c: list[int]) -> Histogram:
@@ -84,16 +85,16 @@ def test_a_program_with_a_known_answer() -> None:
     assert -program.smallest(-rates) == pytest.approx(0.3 + 0.5 * 0.5)
 
 
-def test_limits_that_contradict_each_other_give_way_and_firm_ones_do_not() -> None:
+def test_limits_that_contradict_each_other_are_dropped_and_firm_ones_are_not() -> None:
     rates = np.array([0.0, 1.0])
     rows = np.array([[0.0, 1.0], [1.0, 0.0]])  # at most 30% at 1 and at most 30% at 0
     equal = (np.array([[1.0, 1.0]]), np.array([1.0]))
     soft = _Program(rows, np.array([0.3, 0.3]), *equal, 0)
-    # Both give way by 20 points, and no more.
-    assert soft.smallest(rates) == pytest.approx(0.5, abs=1e-3)
-    assert -soft.smallest(-rates) == pytest.approx(0.5, abs=1e-3)
+    # No rates meet both, so neither says anything.
+    assert soft.smallest(rates) == pytest.approx(0.0, abs=1e-3)
+    assert -soft.smallest(-rates) == pytest.approx(1.0, abs=1e-3)
     half_firm = _Program(rows, np.array([0.3, 0.3]), *equal, 1)
-    assert half_firm.smallest(rates) == pytest.approx(0.3, abs=2e-3)
+    assert -half_firm.smallest(-rates) == pytest.approx(0.3, abs=2e-3)
     firm = _Program(rows, np.array([0.3, 0.3]), *equal, 2)
     assert firm.smallest(rates) == -1.0  # the least that any lift can be
 
@@ -134,3 +135,13 @@ def test_a_smaller_tail_is_a_wider_interval() -> None:
     assert highs == sorted(highs)
     over_half = lift_on_these_tasks(a, b, PassHat(1), 0.9)
     assert (over_half.low, over_half.high) == pytest.approx((lows[0], highs[0]))
+
+
+@pytest.mark.parametrize("c", [4, 7])
+def test_counts_without_any_spread_do_not_make_a_lift_certain(c: int) -> None:
+    """30 tasks x 8 with the same count each: the interval was 0.2 points wide, not 19."""
+    same = cells_of(np.full(30, 8), np.full(30, c))
+    ends = lift_on_these_tasks(same, same, PassHat(1), 0.025)
+    noise = np.sqrt(2 * (c / 8) * (1 - c / 8) / 240)
+    assert ends.high > 1.9 * noise
+    assert ends.low < -1.9 * noise

@@ -7,10 +7,18 @@ import math
 import pytest
 
 from passhat import Outcomes, gate
+from passhat.stats.gate import LimitRule, parse_rule
+from passhat.stats.gate.cases import Absent
 from passhat.stats.gate.gate_result import Advice
-from passhat.stats.gate.rule_results import Absent, advise
-from passhat.stats.gate.rules import parse_rule
+from passhat.stats.gate.metric_rules import advise
 from passhat.stats.terms import Population
+
+
+def limit_rule(text: str) -> LimitRule:
+    rule = parse_rule(text)
+    assert isinstance(rule, LimitRule)
+    return rule
+
 
 FORTY = Outcomes.from_counts(4, [4, 2, 3, 1] * 10)
 NEW, THESE = Population.NEW_TASKS, Population.THESE_TASKS
@@ -26,7 +34,7 @@ def _advise(
     about: Population = NEW,
     outcomes: Outcomes = FORTY,
 ) -> Advice:
-    return advise(parse_rule(rule), Absent(outcomes), value, best, (low, high), about)
+    return advise(limit_rule(rule), Absent(outcomes), value, best, (low, high), about)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_a_hundred_thousand_tasks_are_no_advice() -> None:
 
 def test_a_run_that_was_not_finished_is_finished_first() -> None:
     absent = Absent(FORTY, attempts=1, tasks=0)
-    rule = parse_rule("pass^1 >= 0.5")
+    rule = limit_rule("pass^1 >= 0.5")
     assert advise(rule, absent, 0.6, None, (0.4, 0.7)).text == (
         "finish the run first: 1 planned attempt is absent, and the bounds count them both ways"
     )

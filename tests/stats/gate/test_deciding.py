@@ -17,12 +17,28 @@ from passhat.cli.shared.exits import ExitCode
 from passhat.errors import InvalidValue, NotComparable, TooFewAttempts
 from passhat.protocol import Protocol
 from passhat.stats.estimate import Estimate, metric
-from passhat.stats.gate import GateOptions, GateResult, GateVerdict, Tools, gate, judge, parse_rule
-from passhat.stats.gate.gate_result import verdict_of
+from passhat.stats.gate import (
+    GateOptions,
+    GateResult,
+    GateVerdict,
+    LimitRule,
+    Tools,
+    gate,
+    judge,
+    parse_rule,
+    verdict_of,
+)
 from passhat.stats.outcomes import Attempts, Outcomes, Run
 from passhat.stats.terms import Population, Terms
 
 NEW = Population.NEW_TASKS
+
+
+def limit_rule(text: str) -> LimitRule:
+    rule = parse_rule(text)
+    assert isinstance(rule, LimitRule)
+    return rule
+
 
 SOLID = Outcomes.from_counts(8, [8] * 45 + [6] * 5)
 POOR = Outcomes.from_counts(8, [1] * 50)
@@ -86,8 +102,8 @@ def test_a_one_sided_level_is_the_end_of_a_two_sided_interval() -> None:
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_a_rule_and_its_denial_never_agree(limit: float, one: float, other: float) -> None:
     low, high = sorted((one, other))
-    yes = verdict_of(parse_rule(f"rate >= {limit!r}"), low, high)
-    no = verdict_of(parse_rule(f"rate < {limit!r}"), low, high)
+    yes = verdict_of(limit_rule(f"rate >= {limit!r}"), low, high)
+    no = verdict_of(limit_rule(f"rate < {limit!r}"), low, high)
     opposite = {
         GateVerdict.SHOWN: GateVerdict.REFUTED,
         GateVerdict.REFUTED: GateVerdict.SHOWN,
@@ -196,13 +212,14 @@ def test_missing_attempts_of_either_run_count_against_the_rule() -> None:
     assert gate(run, "rate >= base", base).exit_code == 0
     with_lost = gate(run, "rate >= base", lossy)
     assert with_lost.results[0].low is not None
-    assert gate(lossy, "rate >= base", base).exit_code == 3
-    assert gate(lossy, "rate >= base", base, missing="fail").exit_code == 1
+    assert gate(lossy, "rate >= base", base).exit_code == 4
+    assert gate(lossy, "rate >= base", base, max_missing=0.5).exit_code == 3
+    assert gate(lossy, "rate >= base", base, missing="fail", max_missing=0.5).exit_code == 1
     assert gate(run, "rate >= base", lossy, missing="exclude").exit_code == 0
 
 
 def test_base_needs_a_second_run() -> None:
-    with pytest.raises(InvalidValue, match="--against"):
+    with pytest.raises(InvalidValue, match="against=SOURCE"):
         gate(SOLID, "pass^4 >= base")
 
 

@@ -7,20 +7,26 @@ from itertools import product
 
 import pytest
 
-from passhat import Outcomes, gate
+from passhat import Outcomes, Run, compare, gate
 from passhat._serialize import as_json
-from passhat.stats.compare.task_changes import TaskChange
 from passhat.stats.estimate.metrics import PassHat
-from passhat.stats.gate.decision import NoRegression
+from passhat.stats.gate import LimitRule, parse_rule, verdict_of
+from passhat.stats.gate.cases import Unsettled
 from passhat.stats.gate.gate_result import (
     Advice,
     GateResult,
     GateVerdict,
     RuleResult,
-    Unsettled,
-    verdict_of,
 )
-from passhat.stats.gate.rules import Sign, parse_rule
+from passhat.stats.gate.regression import NoRegression
+from passhat.stats.gate.rules import Sign
+
+
+def limit_rule(text: str) -> LimitRule:
+    rule = parse_rule(text)
+    assert isinstance(rule, LimitRule)
+    return rule
+
 
 SHOWN, REFUTED, OPEN = GateVerdict.SHOWN, GateVerdict.REFUTED, GateVerdict.NOT_SETTLED
 VERDICTS = (SHOWN, REFUTED, OPEN)
@@ -56,7 +62,8 @@ def test_one_refuted_rule_refutes_and_all_must_be_shown(count: int) -> None:
         assert (whole.verdict, whole.exit_code) == (wanted, code)
         # The headline counts every kind there is, and no other.
         counts = [f"{verdicts.count(kind)} {kind}" for kind in VERDICTS if kind in verdicts]
-        assert whole.headline == f"{str(wanted).capitalize()}: {', '.join(counts)}."
+        named = "pass^4 >= 0.6" if count == 1 else ", ".join(counts)
+        assert whole.headline == f"{str(wanted).capitalize()}: {named}."
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -85,7 +92,7 @@ def test_too_many_missing_attempts_make_a_run_incomplete_and_too_few_do_not() ->
         whole = _gate(_found(SHOWN), missing)
         assert whole.exit_code == code
         assert whole.incomplete is (verdict is REFUTED)
-        assert ("The run is incomplete." in whole.headline) is (verdict is REFUTED)
+        assert whole.headline.startswith("Incomplete: missing is") is (verdict is REFUTED)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_too_many_missing_attempts_make_a_run_incomplete_and_too_few_do_not() ->
     ],
 )
 def test_ends_on_the_limit_itself(rule: str, low: float, high: float, verdict: GateVerdict) -> None:
-    assert verdict_of(parse_rule(rule), low, high) is verdict
+    assert verdict_of(limit_rule(rule), low, high) is verdict
 
 
 def test_a_rule_and_its_denial_have_opposite_verdicts() -> None:
@@ -116,8 +123,8 @@ def test_a_rule_and_its_denial_have_opposite_verdicts() -> None:
     for sign, other in deny.items():
         for low, high in product(ends, repeat=2):
             if low <= high:
-                one = verdict_of(parse_rule(f"rate {sign} 0.5"), low, high)
-                two = verdict_of(parse_rule(f"rate {other} 0.5"), low, high)
+                one = verdict_of(limit_rule(f"rate {sign} 0.5"), low, high)
+                two = verdict_of(limit_rule(f"rate {other} 0.5"), low, high)
                 assert {one, two} in ({SHOWN, REFUTED}, {OPEN})
 
 
@@ -146,45 +153,45 @@ def test_a_sentence_ends_with_what_to_do_where_there_is_something_to_do() -> Non
     assert _found(SHOWN).sentence.endswith("(95% one-sided each; about new tasks)")
 
 
-BROKEN = TaskChange("retail/3", "broke", 8, 8, 0, 8, 0.0001, 0.003)
-
-
 @pytest.mark.parametrize(
-    ("verdict", "outcome", "headline"),
+    ("passes", "margin", "outcome", "start"),
     [
-        (SHOWN, "no regression beyond 4.0 points", "No regression beyond 4.0 points."),
-        (REFUTED, "regression", "Regression (1 broken)."),
-        (OPEN, "unsettled", "Unsettled. Warning: not settled."),
+        (
+            [7] * 12,
+            None,
+            "no regression",
+            "No regression: No change of pass^1 is shown on these 12",
+        ),
+        ([1] * 12, None, "regression", "Regression: pass^1 dropped by "),
+        ([6, 8] * 6, 0.001, "unsettled", "Unsettled (warning): No change of pass^1 is shown on"),
     ],
 )
-def test_the_gate_without_a_rule_speaks_of_regressions(
-    verdict: GateVerdict, outcome: str, headline: str
+def test_the_gate_without_a_rule_says_what_compare_says(
+    passes: list[int], margin: float | None, outcome: str, start: str
 ) -> None:
-    result = RuleResult(
-        NoRegression(PassHat(1)),
-        verdict,
-        -0.012,
-        -0.04,
-        0.016,
-        0.95,
-        "these tasks",
-        30,
-        480,
-        margin=0.04,
-        broken=(BROKEN,) if verdict is REFUTED else (),
-    )
+    base, run = Outcomes.from_counts(8, [7] * 12), Outcomes.from_counts(8, passes)
+    whole = gate(run, against=base, margin=margin)
+    (result,) = whole.results
     assert result.outcome == outcome
-    assert result.evidence == (
-        "pass^1 changed by -1.2 points, at least -4.0 and at most +1.6 (about these tasks)"
-    )
-    whole = GateResult("run", "base", (result,), "bound", unsettled="warn")
-    assert whole.headline == headline
-    assert str(whole).startswith(f"run: {headline}\n  {verdict.sign} ")
+    assert whole.headline.startswith(start)
+    assert result.pair is not None
+    assert result.evidence == result.pair.sentence
+    assert str(whole).startswith(f"outcomes: {whole.headline}\n  {result.verdict.sign} ")
+    (verdict,) = compare(Run("base", "", base), Run("outcomes", "", run)).verdicts
+    assert verdict.sentence == result.evidence
+    assert result.to_dict()["verdict_sentence"] == result.evidence
+
+
+def test_a_shown_improvement_reads_as_one() -> None:
+    base, run = (Outcomes.from_counts(8, [c] * 20) for c in (2, 7))
+    whole = gate(run, against=base)
+    assert whole.headline.startswith("Improvement: pass^1 rose by ")
+    assert whole.exit_code == 0
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, 1.0, 5.0])
 def test_a_margin_is_a_share_and_is_refused_in_points(margin: float) -> None:
-    with pytest.raises(ValueError, match=f"between 0 and 100 points, not {100 * margin:g}"):
+    with pytest.raises(ValueError, match=f"a share between 0 and 1, not {margin:g}"):
         NoRegression(PassHat(1), margin)
 
 

@@ -12,7 +12,7 @@ from scipy.stats import binom, binomtest
 from hypothesis_profiles import max_examples
 from passhat.errors import InvalidValue
 from passhat.stats.gate import GateVerdict
-from passhat.stats.gate.one_task import (
+from passhat.stats.gate.each_task import (
     attempts_that_could_show,
     check_one_task_rule,
     judge_one_task,

@@ -20,14 +20,13 @@ WORSE = Outcomes.from_counts(8, [6] * 20 + [2] * 10)
 BROKEN = Outcomes.from_counts(8, [8] * 19 + [0] + [5] * 10)
 
 
-def test_a_no_op_is_green_and_names_its_margin() -> None:
+def test_a_no_op_is_green_and_has_a_margin() -> None:
     result = gate(SAME, against=BASE)
     (only,) = result.results
     assert (result.exit_code, only.verdict, only.about) == (0, GateVerdict.SHOWN, "these tasks")
-    assert only.outcome.startswith("no regression beyond")
+    assert only.outcome == "no regression"
     assert only.margin is not None
     assert 0 < only.margin < 0.25
-    assert any("the smallest drop that these data resolve" in note for note in only.notes)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +41,6 @@ def test_the_margin_is_what_is_called_in_nine_of_ten_cases(base: list[int], run:
     arms = result.high - result.value, result.value - result.low
     seen = 1 + norm.ppf(0.9) / norm.ppf(0.975)
     assert result.margin == pytest.approx(seen * max(arms), rel=1e-3)
-    if run[0] > base[0]:
-        assert arms[1] > arms[0], "here the lower arm is the longer one"
 
 
 def test_a_mean_drop_is_red() -> None:
@@ -57,7 +54,7 @@ def test_one_broken_task_is_red_and_named_though_the_mean_is_level() -> None:
     assert only.high is not None
     assert only.high > 0
     assert [change.task for change in only.broken] == ["19"]
-    assert "19 (8 of 8 passed, now 0 of 8)" in "".join(only.notes)
+    assert "1 task broke: 19 (8 of 8 passed, now 0 of 8)." in only.evidence
     assert only.verdict is GateVerdict.REFUTED
     assert only.to_dict()["outcome"] == "regression"
 
@@ -92,7 +89,7 @@ def test_what_would_change_nothing_is_refused() -> None:
         gate(SAME, "rate >= base", BASE, cluster="repo")
     with pytest.raises(InvalidValue, match="changes nothing"):
         gate(Outcomes.from_counts(1, [1], missing=1), "missing <= 2%", about="new tasks")
-    with pytest.raises(InvalidValue, match="between 0 and 100 points"):
+    with pytest.raises(InvalidValue, match="a share between 0 and 1"):
         gate(SAME, against=BASE, margin=5)
 
 

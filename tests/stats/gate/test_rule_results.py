@@ -156,7 +156,7 @@ def test_one_absent_attempt_is_singular(absent: int, verb: str) -> None:
     outcomes = Outcomes.from_counts([4, 4 - absent], [4, 4 - absent])
     result = gate(outcomes, "pass^1 >= 0.4", attempts=4)
     noun = "attempt" if absent == 1 else "attempts"
-    assert f"{absent} planned {noun} {verb} absent" in result.headline
+    assert f"{absent} planned {noun} of 8 {verb} absent" in result.headline
     assert f"{absent} {noun} of the 4 planned per task {verb} absent" in result.notes[0]
     assert result.exit_code == 4
 

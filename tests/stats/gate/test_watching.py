@@ -154,7 +154,7 @@ def test_the_lift_over_a_base_is_watched_task_by_task() -> None:
 def test_what_cannot_be_watched_is_refused_at_once() -> None:
     with pytest.raises(InvalidValue, match="no upper limit"):
         Watcher(["cost <= 1"], tasks=3, attempts=8, seed=0)
-    with pytest.raises(InvalidValue, match="--against"):
+    with pytest.raises(InvalidValue, match="against=SOURCE"):
         Watcher(["rate >= base"], tasks=3, attempts=8, seed=0)
     with pytest.raises(InvalidValue, match="4 are planned"):
         Watcher(["pass^8 >= 0.5"], tasks=3, attempts=4, seed=0)

@@ -32,7 +32,7 @@ def word_flag(name: str, value: Any) -> str:
     flag = f"--{name.replace('_', '-')}"
     if value is None or value is True:
         return flag
-    if name == "margin":  # a share in Python, points on the command line
+    if name in ("margin", "max_missing"):  # a share in Python, points on the command line
         return f"{flag} {100 * value:g}"
     if name == "map":
         return " ".join(f"{flag} {column}={source}" for column, source in value.items())

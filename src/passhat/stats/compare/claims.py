@@ -181,7 +181,9 @@ class PairVerdict:
         if lead.unjudged:
             who = " and ".join(lead.unjudged)
             return (f"Nothing is known about {lead.metric}: no attempt of {who} has a verdict.",)
-        parts = [_change_sentence(lead), *_task_sentences(lead)]
+        parts = [*_task_sentences(lead), _change_sentence(lead)]
+        if lead.claim is not Claim.INCONCLUSIVE:  # else the tasks are the news
+            parts = [parts[-1], *parts[:-1]]
         if self.these is not None and self.new is not None:
             parts.append(_carry_sentence(self.these, self.new))
         return tuple(parts)
@@ -204,10 +206,10 @@ def _change_sentence(evidence: Evidence) -> str:
         )
     )
     if evidence.claim is Claim.INCONCLUSIVE:
-        return (
-            f"No change of {evidence.metric} is shown on {tasks}, from {a} to {b}: "
-            f"{_size_text(evidence)}."
-        )
+        what = f"No change of {evidence.metric} is shown on {tasks}"
+        if evidence.broken or evidence.fixed:
+            what = f"The mean of {evidence.metric} is not shown to change on {tasks}"
+        return f"{what}, from {a} to {b}: {_size_text(evidence)}."
     return (
         f"{evidence.metric} {_VERBS[evidence.claim]} by {_size_text(evidence)} on {tasks}, "
         f"from {a} to {b}."

@@ -40,7 +40,7 @@ from passhat.stats.estimate.metrics import Metric
 from passhat.stats.outcomes import Completion, MissingPolicy
 from passhat.stats.terms import Population, Terms
 
-__all__ = ["Result", "Setting", "SliceResult", "judge", "slice_results"]
+__all__ = ["Result", "Setting", "SliceResult", "judge", "pair_evidence", "slice_results"]
 
 _LEVEL = 1e-12
 """A difference closer to zero than rounding can tell is a tie."""
@@ -56,7 +56,8 @@ class Setting:
     """The runs, their protocols, and how many comparisons are made together.
 
     ``tail`` is what each end of an interval may miss; ``adjusted`` names how it was chosen where
-    it is smaller than that of a single interval.
+    it is smaller than that of a single interval. Without ``advises``, what would settle an open
+    claim is not searched for.
     """
 
     names: tuple[str, str]
@@ -65,6 +66,7 @@ class Setting:
     tail: float
     adjusted: str = ""
     changes: tuple[TaskChange, ...] = ()
+    advises: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,41 +210,30 @@ class Result(Plain):
         return _p(self.p_holm), _p(self.p_max_t)
 
 
-def judge(
+def pair_evidence(
     metric: Metric,
     pairing: Pairing,
     terms: Terms,
     setting: Setting,
     population: Population = Population.NEW_TASKS,
-) -> Result:
-    """Judge one metric on the paired tasks."""
+) -> Evidence:
+    """The facts about one metric and one population: values, lift, interval, what is missing."""
     differences = pairing.differences(metric, terms.missing)
     lift, lowest, highest = (
         mean_lift(d) for d in (differences.values, differences.lowest, differences.highest)
     )
     undecided = differences.open > 0 and lowest <= 0 <= highest
-    alone = tail_of(terms.level, terms.alternative)
-    if population is Population.NEW_TASKS:
-        samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
-        interval = hull(sample.interval(setting.tail, terms.alternative) for sample in samples)
-        by_itself = interval
-        if setting.tail != alone:
-            by_itself = hull(sample.interval(alone, terms.alternative) for sample in samples)
-        needed = None
-        if decide(interval) is Claim.INCONCLUSIVE and not undecided:
+    interval = _lift_interval(differences, metric, pairing, terms, population, setting.tail)
+    needed = None
+    if setting.advises and not undecided and decide(interval) is Claim.INCONCLUSIVE:
+        if population is Population.NEW_TASKS:
+            samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
             nearest = min(samples, key=lambda sample: abs(sample.mean))
             needed = tasks_needed(nearest, setting.tail, terms.alternative)
-    else:
-        interval = paired_lift(pairing, metric, terms, setting.tail)
-        by_itself = paired_lift(pairing, metric, terms, alone)
-        needed = None if undecided else _attempts_needed(pairing, lift, interval, terms.alternative)
-    tested = _tested(differences, terms.alternative)
-    wins = int((differences.values > _LEVEL).sum())
-    losses = int((differences.values < -_LEVEL).sum())
-    method = NEW_TASKS_METHOD if population is Population.NEW_TASKS else THESE_TASKS_METHOD
-    if population is Population.NEW_TASKS and terms.cluster is not None:
-        method += f", weights per {terms.cluster}"
-    evidence = Evidence(
+        else:
+            needed = _attempts_needed(pairing, lift, interval, terms.alternative)
+    changes = setting.changes if population is Population.THESE_TASKS else ()
+    return Evidence(
         metric.name,
         *setting.names,
         value_a=differences.value_a,
@@ -259,19 +250,55 @@ def judge(
         needed=needed,
         undecided=undecided,
         attempts=_attempts(pairing),
-        broken=tuple(change for change in setting.changes if change.change == "broke"),
-        fixed=tuple(change for change in setting.changes if change.change == "improved"),
+        broken=tuple(change for change in changes if change.change == "broke"),
+        fixed=tuple(change for change in changes if change.change == "improved"),
         highest_a=differences.highest_a,
         highest_b=differences.highest_b,
         unjudged=pairing.unjudged,
     )
+
+
+def _lift_interval(
+    differences: Differences,
+    metric: Metric,
+    pairing: Pairing,
+    terms: Terms,
+    population: Population,
+    tail: float,
+) -> Interval:
+    if population is Population.THESE_TASKS:
+        return paired_lift(pairing, metric, terms, tail)
+    samples = [LiftSample.of(d, differences.clusters) for d in differences.fills]
+    return hull(sample.interval(tail, terms.alternative) for sample in samples)
+
+
+def judge(
+    metric: Metric,
+    pairing: Pairing,
+    terms: Terms,
+    setting: Setting,
+    population: Population = Population.NEW_TASKS,
+) -> Result:
+    """Judge one metric on the paired tasks."""
+    evidence = pair_evidence(metric, pairing, terms, setting, population)
+    differences = pairing.differences(metric, terms.missing)
+    interval = alone = evidence.interval
+    tail = tail_of(terms.level, terms.alternative)
+    if setting.tail != tail:
+        alone = _lift_interval(differences, metric, pairing, terms, population, tail)
+    test = _test_differences(differences, terms.alternative)
+    wins = int((differences.values > _LEVEL).sum())
+    losses = int((differences.values < -_LEVEL).sum())
+    method = NEW_TASKS_METHOD if population is Population.NEW_TASKS else THESE_TASKS_METHOD
+    if population is Population.NEW_TASKS and terms.cluster is not None:
+        method += f", weights per {terms.cluster}"
     return Result(
         metric=metric.name,
-        lift=lift,
+        lift=evidence.lift,
         low=interval.low,
         high=interval.high,
         level=terms.level,
-        p_value=None if tested is None else tested.p_value,
+        p_value=None if test is None else test.p_value,
         alternative=terms.alternative,
         wins=wins,
         losses=losses,
@@ -281,16 +308,16 @@ def judge(
             method,
             setting.adjusted,
             "not computed, the sides have different numbers of attempts"
-            if tested is None
-            else tested.method,
+            if test is None
+            else test.method,
             _missing_text(terms.missing, differences.open),
         ),
         value_a=differences.value_a,
         value_b=differences.value_b,
-        low_alone=by_itself.low,
-        high_alone=by_itself.high,
-        lift_lowest=lowest,
-        lift_highest=highest,
+        low_alone=alone.low,
+        high_alone=alone.high,
+        lift_lowest=mean_lift(differences.lowest),
+        lift_highest=mean_lift(differences.highest),
         looked_at=setting.looked.count,
     )
 
@@ -323,7 +350,7 @@ def _p(value: float | None) -> str:
     return "<0.001" if value < 0.001 else number(value)
 
 
-def _tested(differences: Differences, alternative: Alternative) -> Tested | None:
+def _test_differences(differences: Differences, alternative: Alternative) -> Tested | None:
     """The test at the extreme that is worst for the alternative; none for unequal attempts."""
     if not differences.equal_n:
         return None
@@ -341,8 +368,8 @@ def _tested(differences: Differences, alternative: Alternative) -> Tested | None
     worst = "at the unfavorable extreme of the missing attempts"
     if alternative != "two-sided":
         extreme = differences.lowest if alternative == "greater" else differences.highest
-        tested = test(extreme)
-        return Tested(tested.p_value, f"{tested.method} {worst}")
+        result = test(extreme)
+        return Tested(result.p_value, f"{result.method} {worst}")
     ways = [test(d) for d in differences.fills]
     # Extremes on both sides of zero may each look extreme; somewhere between them nothing does.
     undecided = differences.lowest.mean() <= 0 <= differences.highest.mean()

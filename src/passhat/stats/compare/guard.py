@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from passhat._display import counted
-from passhat.errors import NotComparable
+from passhat.errors import Hint, NotComparable
 from passhat.protocol import Difference, Protocol
 from passhat.stats.compare.pairing import Pairing
 from passhat.stats.estimate.metrics import Metric, OrderedMetric, PassAt, PassHat
@@ -76,8 +76,11 @@ def agree(
         raise NotComparable(
             f"{name_a} and {name_b} were not run under the same protocol: {listed}.",
             differences=[entry.field for entry in known],
-            hint="A lift would mix the agents with these. Run both alike, or compare them all the "
-            "same with --allow (allow=True); the result then lists every difference.",
+            hint=Hint(
+                "A lift would mix the agents with these. Run both alike, or compare them all the "
+                "same with {allow}; the result then lists every difference.",
+                allow=True,
+            ),
         )
     unverified = tuple(entry for entry in entries if not entry.known)
     return Agreement(a.digest, b.digest, known, unverified, unequal)
@@ -112,7 +115,7 @@ def same_metric(a: Metric, b: Metric) -> None:
         "its interval, not two numbers side by side; (3) a word on whether the larger budget is "
         "acceptable: what the extra attempts cost, and how the right one is picked.",
         differences=["metric"],
-        hint=f"Ask both for the same: --metric {a}, or --metric {b}.",
+        hint=Hint("Ask both for the same: {metric}.", metric=str(a)),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from passhat._display import counted, figure, html_table, number, some
 from passhat._serialize import Plain
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.protocol import Alternative
 from passhat.stats.clusters import TaskClusters
 from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
@@ -390,7 +390,7 @@ def _refuse_useless_cluster(terms: Terms) -> None:
         raise InvalidValue(
             "clusters matter for new tasks only: about these tasks nothing is drawn again but the "
             "attempts.",
-            hint="Leave out --cluster, or ask --about new-tasks.",
+            hint=Hint("Leave out {cluster}, or ask {about}.", cluster=None, about="new tasks"),
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from passhat._display import some
-from passhat.errors import NotComparable, TooFewAttempts, UnequalAttempts
+from passhat.errors import Hint, NotComparable, TooFewAttempts, UnequalAttempts
 from passhat.stats.arrays import FloatArray, IntArray
 from passhat.stats.clusters import shared_labels
 from passhat.stats.estimate.metrics import Metric, OrderedMetric
@@ -192,8 +192,11 @@ def common_tasks(sides: Sequence[Outcomes], names: Sequence[str]) -> tuple[str, 
         raise NotComparable(
             f"no task is in {'both' if len(sides) == 2 else 'all of the'} runs, so nothing can be "
             f"compared: {seen}.",
-            hint="Task ids must be written alike. If a column was taken for the wrong thing, say "
-            "which one holds them: --map task=COLUMN",
+            hint=Hint(
+                "Task ids must be written alike. If a column was taken for the wrong thing, say "
+                "which one holds them: {map}",
+                map={"task": "COLUMN"},
+            ),
         )
     return shared
 

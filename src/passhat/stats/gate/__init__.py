@@ -1,21 +1,45 @@
 """Rules such as ``pass^4 >= 0.6``, and whether the data show them, refute them or neither.
 
-Without a rule, a run is held against its baseline: regression, none beyond the margin, unsettled.
+Without a rule, a run is held against its baseline: regression, none, unsettled. A kind of rule is
+one class (:class:`Rule`), made known by :func:`register_rule`; this package registers its own.
 """
 
-from passhat.stats.gate.decision import GateOptions, Tools, gate, judge
-from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, RuleResult
-from passhat.stats.gate.rules import Rule, parse_rule
+from passhat.stats.gate.cases import Case, GateOptions, Losses, Tools
+from passhat.stats.gate.counted_rules import MeasureRule, MissingRule
+from passhat.stats.gate.decision import gate, judge
+from passhat.stats.gate.each_task import EachTaskRule
+from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
+from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.rules import (
+    LimitRule,
+    RuleText,
+    Sign,
+    parse_rule,
+    register_rule,
+    verdict_of,
+)
 
 __all__ = [
     "Advice",
+    "Case",
+    "EachTaskRule",
     "GateOptions",
     "GateResult",
     "GateVerdict",
+    "LiftRule",
+    "LimitRule",
+    "Losses",
+    "MeasureRule",
+    "MetricRule",
+    "MissingRule",
     "Rule",
     "RuleResult",
+    "RuleText",
+    "Sign",
     "Tools",
     "gate",
     "judge",
     "parse_rule",
+    "register_rule",
+    "verdict_of",
 ]

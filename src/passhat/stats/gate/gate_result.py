@@ -1,30 +1,30 @@
-"""Results of a gate: a verdict per rule, and a verdict for all of them."""
+"""Results of a gate: a verdict per rule, which words itself, and a verdict for all of them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Any, ClassVar, Literal
 
-from passhat._display import counted, figure, html_table, number, percent
+from passhat._display import counted, html_table, number
 from passhat._serialize import Plain
-from passhat.stats.compare.claims import points
+from passhat.stats.compare.claims import PairVerdict
 from passhat.stats.compare.task_changes import TaskChange
-from passhat.stats.gate.rules import Measure, Missing, Rule, Subject
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.gate.cases import Case, Losses, Unsettled
+from passhat.stats.terms import Population, Terms
 
 __all__ = [
     "SCHEMA",
     "Advice",
     "GateResult",
     "GateVerdict",
-    "Question",
+    "Rule",
     "RuleResult",
+    "TaskVerdict",
     "Unsettled",
-    "verdict_of",
 ]
-
-Unsettled = Literal["pass", "warn", "fail"]
-"""How a gate that is not settled ends: with 0, with 0 and a warning, or with 3."""
 
 SCHEMA = "passhat.gate/1"
 
@@ -40,16 +40,6 @@ class GateVerdict(StrEnum):
     def sign(self) -> str:
         """A distinct symbol for each verdict, so that color is not needed."""
         return {"shown": "✓", "refuted": "✗", "not settled": "?"}[self.value]
-
-
-class Question(Protocol):
-    """The question of a verdict: a rule, or the gate without a rule."""
-
-    @property
-    def subject(self) -> Subject: ...
-
-    @property
-    def relative(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +60,99 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskVerdict:
+    """A task that a rule is judged on: its counts, bounds at the rule's level, and verdict."""
+
+    task: str
+    passed: int
+    attempts: int
+    missing: int
+    low: float
+    high: float
+    verdict: GateVerdict
+
+    def __str__(self) -> str:
+        lost = f", {self.missing} missing" if self.missing else ""
+        return f"{self.task} ({self.passed} of {self.attempts} passed{lost})"
+
+
+class Rule(ABC):
+    """A question that a gate puts to a run.
+
+    A subclass is a frozen dataclass. ``judge`` gives its verdict with the numbers, ``outcome`` and
+    ``evidence`` put it into words, ``as_dict`` adds to its JSON. The text of the rule is ``str()``.
+    """
+
+    __slots__ = ()
+
+    marks_incomplete: ClassVar[bool] = False
+    """Whether a refuted rule means that the run is not complete, rather than not good enough."""
+    relative: bool = False
+    """Whether the rule compares with the other run, ``base``."""
+
+    @property
+    def subject(self) -> object:
+        """The metric, the measure, or missing attempts."""
+        return None
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric that is judged, where it is one."""
+        return self.subject if isinstance(self.subject, Metric) else None
+
+    @property
+    def measure(self) -> str | None:
+        """The measure (cost, seconds, steps, tokens) that a run must have recorded."""
+        return None
+
+    def population(self, terms: Terms) -> Population | None:
+        """The tasks that the verdict is about; ``None`` for a count of this run."""
+        default = Population.THESE_TASKS if self.relative else Population.NEW_TASKS
+        return None if self.metric is None else terms.about(default)
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str) -> Rule | None:
+        """The rule that a text states, or ``None`` if it is of another kind."""
+
+    @abstractmethod
+    def judge(self, case: Case) -> RuleResult:
+        """The verdict of the data on the rule."""
+
+    def outcome(self, result: RuleResult) -> str:
+        """The verdict in words that fit the rule."""
+        return str(result.verdict)
+
+    def evidence(self, result: RuleResult) -> str:
+        """The number and its bounds, in words."""
+        value = self.value_text(result.value)
+        what = f"lift over base {value}" if self.relative else f"{self.subject} is {value}"
+        if result.low is None or result.high is None or result.level is None:
+            return f"{what} ({result.about})"
+        return (
+            f"{what}, at least {self.value_text(result.low)} and at most "
+            f"{self.value_text(result.high)} ({100 * result.level:g}% one-sided each; about "
+            f"{result.about})"
+        )
+
+    def value_text(self, value: float) -> str:
+        """A value of the rule's subject; a lift has its sign."""
+        text = number(value)
+        return f"+{text}" if self.relative and value > 0 and float(text) else text
+
+    def as_dict(self, result: RuleResult) -> dict[str, Any]:  # noqa: ARG002
+        """Further entries of the JSON of this rule's verdict, beside the common ones."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
 class RuleResult(Plain):
     """A rule and its verdict.
 
     Attributes
     ----------
-    rule : Rule or NoRegression
-        The rule or question.
+    rule : Rule
+        The rule; its class judged it and puts it into words.
     verdict : GateVerdict
         Shown when the whole interval meets the limit, refuted when none of it does.
     value : float
@@ -97,9 +173,13 @@ class RuleResult(Plain):
         The drop that the gate without a rule accepts.
     broken : tuple of TaskChange
         Tasks that the gate without a rule shows to be broken.
+    pair : PairVerdict or None
+        What the gate without a rule knows about both runs; ``compare`` says the same.
+    by_task : tuple of TaskVerdict
+        The verdict of each task, for a rule on each.
     """
 
-    rule: Question
+    rule: Rule
     verdict: GateVerdict
     value: float
     low: float | None
@@ -112,36 +192,18 @@ class RuleResult(Plain):
     notes: tuple[str, ...] = ()
     margin: float | None = None
     broken: tuple[TaskChange, ...] = ()
+    pair: PairVerdict | None = None
+    by_task: tuple[TaskVerdict, ...] = ()
 
     @property
     def outcome(self) -> str:
-        """The verdict in words that fit the question."""
-        if self.margin is None:
-            return str(self.verdict)
-        return {
-            GateVerdict.SHOWN: f"no regression beyond {points(self.margin, signed=False)} points",
-            GateVerdict.REFUTED: "regression",
-            GateVerdict.NOT_SETTLED: "unsettled",
-        }[self.verdict]
+        """The verdict in words that fit the rule."""
+        return self.rule.outcome(self)
 
     @property
     def evidence(self) -> str:
         """The number and its bounds, in words."""
-        if self.margin is not None and self.low is not None and self.high is not None:
-            return (
-                f"{self.rule.subject} changed by {points(self.value)} points, at least "
-                f"{points(self.low)} and at most {points(self.high)} (about {self.about})"
-            )
-        lift = self.rule.relative
-        value = _shown(self.value, self.rule, signed=lift)
-        what = f"lift over base {value}" if lift else f"{self.rule.subject} is {value}"
-        if self.low is None or self.high is None or self.level is None:
-            return f"{what} ({self.about})"
-        return (
-            f"{what}, at least {_shown(self.low, self.rule, signed=lift)} and at most "
-            f"{_shown(self.high, self.rule, signed=lift)} ({100 * self.level:g}% one-sided each; "
-            f"about {self.about})"
-        )
+        return self.rule.evidence(self)
 
     @property
     def sentence(self) -> str:
@@ -166,6 +228,7 @@ class RuleResult(Plain):
             "outcome": self.outcome,
             "margin": self.margin,
             "broken": self.broken,
+            **self.rule.as_dict(self),
         }
 
 
@@ -191,6 +254,8 @@ class GateResult(Plain):
         How the gate ends where it is not settled; ``None`` ends with 3.
     order_seed : int, str or None
         The seed of the order of tasks of a gate that was watched.
+    losses : Losses or None
+        What the run should have and does not.
     """
 
     SCHEMA = SCHEMA
@@ -201,6 +266,7 @@ class GateResult(Plain):
         "exit_code",
         "incomplete",
         "absent",
+        "losses",
         "missing_policy",
         "headline",
         ("rules", "results"),
@@ -218,13 +284,19 @@ class GateResult(Plain):
     notes: tuple[str, ...] = ()
     unsettled: Unsettled | None = None
     order_seed: int | str | None = None
+    losses: Losses | None = None
 
     @property
     def incomplete(self) -> bool:
         """Whether planned attempts are absent, or more are missing than a rule allows."""
-        return self.absent > 0 or any(
-            isinstance(result.rule.subject, Missing) and result.verdict is GateVerdict.REFUTED
-            for result in self.results
+        lost = self.losses is not None and self.losses.is_beyond_limit
+        return (
+            lost
+            or self.absent > 0
+            or any(
+                result.rule.marks_incomplete and result.verdict is GateVerdict.REFUTED
+                for result in self.results
+            )
         )
 
     @property
@@ -258,25 +330,32 @@ class GateResult(Plain):
 
     @property
     def headline(self) -> str:
-        """The sentence before any table."""
+        """The sentence before any table; of an incomplete run, why it is incomplete."""
+        if self.incomplete:
+            return f"Incomplete: {self._cause}."
+        only = self.results[0]
+        if len(self.results) == 1 and only.pair is not None:
+            warned = " (warning)" if self.warning else ""
+            lead = only.pair.sentences[0]
+            return f"{only.outcome[0].upper()}{only.outcome[1:]}{warned}: {lead}"
         counts = [
             f"{sum(result.verdict is verdict for result in self.results)} {verdict}"
             for verdict in GateVerdict
             if any(result.verdict is verdict for result in self.results)
         ]
-        ending = f" The run is incomplete{self._absent_text()}." if self.incomplete else ""
-        if len(self.results) == 1 and self.results[0].margin is not None:
-            only = self.results[0]
-            named = f" ({len(only.broken)} broken)" if only.broken else ""
-            warned = " Warning: not settled." if self.warning else ""
-            return f"{only.outcome[0].upper()}{only.outcome[1:]}{named}.{warned}{ending}"
-        return f"{self.verdict.capitalize()}: {', '.join(counts)}.{ending}"
+        if len(self.results) == 1:
+            return f"{only.outcome.capitalize()}: {only.rule}."
+        return f"{self.verdict.capitalize()}: {', '.join(counts)}."
 
-    def _absent_text(self) -> str:
-        if not self.absent:
-            return ""
-        verb = "is" if self.absent == 1 else "are"
-        return f": {counted(self.absent, 'planned attempt')} {verb} absent"
+    @property
+    def _cause(self) -> str:
+        if self.losses is not None and self.losses.is_beyond_limit:
+            return self.losses.sentence
+        if self.absent:
+            verb = "is" if self.absent == 1 else "are"
+            return f"{counted(self.absent, 'planned attempt')} {verb} absent"
+        broken = [result for result in self.results if result.rule.marks_incomplete]
+        return "; ".join(f"{result.evidence}, {result.rule} is asked" for result in broken)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.headline}"]
@@ -293,22 +372,3 @@ class GateResult(Plain):
         return html_table(
             f"{self.name}: {self.headline}", ("verdict", "rule", "evidence", "what next"), rows
         )
-
-
-def verdict_of(rule: Rule, low: float, high: float) -> GateVerdict:
-    """Shown when both ends meet the limit, refuted when neither does."""
-    ends = {rule.sign.holds(low, rule.limit), rule.sign.holds(high, rule.limit)}
-    if ends == {True}:
-        return GateVerdict.SHOWN
-    return GateVerdict.REFUTED if ends == {False} else GateVerdict.NOT_SETTLED
-
-
-def _shown(value: float, rule: Question, *, signed: bool) -> str:
-    """Shares with three digits, missing in percent, money and time with four digits."""
-    plus = "+" if signed and value > 0 else ""
-    if isinstance(rule.subject, Missing):
-        return percent(value)
-    if isinstance(rule.subject, Measure):
-        return f"{plus}{figure(value, 4)}"
-    text = number(value)
-    return f"{plus}{text}" if float(text) else text

@@ -1,11 +1,14 @@
-"""The rule grammar: subject, sign and limit.
+"""The rules of a gate: a class each, which parses, judges, words and serializes itself.
 
 rule     subject sign limit
-subject  a metric (pass^4, pass@8, rate ...), missing,
+subject  a metric (pass^4, pass@8, rate ...), each METRIC, missing,
          cost, seconds, steps, tokens            per attempt
          cost/solved, seconds/solved ...         over all attempts, per attempt that passed
 sign     >= > <= <
 limit    0.6, 60%, or the value of the other run: base, base - 0.03, base + 5%
+
+A new kind of rule derives from :class:`Rule` (or :class:`LimitRule`, for this grammar) and calls
+:func:`register_rule`; nothing else has to know it.
 """
 
 from __future__ import annotations
@@ -13,22 +16,26 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 
-from passhat.errors import MetricError, RuleError, shorten
+from passhat.errors import Hint, MetricError, RuleError, shorten
 from passhat.stats.estimate.grammar import metric as parse_metric
 from passhat.stats.estimate.metrics import Metric
+from passhat.stats.gate.gate_result import GateVerdict, Rule
 from passhat.stats.outcomes.attempts import MEASURES
 
-__all__ = ["Measure", "Missing", "Rule", "Sign", "Subject", "parse_rule"]
+__all__ = ["LimitRule", "Rule", "RuleText", "Sign", "parse_rule", "register_rule", "verdict_of"]
 
 _RULE = re.compile(r"(?P<subject>[^<>=≥≤!]+?)\s*(?P<sign>[<>=≥≤!]+)\s*(?P<limit>.+)")
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LIMIT = re.compile(rf"(?P<sign>[+-]?)\s*(?P<number>{_NUMBER})\s*(?P<percent>%?)")
 _BASE = re.compile(rf"base(?:\s*(?P<sign>[+-])\s*(?P<number>{_NUMBER})\s*(?P<percent>%?))?")
-_EXAMPLES = "'pass^4 >= 0.6', 'pass^4 >= base - 0.03', 'cost <= 0.5', 'missing <= 2%'"
-_SOLVED = "/solved"
+_EXAMPLES = (
+    "'pass^4 >= 0.6', 'pass^4 >= base - 0.03', 'each pass^1 >= 0.8', 'cost <= 0.5', 'missing <= 2%'"
+)
+SOLVED = "/solved"
 
 
 class Sign(StrEnum):
@@ -54,57 +61,86 @@ class Sign(StrEnum):
         }[self]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """Cost, seconds, steps or tokens: per attempt, or per attempt that passed."""
-
-    name: str
-    per_solved: bool
-
-    def __str__(self) -> str:
-        return f"{self.name}{_SOLVED}" if self.per_solved else self.name
+_KINDS: list[type[Rule]] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """The share of attempts that have no verdict."""
-
-    def __str__(self) -> str:
-        return "missing"
-
-
-Subject = Metric | Measure | Missing
+def register_rule(kind: type[Rule]) -> type[Rule]:
+    """Make a kind of rule known to the gate; usable as a decorator."""
+    if kind not in _KINDS:
+        _KINDS.append(kind)
+    return kind
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule of a gate.
+class RuleText:
+    """A rule taken apart: subject, sign and limit."""
 
-    Attributes
-    ----------
-    subject : Metric, Measure or Missing
-        The metric or measure.
-    sign : Sign
-        Which way.
-    limit : float
-        The limit; for a relative rule the amount added to the other run's value.
-    relative : bool
-        Whether the limit is measured from the other run, ``base``.
-    """
-
-    subject: Subject
+    subject: str
     sign: Sign
     limit: float
-    relative: bool = False
+    relative: bool
+    text: str
+
+    @classmethod
+    def split(cls, text: str) -> RuleText:
+        """Take a rule apart, or raise RuleError with the problem and a suggestion."""
+        match = _RULE.fullmatch(text.strip())
+        if match is None:
+            raise RuleError(
+                f"{shorten(text)} is not a rule: it needs a subject, a sign and a limit.",
+                hint=f"Rules look like: {_EXAMPLES}. In a shell, put a rule in quotes.",
+            )
+        sign = _parse_sign(match["sign"], text)
+        limit, relative = _parse_limit(match["limit"].strip().lower(), text)
+        return cls(match["subject"].strip().lower(), sign, limit, relative, text)
+
+    def check_range(self, name: object, low: float, high: float) -> None:
+        """Refuse a limit that would always hold, or never."""
+        if self.relative:
+            low, high = low - high, high - low
+        if low <= self.limit <= high:
+            return
+        is_percent = 1 < self.limit <= 100 and not self.relative
+        raise RuleError(
+            f"{shorten(self.text)}: {name} lies between {low:g} and {high:g}, so a limit of "
+            f"{self.limit:g} decides nothing.",
+            hint=f"Did you mean {self.limit:g}%?" if is_percent else None,
+        )
+
+
+class LimitRule(Rule):
+    """A rule of the common grammar: subject, sign and limit."""
+
+    __slots__ = ()
+
+    sign: Sign
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> Rule | None:
+        return cls.from_text(RuleText.split(text))
+
+    @classmethod
+    @abstractmethod
+    def from_text(cls, parts: RuleText) -> Rule | None:
+        """The rule of these parts, or ``None`` if the subject is another kind's."""
+
+    def limit_text(self) -> str:
+        if not self.relative:
+            return f"{self.limit:.12g}"
+        way = "-" if self.limit < 0 else "+"
+        return f"base {way} {abs(self.limit):.12g}" if self.limit else "base"
 
     def __str__(self) -> str:
-        limit = f"{self.limit:.12g}"
-        if self.relative:
-            way = "-" if self.limit < 0 else "+"
-            limit = f"base {way} {abs(self.limit):.12g}" if self.limit else "base"
-        elif isinstance(self.subject, Missing):
-            limit = f"{100 * self.limit:.12g}%"
-        return f"{self.subject} {self.sign} {limit}"
+        return f"{self.subject} {self.sign} {self.limit_text()}"
+
+
+def verdict_of(rule: LimitRule, low: float, high: float) -> GateVerdict:
+    """Shown when both ends meet the limit, refuted when neither does."""
+    ends = {rule.sign.holds(low, rule.limit), rule.sign.holds(high, rule.limit)}
+    if ends == {True}:
+        return GateVerdict.SHOWN
+    return GateVerdict.REFUTED if ends == {False} else GateVerdict.NOT_SETTLED
 
 
 def parse_rule(text: str | Rule) -> Rule:
@@ -121,46 +157,39 @@ def parse_rule(text: str | Rule) -> Rule:
         return text
     if not isinstance(text, str):
         raise RuleError(f"a rule is text such as {_EXAMPLES}, not {shorten(text)}.")
-    match = _RULE.fullmatch(text.strip())
-    if match is None:
-        raise RuleError(
-            f"{shorten(text)} is not a rule: it needs a subject, a sign and a limit.",
-            hint=f"Rules look like: {_EXAMPLES}. In a shell, put a rule in quotes.",
-        )
-    subject = _subject(match["subject"].strip().lower(), text)
-    sign = _sign(match["sign"], text)
-    limit, relative = _limit(match["limit"].strip().lower(), text)
-    rule = Rule(subject, sign, limit, relative)
-    _refuse_impossible(rule, text)
-    return rule
+    for kind in _KINDS:
+        rule = kind.parse(text)
+        if rule is not None:
+            return rule
+    raise _unknown_subject(RuleText.split(text))
 
 
-def _subject(word: str, text: str) -> Subject:
-    if word == "missing":
-        return Missing()
-    measure, slash, rest = (part.strip() for part in word.partition("/"))
-    if measure in MEASURES and (not slash or rest == "solved"):
-        return Measure(measure, bool(slash))
-    if measure in MEASURES:
-        raise RuleError(
-            f"{shorten(text)}: {measure} can be asked per attempt ({measure}) or per solved task "
-            f"({measure}{_SOLVED}), not per {shorten(rest)}."
-        )
+def find_metric(word: str) -> Metric | None:
+    """The metric of a word, or ``None`` if it is none."""
     try:
         return parse_metric(word)
-    except MetricError as error:
-        plain = {"duration": "seconds", "time": "seconds", "latency": "seconds", "price": "cost"}
-        words = [*MEASURES, *(f"{name}{_SOLVED}" for name in MEASURES), "missing", *plain]
-        near = difflib.get_close_matches(word, words, 1, 0.6)
-        hint = f"Did you mean {plain.get(near[0], near[0])}?" if near else error.hint
-        raise RuleError(
-            f"{shorten(text)}: {shorten(word)} is neither a metric nor one of missing, "
-            f"{', '.join(MEASURES)}.",
-            hint=hint,
-        ) from None
+    except MetricError:
+        return None
 
 
-def _sign(word: str, text: str) -> Sign:
+def _unknown_subject(parts: RuleText) -> RuleError:
+    plain = {"duration": "seconds", "time": "seconds", "latency": "seconds", "price": "cost"}
+    words = [*MEASURES, *(f"{name}{SOLVED}" for name in MEASURES), "missing", *plain]
+    near = difflib.get_close_matches(parts.subject, words, 1, 0.6)
+    hint = f"Did you mean {plain.get(near[0], near[0])}?" if near else None
+    if hint is None:
+        try:
+            parse_metric(parts.subject.removeprefix("each "))
+        except MetricError as error:
+            hint = error.hint
+    return RuleError(
+        f"{shorten(parts.text)}: {shorten(parts.subject)} is neither a metric nor one of missing, "
+        f"{', '.join(MEASURES)}.",
+        hint=hint,
+    )
+
+
+def _parse_sign(word: str, text: str) -> Sign:
     plain = {"≥": ">=", "≤": "<=", "=>": ">=", "=<": "<="}.get(word, word)
     try:
         return Sign(plain)
@@ -171,7 +200,7 @@ def _sign(word: str, text: str) -> Sign:
         ) from None
 
 
-def _limit(word: str, text: str) -> tuple[float, bool]:
+def _parse_limit(word: str, text: str) -> tuple[float, bool]:
     relative = _BASE.fullmatch(word)
     match = relative or _LIMIT.fullmatch(word)
     if match is None:
@@ -180,40 +209,15 @@ def _limit(word: str, text: str) -> tuple[float, bool]:
             f"{shorten(text)}: {shorten(word)} is not a limit.",
             hint="Did you mean base?"
             if near
-            else "A limit is a number (0.6), a share (60%), or base - 0.03 to compare with the run "
-            "given by --against.",
+            else Hint(
+                "A limit is a number (0.6), a share (60%), or base - 0.03 to compare with the "
+                "other run ({against}).",
+                against="SOURCE",
+            ),
         )
     if match["number"] is None:
         return 0.0, True
-    number = float(match["number"]) / (100 if match["percent"] else 1)
-    if not math.isfinite(number):
+    value = float(match["number"]) / (100 if match["percent"] else 1)
+    if not math.isfinite(value):
         raise RuleError(f"{shorten(text)}: {shorten(word)} is too large for a limit.")
-    return (-number if match["sign"] == "-" else number), relative is not None
-
-
-def _refuse_impossible(rule: Rule, text: str) -> None:
-    """Limits that cannot be meant: they would always hold, or never."""
-    if isinstance(rule.subject, Missing) and (rule.sign.wants_more or rule.relative):
-        raise RuleError(
-            f"{shorten(text)}: a rule on missing attempts is an upper limit.",
-            hint="For example 'missing <= 2%'.",
-        )
-    if isinstance(rule.subject, Measure):
-        if not rule.relative and rule.limit < 0:
-            raise RuleError(f"{shorten(text)}: {rule.subject} is never negative.")
-        return
-    low, high = (
-        (rule.subject.lowest, rule.subject.highest)
-        if isinstance(rule.subject, Metric)
-        else (0.0, 1.0)
-    )
-    if rule.relative:
-        low, high = low - high, high - low
-    if low <= rule.limit <= high:
-        return
-    percent = 1 < rule.limit <= 100 and not rule.relative
-    raise RuleError(
-        f"{shorten(text)}: {rule.subject} lies between {low:g} and {high:g}, so a limit of "
-        f"{rule.limit:g} decides nothing.",
-        hint=f"Did you mean {rule.limit:g}%?" if percent else None,
-    )
+    return (-value if match["sign"] == "-" else value), relative is not None

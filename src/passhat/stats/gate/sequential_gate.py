@@ -13,13 +13,15 @@ from typing import Literal
 import numpy as np
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue
+from passhat.errors import Hint, InvalidValue
 from passhat.stats.arrays import FloatArray
 from passhat.stats.estimate.metrics import CountMetric, Metric
 from passhat.stats.estimate.task_values import values_by_task
-from passhat.stats.gate.decision import GateOptions
-from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, RuleResult
-from passhat.stats.gate.rules import Measure, Missing, Rule, Sign, parse_rule
+from passhat.stats.gate.cases import GateOptions
+from passhat.stats.gate.counted_rules import MissingRule
+from passhat.stats.gate.gate_result import Advice, GateResult, GateVerdict, Rule, RuleResult
+from passhat.stats.gate.metric_rules import LiftRule, MetricRule
+from passhat.stats.gate.rules import Sign, parse_rule
 from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
 from passhat.stats.sequential import ConfidenceSequence, consumption_order
 from passhat.stats.terms import Population
@@ -34,6 +36,7 @@ _WAYS = {
     MissingPolicy.EXCLUDE: (Completion.DROPPED, Completion.DROPPED),
 }
 """How the lower and the upper bound count missing attempts."""
+_WHEN_OVER = Hint("Judge it when the run is over, without {watch}.", watch=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class Watcher:
         if self._options.terms.cluster is not None:
             raise InvalidValue(
                 "clusters cannot be watched: tasks are taken one by one.",
-                hint="Judge the run when it is over, without --watch.",
+                hint=_WHEN_OVER,
             )
         total = self._tasks if self._about is Population.THESE_TASKS else None
         self._tracks = [
@@ -135,7 +138,7 @@ class Watcher:
                 binary=_is_binary(rule, attempts, self._options.terms.missing),
             )
             for rule in self._rules
-            if isinstance(rule.subject, Metric)
+            if isinstance(rule, MetricRule | LiftRule)
         ]
 
     def look(self, run: Run) -> Look:
@@ -145,7 +148,7 @@ class Watcher:
             raise InvalidValue(
                 f"{run.name} has a number of attempts of its own for every task, and a watched "
                 "gate takes tasks once they have the same number.",
-                hint="Leave out --watch, and gate the run when it is complete.",
+                hint=_WHEN_OVER,
             )
         where = {task: index for index, task in enumerate(outcomes.tasks)}
         made, _ = outcomes.counts(Completion.AS_FAILED)
@@ -178,7 +181,10 @@ class Watcher:
                 f"the source holds tasks that were not planned"
                 f"{': ' + some(strange) if strange else ''} ({len(seen):,} tasks, "
                 f"{self._tasks:,} planned).",
-                hint="The plan must be made beforehand: start again with the right --tasks.",
+                hint=Hint(
+                    "The plan must be made beforehand: start again with the right {tasks}.",
+                    tasks=None,
+                ),
             )
 
     def _take(self, run: Run, chosen: Outcomes) -> None:
@@ -200,7 +206,7 @@ class Watcher:
         tracks = iter(self._tracks)
         results = tuple(
             self._missing_result(rule)
-            if isinstance(rule.subject, Missing)
+            if isinstance(rule, MissingRule)
             else self._metric_result(next(tracks))
             for rule in self._rules
         )
@@ -241,7 +247,7 @@ class Watcher:
             advice if verdict is GateVerdict.NOT_SETTLED else None,
         )
 
-    def _missing_result(self, rule: Rule) -> RuleResult:
+    def _missing_result(self, rule: MissingRule) -> RuleResult:
         """Judged on the tasks used so far; refuted once no later task could change that."""
         made = self._used * self._attempts
         share = self._missing / made if made else 0.0
@@ -263,7 +269,13 @@ class _Track:
     """
 
     def __init__(
-        self, rule: Rule, metric: Metric, level: float, total: int | None, *, binary: bool
+        self,
+        rule: MetricRule | LiftRule,
+        metric: Metric,
+        level: float,
+        total: int | None,
+        *,
+        binary: bool,
     ) -> None:
         self.rule = rule
         self._metric = metric
@@ -314,7 +326,7 @@ class _Track:
         return GateVerdict.REFUTED if below else GateVerdict.NOT_SETTLED
 
 
-def _is_binary(rule: Rule, attempts: int, policy: MissingPolicy) -> bool:
+def _is_binary(rule: MetricRule | LiftRule, attempts: int, policy: MissingPolicy) -> bool:
     """Whether a task's value is always 0 or 1: one attempt each, or k as large as n."""
     if rule.relative or not isinstance(rule.subject, CountMetric) or attempts < rule.subject.k:
         return False
@@ -346,17 +358,20 @@ def _refuse_unwatchable(
     if tasks < 1 or attempts < 1:
         raise InvalidValue("tasks and attempts that are planned must be at least 1.")
     for rule in rules:
-        if isinstance(rule.subject, Measure):
+        if rule.measure is not None:
             raise InvalidValue(
-                f"'{rule}' cannot be watched: {rule.subject.name} has no upper limit, so no bound "
+                f"'{rule}' cannot be watched: {rule.measure} has no upper limit, so no bound "
                 "holds at every look.",
-                hint="Judge it when the run is over, without --watch.",
+                hint=_WHEN_OVER,
             )
+        if not isinstance(rule, MissingRule | MetricRule | LiftRule):
+            raise InvalidValue(f"'{rule}' cannot be watched.", hint=_WHEN_OVER)
         if rule.relative and base is None:
             raise InvalidValue(
-                f"'{rule}' compares with base, and there is none.", hint="Name it with --against."
+                f"'{rule}' compares with base, and there is none.",
+                hint=Hint("Name it: {against}.", against="SOURCE"),
             )
-        if isinstance(rule.subject, Metric) and rule.subject.k > attempts:
+        if rule.metric is not None and rule.metric.k > attempts:
             raise InvalidValue(
-                f"'{rule}' needs {rule.subject.k} attempts per task; {attempts} are planned."
+                f"'{rule}' needs {rule.metric.k} attempts per task; {attempts} are planned."
             )

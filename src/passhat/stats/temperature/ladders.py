@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from passhat._display import counted, some
-from passhat.errors import InvalidValue, NotComparable
+from passhat.errors import Hint, InvalidValue, NotComparable
 from passhat.stats.arrays import FloatArray
 from passhat.stats.compare.pairing import common_tasks, restricted
 from passhat.stats.estimate import default_ks, pass_at_k
@@ -74,17 +74,22 @@ def ladders_of(
     if not groups:
         raise InvalidValue(
             f"no run records its temperature: {some(without)}.",
-            hint="A table needs a column for it, such as temperature; if yours has another name: "
-            "--map temperature=COLUMN",
+            hint=Hint(
+                "A table needs a column for it, such as temperature; if yours has another name: "
+                "{map}",
+                map={"temperature": "COLUMN"},
+            ),
         )
     note = (f"left out, since no temperature is recorded: {some(without)}",) if without else ()
     made = [_ladder(agent, own, ks, policy, note, drop_short) for agent, own in groups.items()]
     if not any(ladder.ks for ladder in made):
         raise InvalidValue(
             f"no agent has enough attempts at every task for k = {min(ks, default=1)}.",
-            hint="Ask for a smaller k, or leave short tasks out with --drop-short."
+            hint=Hint(
+                "Ask for a smaller k, or leave short tasks out ({drop_short}).", drop_short=True
+            )
             if min(ks, default=1) > 1
-            else "Some task has no verdict at all: --missing bound or fail fills it in.",
+            else Hint("Some task has no verdict at all: {missing} fills it in.", missing="bound"),
         )
     return tuple(made)
 

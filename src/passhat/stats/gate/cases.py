@@ -1,0 +1,302 @@
+"""A run before the gate: its baseline, what was planned, what is absent, and how it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from passhat._display import counted, percent, some
+from passhat.errors import Hint, InvalidValue
+from passhat.stats.arrays import IntArray
+from passhat.stats.compare.guard import Agreement, agree
+from passhat.stats.compare.pairing import Pairing, pair
+from passhat.stats.estimate import Estimate, estimate
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.outcomes import Completion, MissingPolicy, Outcomes, Run
+from passhat.stats.terms import Terms
+
+__all__ = [
+    "Absent",
+    "Baseline",
+    "Case",
+    "GateOptions",
+    "Losses",
+    "Tools",
+    "Unsettled",
+    "missing_notes",
+]
+
+Unsettled = Literal["pass", "warn", "fail"]
+"""How a gate that is not settled ends: with 0, with 0 and a warning, or with 3."""
+
+MAX_MISSING = 0.05
+"""The share of planned attempts that may have no verdict before a run counts as incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The functions that compute bounds; tests replace them."""
+
+    estimate: Callable[..., Estimate] = estimate
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """How a gate judges.
+
+    The level of ``terms`` is one-sided. ``tasks`` and ``attempts`` (per task) are what was planned;
+    fewer than that are reported as absent. ``metric`` and ``margin`` belong to the gate without a
+    rule, ``unsettled`` is how a gate ends that is not settled, ``max_missing`` the share of planned
+    attempts that may have no verdict.
+    """
+
+    terms: Terms = field(default_factory=Terms)
+    tasks: int | None = None
+    attempts: int | None = None
+    metric: str | Metric = "pass^1"
+    margin: float | None = None
+    unsettled: Unsettled | None = None
+    tools: Tools = field(default_factory=Tools)
+    max_missing: float = MAX_MISSING
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.terms.level < 1:
+            raise InvalidValue(
+                f"a gate's level is one-sided and lies between 0.5 and 1, not {self.terms.level:g}."
+            )
+        if not 0 <= self.max_missing <= 1:
+            raise InvalidValue(
+                f"max_missing is a share from 0 to 1, not {self.max_missing:g}.",
+                hint=Hint("For example {max_missing}: 5% may be missing.", max_missing=0.05),
+            )
+
+    @property
+    def two_sided(self) -> Terms:
+        """Terms of the two-sided interval that has the one-sided bounds as its ends."""
+        return replace(self.terms, level=2 * self.terms.level - 1, equal_tails=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Planned attempts that are not in the run, and the outcomes with them counted as missing."""
+
+    outcomes: Outcomes
+    attempts: int = 0
+    tasks: int = 0
+
+    def __bool__(self) -> bool:
+        return self.attempts > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Tasks and attempts that a run should have and does not: facts, with their causes.
+
+    Attributes
+    ----------
+    absent_tasks : tuple of str
+        Tasks of the baseline that the run does not have.
+    unnamed_tasks : int
+        Further tasks that were planned, of which only the number is known.
+    absent : int
+        Planned attempts that are not there at all, those of absent tasks included.
+    missing : int
+        Attempts that were made and have no verdict.
+    planned : int
+        All attempts that the run should have.
+    limit : float
+        The share of them that may be lost.
+    reasons : mapping
+        How many attempts are missing for which reason.
+    """
+
+    absent_tasks: tuple[str, ...] = ()
+    unnamed_tasks: int = 0
+    absent: int = 0
+    missing: int = 0
+    planned: int = 0
+    limit: float = MAX_MISSING
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_empty_run(self) -> bool:
+        """Whether not a single attempt has a verdict."""
+        return self.planned > 0 and self.absent + self.missing >= self.planned
+
+    @property
+    def is_beyond_limit(self) -> bool:
+        """Whether the run counts as incomplete."""
+        tasks = len(self.absent_tasks) + self.unnamed_tasks
+        return bool(self.absent or tasks) or self.missing > self.limit * self.planned
+
+    @property
+    def sentence(self) -> str:
+        """The cause in one sentence; empty where nothing is lost beyond the limit."""
+        if not self.is_beyond_limit:
+            return ""
+        parts = []
+        tasks = len(self.absent_tasks) + self.unnamed_tasks
+        if tasks:
+            named = f" ({some(self.absent_tasks, 3)})" if self.absent_tasks else ""
+            verb = "is" if tasks == 1 else "are"
+            parts.append(f"{counted(tasks, 'planned task')}{named} {verb} absent")
+        if self.absent:
+            verb = "is" if self.absent == 1 else "are"
+            parts.append(
+                f"{counted(self.absent, 'planned attempt')} of {self.planned:,} {verb} absent"
+            )
+        if self.missing and self.absent + self.missing > self.limit * self.planned:
+            verb = "has" if self.missing == 1 else "have"
+            why = some([f"{reason} {count:,}" for reason, count in self.reasons.items()], 3)
+            beyond = f", more than {percent(self.limit, 0)}" if not self.is_empty_run else ""
+            parts.append(
+                f"{self.missing:,} of {counted(self.planned, 'attempt')} {verb} no verdict"
+                f"{f' ({why})' if why else ''}{beyond}"
+            )
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A run paired with its baseline, and notes on the pairing."""
+
+    pairing: Pairing
+    agreement: Agreement
+    notes: tuple[str, ...]
+
+    @property
+    def attempts(self) -> int:
+        return self.pairing.a.attempts + self.pairing.b.attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that a rule needs to be judged."""
+
+    run: Run
+    base: Run | None
+    absent: Absent
+    options: GateOptions
+
+    def baseline(self, rule: object) -> Run:
+        """The run called ``base``; refused where there is none."""
+        if self.base is None:
+            raise InvalidValue(
+                f"'{rule}' compares with base, and there is none.",
+                hint=Hint("Name the run to compare with: {against}.", against="SOURCE"),
+            )
+        return self.base
+
+    @property
+    def completed_run(self) -> Run:
+        """The run with absent attempts counted as missing."""
+        return replace(self.run, outcomes=self.absent.outcomes) if self.absent else self.run
+
+    def pair(self, run: Run, base: Run, metric: Metric, terms: Terms) -> Baseline:
+        """Pair a run with its baseline; refuse protocols that differ unless that is allowed."""
+        whole = pair(base.outcomes, run.outcomes, pair_names(run, base))
+        agreement = agree(base.protocol, run.protocol, whole, [metric], allow=terms.allow)
+        pairing = whole.supporting([metric], terms.missing, drop_short=terms.drop_short)
+        notes = []
+        if agreement.differences:
+            differences = "; ".join(map(str, agreement.differences))
+            notes.append(f"compared although they differ: {differences}")
+        if agreement.attempts_text is not None:
+            notes.append(agreement.attempts_text)
+        if whole.only_a or whole.only_b:
+            notes.append(
+                f"{counted(len(whole), 'task')} in both runs; left out: {len(whole.only_b):,} only "
+                f"in the run, {len(whole.only_a):,} only in base"
+            )
+        return Baseline(pairing.clustered_by(terms.cluster), agreement, tuple(notes))
+
+
+def pair_names(run: Run, base: Run) -> tuple[str, str]:
+    """Names of the baseline and the run that tell them apart."""
+    if run.name != base.name:
+        return base.name, run.name
+    return f"{base.name} (baseline)", f"{run.name} (new)"
+
+
+def missing_notes(outcomes: Outcomes, policy: MissingPolicy) -> tuple[str, ...]:
+    """How attempts without a verdict are counted."""
+    total = outcomes.total_missing
+    if total == 0:
+        return ()
+    ways = {
+        MissingPolicy.BOUND: "the bounds reach from all of them failed to all of them passed",
+        MissingPolicy.FAIL: "they count as failed",
+        MissingPolicy.EXCLUDE: "they are left out",
+    }
+    return (f"{counted(total, 'attempt')} missing: {ways[policy]}",)
+
+
+def find_losses(
+    run: Run, base: Run | None, options: GateOptions
+) -> tuple[Absent, Losses, tuple[str, ...]]:
+    """Count what the run should have and does not, and fill absent attempts in as missing.
+
+    The plan is what the caller states, what the run's protocol records, or the baseline: a task
+    that it has and the run has not was lost. An attempt that was planned and left no trace is as
+    unknown as one without a verdict; for whole tasks nothing can be filled in.
+    """
+    outcomes = run.outcomes
+    attempts, _ = outcomes.counts(Completion.AS_FAILED)
+    planned = _planned_attempts(run, base, options)
+    lacking = np.maximum(planned - attempts, 0)
+    absent = int(lacking.sum())
+    notes: tuple[str, ...] = ()
+    stated = options.attempts or run.protocol.attempts
+    if absent:
+        short = np.flatnonzero(lacking)
+        names = some([outcomes.tasks[i] for i in short[:6].tolist()], 5)
+        verb, verb_count = ("is", "counts") if absent == 1 else ("are", "count")
+        notes += (
+            f"{counted(absent, 'attempt')} of the {stated or 'attempts'} planned per task "
+            f"{verb} absent on {counted(len(short), 'task')} ({names}) and {verb_count} as missing",
+        )
+        order = outcomes.order
+        outcomes = replace(
+            outcomes,
+            m=outcomes.missing + lacking,
+            order=None if order is None else order.filled(attempts + lacking),
+        )
+    in_run = set(outcomes.tasks)
+    absent_tasks = () if base is None else tuple(t for t in base.outcomes.tasks if t not in in_run)
+    unnamed = max((options.tasks or 0) - len(outcomes) - len(absent_tasks), 0)
+    each = stated or int(attempts.max())
+    tasks_lost = len(absent_tasks) + unnamed
+    if unnamed:
+        verb = "is" if unnamed == 1 else "are"
+        notes += (f"{counted(unnamed, 'task')} of the {options.tasks:,} planned {verb} absent",)
+    losses = Losses(
+        absent_tasks,
+        unnamed,
+        absent + tasks_lost * each,
+        run.outcomes.total_missing,
+        int(np.maximum(planned, attempts).sum()) + tasks_lost * each,
+        options.max_missing,
+        run.missing_by_reason,
+    )
+    return Absent(outcomes, losses.absent, tasks_lost), losses, notes
+
+
+def _planned_attempts(run: Run, base: Run | None, options: GateOptions) -> IntArray:
+    """Attempts that were planned for each task of the run; 0 where nothing tells."""
+    outcomes = run.outcomes
+    stated = options.attempts or run.protocol.attempts
+    if stated is not None:
+        return np.full(len(outcomes), stated, np.int64)
+    if run.planned is not None:
+        return np.asarray(run.planned, np.int64)
+    if base is None:
+        return np.zeros(len(outcomes), np.int64)
+    # A run may have fewer attempts per task than its baseline on purpose, at every task.
+    attempts, _ = outcomes.counts(Completion.AS_FAILED)
+    base_attempts, _ = base.outcomes.counts(Completion.AS_FAILED)
+    by_task = dict(zip(base.outcomes.tasks, base_attempts.tolist(), strict=True))
+    most = int(attempts.max())
+    return np.array([min(by_task.get(task, 0), most) for task in outcomes.tasks], np.int64)

@@ -1,0 +1,301 @@
+"""Rules on single tasks: one task attempted many times, or each task of a suite for itself.
+
+With one task nothing can be claimed about new tasks. What can be bounded is how often *this* task
+succeeds: its success rate p lies between the Clopper-Pearson bounds from c passes in n attempts,
+and pass^k = p^k (pass@k = 1 - (1 - p)^k, and so on) between their images, since every metric of
+counts rises with p. The attempts are taken to be independent.
+
+This asks for many attempts. 8 passes in 8 show pass^4 >= 0.22 at 95%, and no more; pass^4 >= 0.9
+takes 114 passes in 114.
+
+``each pass^1 >= 0.8`` asks that of every task. All tasks are shown when each is, each with the full
+error: to be wrong, the worst task itself would have to be shown falsely. Single tasks are refuted
+with Holm's correction over tasks, since the worst of many looks bad by chance alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from passhat._display import counted, number, some
+from passhat.errors import InvalidValue, RuleError, shorten
+from passhat.stats.arrays import FloatArray, IntArray
+from passhat.stats.compare.significance import holm
+from passhat.stats.estimate.metrics import CountMetric
+from passhat.stats.gate.cases import Case
+from passhat.stats.gate.gate_result import (
+    Advice,
+    GateResult,
+    GateVerdict,
+    Rule,
+    RuleResult,
+    TaskVerdict,
+)
+from passhat.stats.gate.metric_rules import MetricRule
+from passhat.stats.gate.rules import (
+    LimitRule,
+    RuleText,
+    Sign,
+    find_metric,
+    parse_rule,
+    register_rule,
+    verdict_of,
+)
+from passhat.stats.terms import Population, Terms
+
+__all__ = [
+    "EachTaskRule",
+    "attempts_that_could_show",
+    "check_one_task_rule",
+    "judge_one_task",
+]
+
+_MOST = 100_000
+_EACH = "each "
+
+
+@register_rule
+@dataclass(frozen=True, slots=True)
+class EachTaskRule(LimitRule):
+    """A limit that each task must meet by itself, as in ``each pass^1 >= 0.8``."""
+
+    subject: CountMetric = field()  # without it, the base class's property would be its default
+    sign: Sign
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> Rule | None:
+        is_each = text.strip().lower().startswith(_EACH)
+        return cls.from_text(RuleText.split(text)) if is_each else None
+
+    @classmethod
+    def from_text(cls, parts: RuleText) -> EachTaskRule | None:
+        metric = find_metric(parts.subject.removeprefix(_EACH).strip())
+        if metric is None:
+            return None
+        if parts.relative or not isinstance(metric, CountMetric):
+            raise RuleError(
+                f"{shorten(parts.text)}: each task is held against a number by pass^k, pass@k or "
+                "gpass@k.",
+                hint="For example 'each pass^1 >= 0.8'.",
+            )
+        parts.check_range(metric, metric.lowest, metric.highest)
+        return cls(metric, parts.sign, parts.limit)
+
+    def population(self, terms: Terms) -> Population:  # noqa: ARG002
+        return Population.THESE_TASKS
+
+    def judge(self, case: Case) -> RuleResult:
+        """Judge every task: shown if all are, refuted if any is, corrected for their number."""
+        outcomes, level = case.absent.outcomes, case.options.terms.level
+        tasks = judge_tasks(self, outcomes.tasks, outcomes.n, outcomes.c, outcomes.missing, level)
+        verdicts = {task.verdict for task in tasks}
+        verdict = GateVerdict.NOT_SETTLED
+        if GateVerdict.REFUTED in verdicts:
+            verdict = GateVerdict.REFUTED
+        elif verdicts == {GateVerdict.SHOWN}:
+            verdict = GateVerdict.SHOWN
+        n = outcomes.n + outcomes.missing
+        worst = min(tasks, key=lambda task: task.passed / max(task.attempts, 1))
+        advice = None
+        if verdict is GateVerdict.NOT_SETTLED:
+            advice = self._advise(int(n.min()), level)
+        return RuleResult(
+            rule=self,
+            verdict=verdict,
+            value=_value(self.subject, worst.attempts, worst.passed),
+            low=min(task.low for task in tasks),
+            high=min(task.high for task in tasks) if self.sign.wants_more else 1.0,
+            level=level,
+            about="each of these tasks",
+            tasks=len(tasks),
+            attempts=int(n.sum()),
+            advice=advice,
+            by_task=tasks,
+        )
+
+    def _advise(self, n: int, level: float) -> Advice:
+        attempts = attempts_that_could_show(self, self.subject, level)
+        passes = n if self.sign.wants_more else 0
+        bound = _bounds(self.subject, passes, n, level)[0 if self.sign.wants_more else 1]
+        if attempts is None:
+            return Advice("none", "no number of attempts could show it for a single task")
+        way = "passed" if self.sign.wants_more else "failed"
+        now = (
+            f"{n} of {n} show only {number(bound)}" if passes else f"0 of {n} show {number(bound)}"
+        )
+        return Advice(
+            "attempts",
+            f"it takes at least {counted(attempts, 'attempt')} at a task, all {way}, to show it "
+            f"there ({now})",
+            attempts=attempts,
+        )
+
+    def evidence(self, result: RuleResult) -> str:
+        """How many tasks are shown, refuted and undecided, and which are refuted."""
+        parts = []
+        for verdict, word in (
+            (GateVerdict.SHOWN, "shown"),
+            (GateVerdict.REFUTED, "below" if self.sign.wants_more else "above"),
+            (GateVerdict.NOT_SETTLED, "undecided"),
+        ):
+            tasks = [task for task in result.by_task if task.verdict is verdict]
+            if tasks:
+                names = f" ({some(list(map(str, tasks)), 5)})" if word != "shown" else ""
+                parts.append(f"{len(tasks):,} {word}{names}")
+        return f"of {counted(result.tasks, 'task')}: {', '.join(parts)}"
+
+    def as_dict(self, result: RuleResult) -> dict[str, Any]:
+        return {"by_task": result.by_task}
+
+    def __str__(self) -> str:
+        return f"{_EACH}{self.subject} {self.sign} {self.limit_text()}"
+
+
+def judge_tasks(
+    rule: LimitRule,
+    tasks: Sequence[str],
+    n: IntArray,
+    c: IntArray,
+    missing: IntArray,
+    level: float,
+) -> tuple[TaskVerdict, ...]:
+    """The verdict of each task; missing attempts count against either verdict."""
+    metric = rule.subject
+    assert isinstance(metric, CountMetric)
+    attempts = n + missing
+    refuting = holm(_refuting_p_values(rule, metric, attempts, c, c + missing))
+    verdicts = []
+    for i, task in enumerate(tasks):
+        lost = int(missing[i])
+        low = _bounds(metric, int(c[i]), int(attempts[i]), level)[0]
+        high = _bounds(metric, int(c[i]) + lost, int(attempts[i]), level)[1]
+        verdict = verdict_of(rule, low, high)
+        if verdict is GateVerdict.REFUTED and refuting[i] > 1 - level:
+            verdict = GateVerdict.NOT_SETTLED
+        verdicts.append(TaskVerdict(task, int(c[i]), int(attempts[i]), lost, low, high, verdict))
+    return tuple(verdicts)
+
+
+def _refuting_p_values(
+    rule: LimitRule, metric: CountMetric, n: IntArray, lowest: IntArray, highest: IntArray
+) -> FloatArray:
+    """The chance of so few (or so many) passes at the rate that just meets the limit."""
+    from scipy.special import bdtr, bdtrc
+
+    rate = rate_at(metric, rule.limit)
+    if rule.sign.wants_more:
+        return np.asarray(bdtr(highest, n, rate), np.float64)
+    at_least = np.where(lowest > 0, bdtrc(np.maximum(lowest - 1, 0), n, rate), 1.0)
+    return np.asarray(at_least, np.float64)
+
+
+def rate_at(metric: CountMetric, value: float) -> float:
+    """The success rate at which the metric has a value, by halving: it rises with the rate."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _value_at_rate(metric, middle) < value else (low, middle)
+    return high
+
+
+def check_one_task_rule(text: str | Rule, attempts: int) -> tuple[MetricRule, CountMetric]:
+    """Read a rule, and refuse it if a single task cannot answer it."""
+    rule = parse_rule(text)
+    if not isinstance(rule, MetricRule) or not isinstance(rule.subject, CountMetric):
+        raise InvalidValue(
+            f"'{rule}' cannot be evaluated on one task.",
+            hint="Ask for pass^k, pass@k or gpass@k with a number as the limit.",
+        )
+    if rule.subject.k > attempts:
+        raise InvalidValue(
+            f"'{rule}' needs at least {rule.subject.k} attempts; {attempts} are planned.",
+            hint=f"Say attempts={rule.subject.k} or more.",
+        )
+    return rule, rule.subject
+
+
+def judge_one_task(
+    name: str, rule: str | Rule, *, n: int, c: int, missing: int = 0, level: float = 0.95
+) -> GateResult:
+    """Judge a rule on c passes in n attempts at one task, and some without a verdict.
+
+    Missing attempts count against the rule: as failed for the lower bound, as passed for the upper.
+    """
+    if not 0.5 < level < 1:
+        raise InvalidValue(f"level is one-sided and lies between 0.5 and 1, not {level:g}.")
+    attempts = n + missing
+    parsed_rule, metric = check_one_task_rule(rule, attempts)
+    low = _bounds(metric, c, attempts, level)[0]
+    high = _bounds(metric, c + missing, attempts, level)[1]
+    verdict = verdict_of(parsed_rule, low, high)
+    lost = f", {missing} missing" if missing else ""
+    result = RuleResult(
+        rule=parsed_rule,
+        verdict=verdict,
+        value=_value(metric, attempts, c),
+        low=low,
+        high=high,
+        level=level,
+        about="this one task",
+        tasks=1,
+        attempts=attempts,
+        advice=_advise_one_task(parsed_rule, metric, level)
+        if verdict is GateVerdict.NOT_SETTLED
+        else None,
+        notes=(f"{c} of {counted(attempts, 'attempt')} passed{lost}; Clopper-Pearson bounds",),
+    )
+    return GateResult(name, None, (result,), "bound")
+
+
+def attempts_that_could_show(rule: LimitRule, metric: CountMetric, level: float) -> int | None:
+    """The fewest attempts that could show the rule, if all went the right way."""
+
+    def shows(n: int) -> bool:
+        low, high = _bounds(metric, n if rule.sign.wants_more else 0, n, level)
+        return verdict_of(rule, low, high) is GateVerdict.SHOWN
+
+    if not shows(_MOST):
+        return None
+    low, high = 1, _MOST
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shows(middle) else (middle + 1, high)
+    return max(high, metric.k)
+
+
+def _advise_one_task(rule: MetricRule, metric: CountMetric, level: float) -> Advice:
+    attempts = attempts_that_could_show(rule, metric, level)
+    if attempts is None:
+        return Advice("none", "no number of attempts at one task could show it")
+    way = "passed" if rule.sign.wants_more else "failed"
+    return Advice(
+        "attempts",
+        f"it takes at least {counted(attempts, 'attempt')}, all {way}, to show it on one task; or "
+        "judge several tests together with suite=",
+        attempts=attempts,
+    )
+
+
+def _bounds(metric: CountMetric, c: int, n: int, level: float) -> tuple[float, float]:
+    """One-sided Clopper-Pearson bounds of a task's metric, from c passes in n attempts."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if c == 0 else float(betaincinv(c, n - c + 1, 1 - level))
+    high = 1.0 if c == n else float(betaincinv(c + 1, n - c, level))
+    return _value_at_rate(metric, low), _value_at_rate(metric, high)
+
+
+def _value_at_rate(metric: CountMetric, rate: float) -> float:
+    return float(metric.value_at_rate(np.array([rate]))[0])
+
+
+def _value(metric: CountMetric, n: int, c: int) -> float:
+    """The estimate from c of n; with fewer than k attempts the metric at the observed rate."""
+    if n < metric.k:
+        return _value_at_rate(metric, c / max(n, 1))
+    return float(metric.values(np.array([n]), np.array([c]))[0])

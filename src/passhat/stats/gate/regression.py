@@ -1,0 +1,168 @@
+"""The gate without a rule: is the run worse than its baseline on the tasks of both?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from passhat._display import counted
+from passhat.errors import Hint, InvalidValue
+from passhat.stats.compare.claims import AdjustedFor, Claim, PairVerdict, points
+from passhat.stats.compare.comparison import MEAN_SHARE, Setting, pair_evidence
+from passhat.stats.compare.task_changes import changed_tasks
+from passhat.stats.compare.these_tasks import paired_lift
+from passhat.stats.estimate.metrics import Metric
+from passhat.stats.gate.cases import Case, missing_notes
+from passhat.stats.gate.gate_result import Advice, GateVerdict, Rule, RuleResult
+from passhat.stats.outcomes import Completion
+from passhat.stats.terms import Population, Terms
+
+__all__ = ["NoRegression"]
+
+_COARSEST = 0.5
+"""Data that resolve no drop smaller than this show nothing that is worth being called a pass."""
+
+_RESOLVED = 1 + 1.2816 / 1.96
+"""A drop of this many half-widths of the interval is called a regression with a chance of 90%."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoRegression(Rule):
+    """The question of the gate without a rule.
+
+    ``margin`` is a share (0.05 for 5 points); ``None`` takes what the data can resolve.
+    """
+
+    subject: Metric = field()  # without it, the base class's property would be its default
+    margin: float | None = None
+    relative: bool = True
+
+    def __post_init__(self) -> None:
+        if self.margin is not None and not 0 < self.margin < 1:
+            raise InvalidValue(
+                f"the margin is a share between 0 and 1, not {self.margin:g}.",
+                hint=Hint("For example {margin}: a drop of 5 points is accepted.", margin=0.05),
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Rule | None:  # noqa: ARG003
+        """Nothing: it is the gate without a text."""
+        return None
+
+    def __str__(self) -> str:
+        margin = "" if self.margin is None else f" beyond {100 * self.margin:g} points"
+        return f"no regression of {self.subject}{margin}"
+
+    def population(self, terms: Terms) -> Population:  # noqa: ARG002
+        return Population.THESE_TASKS
+
+    def judge(self, case: Case) -> RuleResult:
+        """Judge a run against its baseline on the tasks of both, at a one-sided level."""
+        metric, base, alpha = self.subject, case.baseline(self), 1 - case.options.terms.level
+        terms = replace(case.options.terms, alternative="two-sided", cluster=None)
+        measured = case.pair(case.run, base, metric, terms)
+        completed = measured
+        if case.absent:
+            completed = case.pair(case.completed_run, base, metric, terms)
+        pairing = completed.pairing
+        # Mean and tasks share the error of a false alarm. "No regression" is another claim: only
+        # one of the two can be false, so its bound has the whole error to itself.
+        tail = MEAN_SHARE * alpha
+        changes = changed_tasks(pairing, terms.missing, (1 - MEAN_SHARE) * alpha)
+        setting = Setting(
+            pairing.names, completed.agreement, AdjustedFor(), tail, changes=changes, advises=False
+        )
+        pair = PairVerdict(
+            pair_evidence(metric, pairing, terms, setting, Population.THESE_TASKS),
+            pair_evidence(metric, pairing, terms, setting, Population.NEW_TASKS),
+        )
+        these = pair.lead
+        low = paired_lift(pairing, metric, replace(terms, alternative="greater"), alpha).low
+        value = measured.pairing.differences(metric, terms.missing).lift
+        high = these.interval.high
+        margin = self.margin
+        if margin is None:
+            # The drop that these data would have shown with a chance of about 90%.
+            margin = min(1.0, max(_RESOLVED * max(high - value, value - low), 0.001))
+        too_coarse = self.margin is None and margin > _COARSEST
+        reach = max(high - value, value - low) if too_coarse else value - low
+        if these.unjudged:
+            verdict = GateVerdict.NOT_SETTLED
+        elif pair.claim is Claim.REGRESSION or these.broken:
+            verdict = GateVerdict.REFUTED
+        elif too_coarse or low < -margin:
+            verdict = GateVerdict.NOT_SETTLED
+        else:
+            verdict = GateVerdict.SHOWN
+        advice = None
+        if verdict is GateVerdict.NOT_SETTLED:
+            advice = _advise(case, margin, reach, value, too_coarse=too_coarse)
+        return RuleResult(
+            rule=self,
+            verdict=verdict,
+            value=value,
+            low=min(low, value),
+            high=max(high, value),
+            level=case.options.terms.level,
+            about=str(Population.THESE_TASKS),
+            tasks=len(pairing),
+            attempts=completed.attempts,
+            advice=advice,
+            notes=(*measured.notes, *missing_notes(case.run.outcomes, terms.missing)),
+            margin=margin,
+            broken=these.broken,
+            pair=pair,
+        )
+
+    def outcome(self, result: RuleResult) -> str:
+        """Regression, improvement, no regression, or unsettled."""
+        if result.verdict is GateVerdict.REFUTED:
+            return "regression"
+        if result.verdict is GateVerdict.NOT_SETTLED:
+            return "unsettled"
+        is_rise = result.pair is not None and result.pair.claim is Claim.IMPROVEMENT
+        return "improvement" if is_rise else "no regression"
+
+    def evidence(self, result: RuleResult) -> str:
+        """The verdict sentence that ``compare`` prints for the same pair."""
+        return "" if result.pair is None else result.pair.sentence
+
+    def as_dict(self, result: RuleResult) -> dict[str, Any]:
+        pair = result.pair
+        return {} if pair is None else {"claim": str(pair.claim), "verdict_sentence": pair.sentence}
+
+
+def _advise(
+    case: Case, margin: float, reach: float, value: float, *, too_coarse: bool
+) -> Advice | None:
+    absent = case.absent
+    if absent:
+        return Advice(
+            "finish",
+            f"finish the run first: {counted(absent.attempts, 'planned attempt')} "
+            f"{'is' if absent.attempts == 1 else 'are'} absent",
+        )
+    room = value + margin
+    n = int(absent.outcomes.counts(Completion.AS_FAILED)[0].min())
+    if too_coarse:
+        attempts = max(math.ceil(n * (_RESOLVED * reach / _COARSEST) ** 2), n + 1)
+        return Advice(
+            "attempts",
+            f"these data resolve only drops of {points(margin, signed=False)} points or more: "
+            f"about {attempts:,} attempts per task in both runs ({n} now), or more tasks, would "
+            f"resolve {points(_COARSEST, signed=False)}",
+            attempts=attempts,
+        )
+    if room <= 0.002:
+        return Advice(
+            "limit",
+            f"the lift of {points(value)} points is at the margin itself: look at the tasks that "
+            "changed, or state a wider margin",
+        )
+    attempts = max(math.ceil(n * (reach / room) ** 2), n + 1)
+    return Advice(
+        "attempts",
+        f"about {attempts:,} attempts per task in both runs should settle it ({n} now)",
+        attempts=attempts,
+    )
