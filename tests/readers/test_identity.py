@@ -301,19 +301,57 @@ def test_a_copied_table_counts_once_in_a_join(tmp_path: Path) -> None:
     assert any("counted once" in line for line in run.reading)
 
 
-def test_terminal_bench_runs_of_an_agent_join_by_themselves(samples: Samples) -> None:
+def _terminal_bench(samples: Samples, path: str, run: int, **about: str) -> None:
     content = json.loads(samples.content("terminal_bench"))
+    for number, row in enumerate(content["results"]):
+        row |= {"is_resolved": (run + number) % 2 == 0, "id": ""}
+    samples.write("", content, f"board/{path}/results.json")
+    if about:
+        samples.write("", about, f"board/{path}/run_metadata.json")
+
+
+def test_terminal_bench_runs_join_by_themselves_where_agent_and_model_are_stated(
+    samples: Samples,
+) -> None:
     for agent in ("Warp", "Goose"):
         for run in range(5):
-            for number, row in enumerate(content["results"]):
-                row |= {"is_resolved": (run + number) % 2 == 0, "id": ""}
-            samples.write("", content, f"board/{agent}/2025-0{run + 1}-01/results.json")
+            place = f"{agent}/2025-0{run + 1}-01"
+            _terminal_bench(samples, place, run, agent_name=agent, model_name="m")
     runs = read(samples.folder / "board")
     assert {(run.agent, tuple(run.outcomes.n.tolist())) for run in runs} == {
-        ("Warp", (15,)),
-        ("Goose", (15,)),
+        ("Warp m", (15,)),
+        ("Goose m", (15,)),
     }
-    assert "5 runs of the same agent joined" in runs[0].reading[0]
+    assert all("5 runs of the same agent joined" in run.decisions[0] for run in runs)
+
+
+@pytest.mark.parametrize("about", [{}, {"agent_name": "Architect"}])
+def test_two_agents_of_one_suite_are_not_joined_by_their_folder(
+    samples: Samples, about: dict[str, str]
+) -> None:
+    for run, folder in enumerate(("0902_architect_qwen", "0902_architect_sonnet")):
+        _terminal_bench(samples, f"core@0.1.1/{folder}", run, **about)
+    runs = read(samples.folder / "board")
+    assert len(runs) == 2
+    assert all(run.agent_guessed for run in runs)
+    if about:
+        with pytest.raises(InvalidValue, match="not joined on a guess"):
+            read(samples.folder / "board", join=True)
+
+
+def test_equal_repeats_by_letter_are_no_copies_and_a_reordered_copy_is_one(tmp_path: Path) -> None:
+    for name in ("seed_a", "seed_b"):
+        _table(tmp_path / name, "out.csv", 1, 0, column="m")
+    (run,) = read(tmp_path, join=True)
+    assert run.outcomes.n.tolist() == [2, 2]
+    rows = ["m,a,1,0.25", "m,b,0,0.75"]
+    for name, lines in (("one", rows), ("two", rows[::-1])):
+        (tmp_path / "times" / name).mkdir(parents=True)
+        text = "\n".join(["model,task,success,duration", *lines])
+        (tmp_path / "times" / name / "out.csv").write_text(text)
+    (run,) = read(tmp_path / "times", join=True)
+    assert run.outcomes.n.tolist() == [1, 1]
+    assert "counted once" in run.decisions[0]
 
 
 def test_terminal_bench_runs_of_unknown_agents_stay_apart(samples: Samples) -> None:

@@ -129,7 +129,8 @@ class ReadOptions:
     pass_at : float, optional
         The reward from which an attempt passes; ``None`` when not stated.
     scorer : str, optional
-        The judge whose verdicts count, where a log holds those of several.
+        The judge whose verdicts count, where a log holds those of several; ``SUITE=SCORER`` with
+        commas between them chooses one per suite.
     labels : tuple of str
         Columns to keep as labels of the tasks.
     needs : Needs
@@ -153,6 +154,13 @@ class ReadOptions:
     trials: str | None = None
     passes: str | None = None
     mapping: str | None = None
+
+    def scorer_for(self, suite: object) -> str | None:
+        """The scorer for a suite: ``scorer`` is one for all, or SUITE=SCORER pairs with commas."""
+        if self.scorer is None or "=" not in self.scorer:
+            return self.scorer
+        pairs = (pair.partition("=") for pair in self.scorer.split(","))
+        return next((name for word, _, name in pairs if word.strip() == str(suite)), None)
 
     @property
     def is_mapped(self) -> bool:
@@ -260,7 +268,8 @@ class RunFacts:
 
     ``variant`` distinguishes it from the other runs of the same log (a suite, a prompt, a filter);
     ``says`` are numbers the log prints, ``counts`` how it is known to count; ``guessed`` is set
-    when the log does not name the agent and the name of the file has to do.
+    when the log does not name the agent and the name of the file has to do. ``decisions`` are
+    choices of the reader that change a number, ``edited`` is the time of the last edit of a log.
     """
 
     agent: str
@@ -271,6 +280,8 @@ class RunFacts:
     reading: tuple[str, ...] = ()
     origin: str = ""
     guessed: bool = False
+    decisions: tuple[str, ...] = ()
+    edited: str = ""
 
 
 class LogBuilder:
@@ -510,8 +521,10 @@ def _run(
         source_says=MappingProxyType(dict(fact.says)),
         source_counts=fact.counts,
         reading=(*reading, *fact.reading, *order_note, *gathered.notes),
+        decisions=(*source.decisions, *fact.decisions, *gathered.notes),
         tally=tally,
         origin=fact.origin,
+        edited=fact.edited,
         agent_guessed=fact.guessed,
     )
 

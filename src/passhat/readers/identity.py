@@ -29,6 +29,10 @@ from passhat.stats.outcomes.gathering import columns_of
 __all__ = ["count_once", "from_name", "join_group", "join_runs", "without_retries"]
 
 _DIGITS = re.compile(r"\d+")
+_REPEAT_LETTER = re.compile(
+    r"(?<=seed|.run|tria|empt|.try|.rep|peat|poch|iter|ound)[_-]?[a-z](?=[/\\._-]|$)", re.IGNORECASE
+)
+"""The letter of a repeat, as in ``seed_a`` or ``run-b``."""
 _WEAK_ID = 8
 """An id shorter than this may be a counter that every file starts anew."""
 
@@ -47,14 +51,21 @@ def without_retries(runs: Sequence[Run]) -> list[Run]:
         if other is None or other.source == run.source:
             latest[key_of_this if other is None else index] = run
             continue
-        further = run.outcomes.scored >= other.outcomes.scored
+        # An edit is made after the run: the later one counts, whatever its file is called.
+        further = (run.edited, run.outcomes.scored) >= (other.edited, other.outcomes.scored)
         winner, loser = (run, other) if further else (other, run)
+        what = "edited earlier" if winner.edited > loser.edited else "begun another time"
         note = (
-            f"{loser.source} holds the same run ({run.origin}), begun another time: left aside "
+            f"{loser.source} holds the same run ({run.origin}), {what}: left aside "
             f"with {counted(loser.outcomes.attempts, 'attempt')}"
         )
-        latest[key_of_this] = replace(winner, reading=(*winner.reading, note))
+        latest[key_of_this] = _decide(winner, note)
     return list(latest.values())
+
+
+def _decide(run: Run, *decisions: str) -> Run:
+    """The run with decisions that change its numbers, which reports print."""
+    return replace(run, reading=(*run.reading, *decisions), decisions=(*run.decisions, *decisions))
 
 
 def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
@@ -68,26 +79,26 @@ def count_once(runs: Sequence[Run], *, joining: bool = False) -> list[Run]:
     """
     unique_runs: list[Run] = []
     copies: dict[int, list[str]] = {}
-    by_content: dict[bytes, list[int]] = {}
+    by_content: dict[bytes, dict[str, list[int]]] = {}
     for run in runs:
         if run.attempts is None:
             unique_runs.append(run)
             continue
         digest, telling = _content(run.attempts)
-        places = by_content.setdefault(digest, [])
-        first = next(
-            (p for p in places if _is_copy(unique_runs[p], run, telling or joining, telling)), -1
-        )
+        # By source, since runs of one file are never copies of one another: a file with 20,000
+        # models is then read in linear time.
+        by_source = by_content.setdefault(digest, {})
+        places = [p for name, ps in by_source.items() if name != run.source for p in ps]
+        may_be = telling or joining
+        first = next((p for p in places if _is_copy(unique_runs[p], run, may_be, telling)), -1)
         if first >= 0:
             copies.setdefault(first, []).append(run.source)
         else:
-            places.append(len(unique_runs))
+            by_source.setdefault(run.source, []).append(len(unique_runs))
             unique_runs.append(run)
     for place, sources in copies.items():
         note = f"the same attempts are also in {some(sources)}: counted once"
-        unique_runs[place] = replace(
-            unique_runs[place], reading=(*unique_runs[place].reading, note)
-        )
+        unique_runs[place] = _decide(unique_runs[place], note)
     return _attempts_once(unique_runs)
 
 
@@ -102,13 +113,24 @@ def _is_copy(first: Run, second: Run, may_be: bool, telling: bool) -> bool:
 
 
 def _are_numbered(first: str, second: str) -> bool:
-    """Whether two paths differ in numbers alone, as in run1.csv and run2.csv, or in a date."""
-    return first != second and _DIGITS.sub("#", first) == _DIGITS.sub("#", second)
+    """Whether two paths differ in what counts repeats alone: run1 and run2, seed_a and seed_b."""
+    plain = [_DIGITS.sub("#", _REPEAT_LETTER.sub("#", path)) for path in (first, second)]
+    return first != second and plain[0] == plain[1]
 
 
 def _content(attempts: Attempts) -> tuple[bytes, bool]:
     """A digest of all that is recorded, and whether equal digests mean the same attempts."""
     digest = hashlib.blake2b(digest_size=16)
+    # By the names of the tasks, so that a copy with its rows in another order is one.
+    order = sorted(range(len(attempts.tasks)), key=attempts.tasks.__getitem__)
+    sizes = np.diff(attempts.starts)[order]
+    if order != list(range(len(order))):
+        starts = np.append(0, np.cumsum(sizes))
+        rows = np.concatenate(
+            [np.arange(attempts.starts[i], attempts.starts[i + 1]) for i in order]
+        )
+        names = tuple(attempts.tasks[i] for i in order)
+        attempts = _concatenate([attempts], names, starts, rows)
     digest.update("\0".join(attempts.tasks).encode("utf-8", "replace"))
     digest.update(attempts.starts.astype(np.int64).tobytes())
     digest.update(attempts.verdicts.astype(np.int8).tobytes())
@@ -159,7 +181,7 @@ def _attempts_once(runs: list[Run]) -> list[Run]:
         rows = np.array([row for row in range(len(run.attempts)) if row not in again], np.int64)
         remaining.append(run if not again else _take_attempts(run, rows) if len(rows) else None)
     return [
-        run if place not in notes else replace(run, reading=(*run.reading, *notes[place]))
+        run if place not in notes else _decide(run, *notes[place])
         for place, run in enumerate(remaining)
         if run is not None
     ]
@@ -257,6 +279,10 @@ def join_group(runs: list[Run]) -> Run:
     outcomes = Outcomes.from_columns(columns)
     first = runs[0]
     per_task = np.diff(starts)
+    joined_note = f"{len(runs)} runs of the same agent joined: {first.source} first"
+    short = int((per_task < per_task.max()).sum())
+    if short:
+        joined_note += f"; {counted(short, 'task')} of {len(tasks)} with fewer attempts"
     return replace(
         first,
         outcomes=outcomes,
@@ -268,9 +294,10 @@ def join_group(runs: list[Run]) -> Run:
         source=", ".join(dict.fromkeys(run.source for run in runs)),
         source_says=MappingProxyType({}),
         reading=(
-            f"{len(runs)} runs of the same agent joined: {first.source} first",
+            joined_note,
             *dict.fromkeys(line for run in runs for line in run.reading),
         ),
+        decisions=(joined_note, *dict.fromkeys(line for run in runs for line in run.decisions)),
         tally=_sum_tallies([run.tally for run in runs if run.tally is not None]),
         origin="",
         agent_guessed=any(run.agent_guessed for run in runs),

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import ClassVar
 
 from passhat._display import some
-from passhat.errors import ReadError, shorten
+from passhat.errors import InvalidValue, ReadError, shorten
 from passhat.protocol import Protocol, Scalar
 from passhat.readers.base import LogBuilder, Reader, ReadOptions, RunFacts
 from passhat.readers.parsing import error_message, number_or_none, why_missing
@@ -34,7 +34,7 @@ from passhat.readers.records import (
 )
 from passhat.readers.sources import Source
 from passhat.stats.outcomes import Run
-from passhat.stats.outcomes.columns import SLICE_PREFIX
+from passhat.stats.outcomes.columns import EVERY_COLUMN, SLICE_PREFIX
 
 __all__ = ["MappedReader", "mapped_readers", "read_mapped"]
 
@@ -123,12 +123,33 @@ class _MappedFile:
         )
         self._file = RecordFile(source, self._log, mapping.records)
         self._runs: dict[str, dict[str, object]] = {}
+        self._never = set(self._fields)
+        self._passes_seen = False
 
     def runs(self) -> list[Run]:
         for record in self._with_header_names(self._file.records(), self._file):
             with self._log.row(record.where):
                 self._take(record)
+        self._refuse_absent()
         return self._log.runs(self._facts)
+
+    def _refuse_absent(self) -> None:
+        """Refuse a field that the user stated and that no record has."""
+        paths = dict(self._options.columns)
+        if self._options.mapping is not None and self._passes is None:
+            paths.setdefault("success", " or ".join(self._map.fields.get("success", ())))
+        absent = [word for word in paths if word in self._never and paths[word] != EVERY_COLUMN]
+        if absent:
+            missing = f"{absent[0]}={paths[absent[0]]}"
+        elif self._passes is not None and not self._passes_seen:
+            missing = f"the rule {self._map.passes!r}"
+        else:
+            return
+        name = self._source.name
+        raise InvalidValue(
+            f"{missing}: no record of {name} has such a field.",
+            hint=f"See its fields with: passhat read {shorten(name, 60)} --guess",
+        )
 
     def _with_header_names(self, records: Iterator[Record], file: RecordFile) -> Iterator[Record]:
         """Records whose cells are a list get their names from the header of the document."""
@@ -190,7 +211,11 @@ class _MappedFile:
 
     def _success(self, record: Record) -> object:
         if self._passes is not None:
-            return self._passes.holds(record, self._file.root)
+            verdict = self._passes.holds(record, self._file.root)
+            self._passes_seen = self._passes_seen or self._passes.is_present(
+                record, self._file.root
+            )
+            return verdict
         return self._get(record, "success")
 
     def _take_wide(self, record: Record) -> None:
@@ -279,6 +304,7 @@ class _MappedFile:
         for path in self._fields.get(word, ()):
             value = value_of(record, self._file.root, path)
             if value is not None and value != "":
+                self._never.discard(word)
                 return value
         return None
 

@@ -24,17 +24,13 @@ from passhat.errors import (
 from passhat.readers.base import Needs, Reader, ReadOptions, load_readers
 from passhat.readers.identity import count_once, join_group, join_runs, without_retries
 from passhat.readers.sources import Source, expand, files_inside
+from passhat.readers.zip_members import Members, is_zip, unpack
 from passhat.stats.outcomes import Run
 from passhat.store import DEFAULT_PATH
 
 __all__ = ["JOIN_BY", "FileRead", "ReadKeywords", "Reading", "read", "read_all"]
 
 JOIN_BY = ("agent", "folder", "column")
-
-_ANY_FOLDER = frozenset(
-    {"", ".", "runs", "results", "output", "outputs", "logs", "jobs", "data", "tmp", "artifacts"}
-)
-"""Names of folders that say nothing about an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +209,8 @@ class _Collected:
         try:
             if source.is_folder and self._reader_of(source) is None:
                 self._add_folder(source)
+            elif self._is_archive(source):
+                self._add_folder(unpack(source))
             elif not self._is_known(source):
                 self.read.append(self._read_one(source))
         except MissingExtra:
@@ -223,6 +221,12 @@ class _Collected:
             self.errors.append(error)
             why = error.message.removeprefix(f"{source.name}: ")
             self._refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
+
+    def _is_archive(self, source: Source) -> bool:
+        """Whether this is a zip file that no reader takes as a log of its own."""
+        if not is_zip(source.head) or self._reader_of(source) is not None:
+            return False
+        return any(name.strip("\0") for name in Members(source).names())
 
     def _with_stated_agent(self, runs: list[Run]) -> list[Run]:
         """Name all runs after --agent; sources that state several agents are not merged into it."""
@@ -271,19 +275,18 @@ class _Collected:
         )
 
     def _with_repeats_joined(self) -> list[_ReadSource]:
-        """Join repeats that a harness keeps in sibling folders: AGENT/RUN1, AGENT/RUN2."""
+        """Join repeats that a harness keeps in sibling folders, where each states its agent.
+
+        A folder's name is no statement: two agents of one suite lie side by side as two repeats do.
+        """
         groups: dict[object, list[_ReadSource]] = {}
         for index, file in enumerate(self.read):
-            folder = _run_folder(file.source).parent
-            siblings = file.reader.repeats_in_siblings and len(file.runs) == 1
-            if siblings and file.runs[0].agent_guessed and folder.name.lower() in _ANY_FOLDER:
-                siblings = False
-            run = file.runs[0] if file.runs else None
+            run = file.runs[0] if len(file.runs) == 1 else None
             key: object = index
-            if siblings and run is not None and run.attempts is not None:
-                agent = "" if run.agent_guessed else run.agent
+            if file.reader.repeats_in_siblings and run is not None and run.attempts is not None:
                 digest = replace(run.protocol, attempts=None).digest
-                key = (file.reader.name, folder, agent, digest)
+                folder = _run_folder(file.source).parent
+                key = index if run.agent_guessed else (file.reader.name, folder, run.agent, digest)
             groups.setdefault(key, []).append(file)
         return [group[0] if len(group) == 1 else _join_siblings(group) for group in groups.values()]
 
@@ -291,18 +294,26 @@ class _Collected:
         """Read every log in a folder; other files are passed over, and named."""
         read: list[_ReadSource] = []
         skipped: list[tuple[str, str]] = []
-        not_logs: list[str] = []
+        errors: list[PasshatError] = []
+        refused: list[tuple[str, str]] = []
         for source in files_inside(folder, lambda s: self._reader_of(s) is not None, skipped):
             if self._is_known(source):
                 continue
             reader = self._reader_of(source)
             try:
                 read.append(self._read_one(source))
+            except MissingExtra:
+                raise
             except ReadError as error:
-                if reader is not None and not reader.general:
-                    raise
-                skipped.append((source.name, error.message.removeprefix(f"{source.name}: ")))
-                not_logs.append(source.name)
+                why = error.message.removeprefix(f"{source.name}: ")
+                if reader is None or reader.general:
+                    skipped.append((source.name, why))
+                else:  # a log that cannot be read costs itself, and the command says so
+                    errors.append(error)
+                    refused.append((source.name, f"{why} {error.hint or ''}".rstrip()))
+        if errors and not read:
+            raise errors[0]
+        self._refused += refused
         if not read and folder.found:
             # A glob also matches folders the user did not mean.
             self._passed_over.append((folder.name, "a folder without any log"))
@@ -394,12 +405,7 @@ def _run_folder(source: Source) -> Path:
 
 
 def _join_siblings(group: list[_ReadSource]) -> _ReadSource:
-    runs = [run for file in group for run in file.runs]
-    if runs[0].agent_guessed:
-        # The layout AGENT/RUN names the agent.
-        agent = _run_folder(group[0].source).parent.name
-        runs = [replace(run, name=agent, agent=agent, agent_guessed=False) for run in runs]
-    runs = count_once(without_retries(runs))
+    runs = count_once(without_retries([run for file in group for run in file.runs]))
     joined = runs[0] if len(runs) == 1 else join_group(runs)
     return replace(group[0], runs=(joined,))
 

@@ -57,6 +57,13 @@ REWARD_WORDS = RewardWords()
 
 
 @dataclass(frozen=True, slots=True)
+class FieldValue:
+    """Another field of the record, on the right of a rule: ``pred == @answer``."""
+
+    path: FieldPath
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A comparison such as ``score >= 0.5``."""
 
@@ -64,9 +71,19 @@ class Rule:
     sign: str
     value: object
 
+    def is_present(self, record: Record, root: object) -> bool:
+        """Whether the record has the field of the rule."""
+        return value_of(record, root, self.path) not in (None, "")
+
     def holds(self, record: Record, root: object) -> bool | None:
         """Whether it holds; ``None`` when the field is absent."""
         value = value_of(record, root, self.path)
+        if isinstance(self.value, FieldValue):
+            other = value_of(record, root, self.value.path)
+            if value is None or other is None:
+                return None
+            same = str(value).strip() == str(other).strip()
+            return same if self.sign == "==" else not same
         if value is None or value == "":
             return True if self.sign == "!=" else None
         if isinstance(self.value, bool | int | float):
@@ -292,6 +309,10 @@ def parse_rule(text: str, scorer: str) -> Rule:
         raise InvalidValue(
             f"{text!r} is not a rule.", hint="Write FIELD SIGN VALUE, as in: score >= 0.5"
         )
+    if match[3].startswith("@") and match[2] in ("==", "!="):
+        return Rule(
+            compile_path(match[1], scorer), match[2], FieldValue(compile_path(match[3][1:]))
+        )
     value: object = match[3].strip("'\"")
     number = number_or_none(match[3])
     if value == SCORER:
@@ -481,10 +502,7 @@ def _kind(value: object) -> str:
     return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
 
 
-_WEAK = {
-    "task": ("id", "name", "@key", "input", "prompt", "question"),
-    "success": ("result", "status", "outcome", "verdict"),
-}
+_WEAK = {"task": ("id", "name", "@key", "input", "prompt", "question")}
 """Names that may mean something else: proposed, never used unasked."""
 
 
@@ -503,10 +521,13 @@ def _guess_fields(
             fields_of[word] = (match[0],)
             certain[word] = match[1]
             claimed_names.add(match[0])
-    verdict = "success" if "success" in fields_of else "c" if {"n", "c"} <= fields_of.keys() else ""
-    if verdict == "c" or "success" in fields_of:
-        for word in ("n", "c", "missing") if "success" in fields_of else ():
-            fields_of.pop(word, None)
+    has_counts = {"n", "c"} <= fields_of.keys()
+    if has_counts and "success" not in options.columns and "trial" not in fields_of:
+        # Stated counts beat derived ones, unless a field numbers the attempts.
+        fields_of.pop("success", None)
+    verdict = "success" if "success" in fields_of else "c" if has_counts else ""
+    for word in ("fails", "rate", *(("n", "c", "missing") if verdict == "success" else ())):
+        fields_of.pop(word, None)
     mapping = RecordMap(
         name="mine",
         records=path,

@@ -8,28 +8,45 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
+from passhat._display import some
+from passhat.errors import ReadError, shorten
 from passhat.readers.base import LogBuilder, ReadOptions
 from passhat.readers.json_records import (
     BROKEN,
     BYTE_ORDER_MARK,
+    LossLog,
     decode,
     json_lines,
     read_bytes,
     short_lines,
 )
 from passhat.readers.parsing import container_end, find_container, parts
-from passhat.readers.rows import CsvRows, ParquetRows
+from passhat.readers.rows import CHUNK_ROWS, CsvRows, MarkdownRows, ParquetRows, Rows, is_markdown
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import BrokenMember, Members, is_zip
+from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.gathering import Chunk
 
-__all__ = ["Record", "RecordFile", "Step", "content_kind", "elements", "steps_of", "value_at"]
+__all__ = [
+    "SHEET_COLUMN",
+    "Record",
+    "RecordFile",
+    "RecordRows",
+    "Sheet",
+    "Step",
+    "content_kind",
+    "elements",
+    "read_sheets",
+    "steps_of",
+    "value_at",
+]
 
 _PARQUET_MAGIC = b"PAR1"
 _DEEPEST = 40
@@ -133,7 +150,7 @@ class RecordFile:
     """A file whose records are read one after another; ``root`` is the document around them."""
 
     source: Source
-    log: LogBuilder
+    log: LossLog
     path: str = ""
     root: dict[str, Any] = field(default_factory=dict)
 
@@ -149,7 +166,7 @@ class RecordFile:
                 yield from _records_below(Record(f"line {line}", row, "", line - 1), steps)
         elif kind == "XML":
             yield from self._from_xml()
-        elif self.path.removeprefix("[*]"):
+        elif self.path.removeprefix("[*]") and kind != "Excel":
             raise ReadError(
                 f"is a table, whose rows are the records; --records {self.path} names a place "
                 "inside JSON or XML.",
@@ -157,13 +174,20 @@ class RecordFile:
                 hint="Leave out --records.",
             )
         elif kind == "Excel":
-            yield from _excel_rows(self.source)
+            sheets = read_sheets(self.source)
+            chosen = [sheet for sheet in sheets if self.path in ("", sheet.name)]
+            tables = [sheet for sheet in chosen if _names_task(sheet.header)]
+            for sheet in (tables or chosen)[:1]:
+                yield from sheet.records()
         else:
             yield from self._from_table()
 
     def _from_table(self) -> Iterator[Record]:
-        parquet = self.source.head.startswith(_PARQUET_MAGIC)
-        rows = ParquetRows(self.source) if parquet else CsvRows(self.source, self.log)
+        rows: Rows = CsvRows(self.source, self.log)
+        if self.source.head.startswith(_PARQUET_MAGIC):
+            rows = ParquetRows(self.source)
+        elif content_kind(self.source) == "Markdown":
+            rows = MarkdownRows(self.source, self.log)
         number = 0
         for chunk in rows.chunks():
             names = list(chunk)
@@ -292,6 +316,8 @@ def _content_kind(source: Source) -> str:
     text = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if text.startswith(b"<"):
         return "XML"
+    if is_markdown(head):
+        return "Markdown"
     if not text.startswith((b"{", b"[")):
         return "CSV"
     return "JSON lines" if text.startswith(b"{") and _has_lines(source) else "JSON"
@@ -322,7 +348,7 @@ def _is_object(line: bytes) -> bool:
 # -- XML and Excel ---------------------------------------------------------------------------
 
 
-def elements(source: Source, log: LogBuilder) -> Iterator[tuple[list[str], ET.Element]]:
+def elements(source: Source, log: LossLog) -> Iterator[tuple[list[str], ET.Element]]:
     """Every element of an XML file as it ends, with the tags on the way to it.
 
     A document type is refused: entities that expand into each other fill any memory.
@@ -364,28 +390,164 @@ def _as_dict(element: ET.Element) -> dict[str, Any]:
     return data
 
 
-def _excel_rows(source: Source) -> Iterator[Record]:
-    """The rows of the first sheet, by the names in its first row."""
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A worksheet: its name, the names of its columns, and its rows with their numbers."""
+
+    name: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[int, dict[int, object]], ...]
+
+    def records(self) -> Iterator[Record]:
+        """The rows by the names of the columns."""
+        for number, cells in self.rows:
+            data = {name: cells.get(i) for i, name in enumerate(self.header) if name}
+            yield Record(f"row {number}", data, "", number - 2)
+
+
+def read_sheets(source: Source) -> list[Sheet]:
+    """The worksheets that hold a table, in the order of the workbook."""
     members = Members(source)
-    sheets = sorted(members.names("xl/worksheets/sheet"), key=lambda name: (len(name), name))
-    if not sheets:
+    files = sorted(members.names("xl/worksheets/sheet"), key=lambda name: (len(name), name))
+    if not files:
         raise ReadError("is a zip file without a worksheet.", source=source.name)
     try:
         shared = _shared_strings(members)
-        sheet = ET.fromstring(_no_document_type(members.read(sheets[0]), source))
+        names = _sheet_names(members, files)
+        sheets = [
+            _sheet(name, ET.fromstring(_no_document_type(members.read(file), source)), shared)
+            for file, name in names.items()
+        ]
     except (BrokenMember, ET.ParseError) as error:
         raise ReadError(f"cannot be read as Excel ({error}).", source=source.name) from None
-    header: list[str] | None = None
-    for row in sheet.iter(f"{_SHEET}row"):
+    return [sheet for sheet in sheets if sheet.rows]
+
+
+def _sheet_names(members: Members, files: list[str]) -> dict[str, str]:
+    """The name of the sheet in each file, in the order of the workbook."""
+    workbook, relations = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+    if workbook not in members or relations not in members:
+        return {file: f"sheet {number}" for number, file in enumerate(files, 1)}
+    targets = {
+        element.get("Id"): f"xl/{(element.get('Target') or '').removeprefix('/xl/')}"
+        for element in ET.fromstring(members.read(relations))
+    }
+    names = {
+        targets.get(value, ""): sheet.get("name") or ""
+        for sheet in ET.fromstring(members.read(workbook)).iter(f"{_SHEET}sheet")
+        for key, value in sheet.attrib.items()
+        if key.endswith("}id")
+    }
+    known = {file: name for file, name in names.items() if file in files}
+    return known or {file: f"sheet {number}" for number, file in enumerate(files, 1)}
+
+
+def _sheet(name: str, content: ET.Element, shared: list[str]) -> Sheet:
+    """A sheet without the rows above its header, which have a single cell or none."""
+    rows = []
+    for place, row in enumerate(content.iter(f"{_SHEET}row"), 1):
         cells = dict(_cell(cell, shared) for cell in row.iter(f"{_SHEET}c"))
-        if header is None:
-            width = max(cells, default=-1) + 1
-            header = [str(cells.get(i, "") or "") for i in range(width)]
-            continue
         if any(value not in (None, "") for value in cells.values()):
-            number = int(row.get("r") or 0)
-            data = {name: cells.get(i) for i, name in enumerate(header) if name}
-            yield Record(f"row {number}", data, "", number - 2)
+            rows.append((int(row.get("r") or place), cells))
+    widest = max((len(cells) for _, cells in rows), default=0)
+    while rows and widest > 1 and sum(v not in (None, "") for v in rows[0][1].values()) < 2:
+        del rows[0]
+    if not rows:
+        return Sheet(name, (), ())
+    first = rows[0][1]
+    header = tuple(str(first.get(i, "") or "").strip() for i in range(max(first) + 1))
+    return Sheet(name, header, tuple(rows[1:]))
+
+
+class RecordRows:
+    """The records of a JSON document, or the sheets of a workbook, as a table."""
+
+    place = "row"
+
+    def __init__(self, source: Source, path: str, losing: LossLog, header: str = "") -> None:
+        self._source = source
+        self._path = path
+        self._header = header
+        self._losing = losing
+        self.kind = content_kind(source)
+        self.place = "row" if self.kind == "Excel" else "record"
+        self.lines: Sequence[int] = ()
+        self.decisions: tuple[str, ...] = ()
+
+    def chunks(self) -> Iterator[Chunk]:
+        if self.kind == "Excel":
+            yield from self._sheets()
+            return
+        names: dict[str, None] = {}
+        file = RecordFile(self._source, self._losing, self._path)
+        records = file.records()
+        while block := list(islice(records, CHUNK_ROWS)):
+            rows = []
+            for record in block:
+                columns = value_at(file.root, steps_of(self._header)) if self._header else None
+                if isinstance(columns, list) and isinstance(record.data, list):
+                    data = dict(zip(map(str, columns), record.data, strict=False))
+                    rows.append((record.index + 1, data))
+                elif not self._path and isinstance(record.data, dict):
+                    yield from self._columns(record.data)
+                    return
+                elif isinstance(record.data, dict):
+                    rows.append((record.index + 1, record.data))
+                else:
+                    self._losing.lose(record.where, f"is not an object but {shorten(record.data)}")
+            self.lines = [number for number, _ in rows]
+            names |= dict.fromkeys(name for _, row in rows for name in row)
+            yield {name: [row.get(name) for _, row in rows] for name in names}
+
+    def _columns(self, data: dict[str, object]) -> Iterator[Chunk]:
+        """A document that holds columns: lists of cells, or cells by the number of their row."""
+        columns = {
+            name: list(cells.values()) if isinstance(cells, dict) else cells
+            for name, cells in data.items()
+        }
+        lists = {name: cells for name, cells in columns.items() if isinstance(cells, list)}
+        if len(lists) > 1 and len(lists) == len(data) and len({*map(len, lists.values())}) == 1:
+            self.lines = range(1, len(next(iter(lists.values()))) + 1)
+            yield lists
+
+    def _sheets(self) -> Iterator[Chunk]:
+        """Sheets with the same columns: each is a model, unless a column says which."""
+        sheets = read_sheets(self._source)
+        chosen = [sheet for sheet in sheets if self._path in ("", sheet.name)]
+        if not chosen:
+            names = ", ".join(sheet.name for sheet in sheets)
+            raise ReadError(
+                f"has no sheet called {self._path!r}." if self._path else "has no rows.",
+                source=self._source.name,
+                hint=f"Its sheets are: {names}." if names else None,
+            )
+        first = next((sheet for sheet in chosen if _names_task(sheet.header)), chosen[0])
+        alike = [sheet for sheet in chosen if sheet.header == first.header]
+        others = [sheet.name for sheet in chosen if sheet.header != first.header]
+        if len(alike) > 1:
+            names = some([sheet.name for sheet in alike], 6)
+            self.decisions = (f"{len(alike)} sheets with the same columns: {names}",)
+        if others:
+            left_out = some(others, 4)
+            self.decisions += (f"sheets with other columns are not read: {left_out}",)
+        for sheet in alike:
+            rows = list(sheet.records())
+            self.lines = [record.index + 2 for record in rows]
+            chunk = {name: [record.data[name] for record in rows] for name in sheet.header if name}
+            if len(alike) > 1:
+                chunk.setdefault(SHEET_COLUMN, [sheet.name] * len(rows))
+            yield chunk
+
+    def line_of(self, row: int) -> int:
+        return row + 1
+
+
+SHEET_COLUMN = "sheet"
+"""The column that names the sheet of a row, where several sheets are read."""
+
+
+def _names_task(header: Sequence[str]) -> bool:
+    return "task" in ColumnMap.resolve(dict.fromkeys(header)).meaning
 
 
 _SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"

@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
     from duckdb import DuckDBPyConnection
 
-__all__ = ["CsvBlock", "CsvRows", "JsonLinesRows", "Losses", "ParquetRows", "Rows", "cut_block"]
+__all__ = [
+    "CsvBlock",
+    "CsvRows",
+    "JsonLinesRows",
+    "Losses",
+    "MarkdownRows",
+    "ParquetRows",
+    "Rows",
+    "cut_block",
+    "is_markdown",
+]
 
 CHUNK_ROWS = 2_000
 """Small enough for a chunk to stay in the processor's cache: twice as fast as 20,000."""
@@ -38,6 +48,7 @@ _BLOCK = 1 << 18
 _FAST_BLOCK = 1 << 22
 _LONGEST_LINE = 32 << 20
 _LOSSES_KEPT = 1_000
+_LINES_LOOKED_AT = 40
 _SURROGATE = re.compile("[\udc80-\udcff]")
 
 # A completion may well be longer than the 131,072 characters that the module allows.
@@ -55,6 +66,9 @@ class Rows(Protocol):
 
     lines: Sequence[int]
     """The place of every row of the last chunk."""
+
+    decisions: tuple[str, ...]
+    """Choices that change the numbers, known once the first chunk was read."""
 
     def chunks(self) -> Iterator[Chunk]:
         """Columns of up to CHUNK_ROWS rows at a time."""
@@ -95,19 +109,28 @@ class CsvRows:
         self._source = source
         self._losing = losing or Losses()
         self.lines: Sequence[int] = ()
+        self._above, self._delimiter = _lines_above(source.head)
+        self.decisions: tuple[str, ...] = ()
+        if self._above:
+            lines = counted(self._above, "line")
+            self.decisions = (
+                f"{lines} above the header {'was' if self._above == 1 else 'were'} left out",
+            )
 
     def chunks(self) -> Iterator[Chunk]:
         with self._source.open() as stream:
             first = stream.readline(_LONGEST_LINE)
-            while first and not first.removeprefix(BYTE_ORDER_MARK).strip():
+            above = self._above
+            while first and (above or not first.removeprefix(BYTE_ORDER_MARK).strip()):
+                above -= above > 0
                 first = stream.readline(_LONGEST_LINE)
-            delimiter = _delimiter(self._source.head)
+            delimiter = self._delimiter
             if b'"' in first or not first.endswith(b"\n"):
-                yield from self._parse_chunks(first, stream, delimiter)
+                yield from self._parse_chunks(first, stream, delimiter, line=self._above + 1)
                 return
             text = first.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "surrogateescape")
             names = self._header(csv.reader([text], delimiter=delimiter, strict=True))
-            line = 2
+            line = 2 + self._above
             while block := stream.read(_FAST_BLOCK):
                 if not block.endswith(b"\n"):
                     block += stream.readline(_LONGEST_LINE)
@@ -164,22 +187,24 @@ class CsvRows:
 
     def line_of(self, row: int) -> int:
         """Read again up to a row: only a broken table pays for this."""
-        line, row_number = 1, -1  # the header is row -1
+        line, row_number = self._above + 1, -1  # the header is row -1
         with self._source.open() as stream:
+            for _ in range(self._above):
+                stream.readline(_LONGEST_LINE)
             text = io.TextIOWrapper(
                 stream, encoding="utf-8-sig", errors="surrogateescape", newline=""
             )
-            reader = csv.reader(text, delimiter=_delimiter(self._source.head), strict=True)
+            reader = csv.reader(text, delimiter=self._delimiter, strict=True)
             while True:
                 try:
                     for record in reader:
                         if record and row_number == row:
                             return line
                         row_number += bool(record)
-                        line = reader.line_num + 1
+                        line = reader.line_num + 1 + self._above
                     return line
                 except csv.Error:
-                    line = reader.line_num + 1
+                    line = reader.line_num + 1 + self._above
 
     def _sound(self, block: list[list[str]], before: int, width: int) -> list[list[str]]:
         """The rows with as many cells as the header and without broken characters."""
@@ -220,7 +245,7 @@ class CsvRows:
                 line=reader.line_num,
                 hint=f"{_AS_UTF8[0].upper()}{_AS_UTF8[1:]}.",
             )
-        if len(header) == 1 and header[0].lstrip().startswith("#"):
+        if len(header) == 1 and header[0].lstrip().startswith("# "):
             raise ReadError(
                 f"begins with a comment ({shorten(header[0])}) where the header should be.",
                 source=self._source.name,
@@ -293,6 +318,7 @@ class JsonLinesRows:
         self._source = source
         self._losing = losing or Losses()
         self.lines: Sequence[int] = ()
+        self.decisions: tuple[str, ...] = ()
 
     def chunks(self) -> Iterator[Chunk]:
         names: dict[str, None] = {}
@@ -316,6 +342,7 @@ class ParquetRows:
     def __init__(self, source: Source) -> None:
         self._source = source
         self.lines: Sequence[int] = ()
+        self.decisions: tuple[str, ...] = ()
 
     def columns(self) -> list[str]:
         """The names of the columns, without reading any row."""
@@ -361,10 +388,94 @@ class ParquetRows:
         return row + 1
 
 
-def _delimiter(head: bytes) -> str:
-    """The delimiter that the header line uses most."""
-    first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return max(_DELIMITERS, key=first.count)
+def _lines_above(head: bytes) -> tuple[int, str]:
+    """How many lines with a title or a comment are above the header, and the delimiter."""
+    text = head.removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
+    lines = text.splitlines()[:_LINES_LOOKED_AT]
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = max(_DELIMITERS, key=first.count)
+    if (
+        first.count(delimiter)
+        and not first.lstrip().startswith("#")
+        and _filled(first, delimiter) > 1
+    ):
+        return 0, delimiter  # nearly always
+    widths: Counter[tuple[str, int]] = Counter()
+    for sign in _DELIMITERS:
+        widths.update((sign, len(row)) for row in csv.reader(lines, delimiter=sign) if len(row) > 1)
+    if not widths:
+        return 0, delimiter
+    (delimiter, width), count = max(widths.items(), key=lambda item: (item[1], item[0][1]))
+    if count < 2:
+        return 0, max(_DELIMITERS, key=first.count)
+    for above, line in enumerate(lines):
+        cells = len(next(csv.reader([line], delimiter=delimiter), []))
+        is_title = line.strip() and _filled(line, delimiter) < 2
+        if line.strip() and not is_title and not (line.lstrip().startswith("#") and cells != width):
+            return above, delimiter
+    return 0, delimiter
+
+
+def _filled(line: str, delimiter: str) -> int:
+    """How many cells of a line are not empty."""
+    return sum(bool(cell.strip()) for cell in next(csv.reader([line], delimiter=delimiter), []))
+
+
+class MarkdownRows:
+    """The first table in a Markdown text."""
+
+    kind = "Markdown"
+    place = "line"
+
+    def __init__(self, source: Source, losing: LossLog | None = None) -> None:
+        self._source = source
+        self._losing = losing or Losses()
+        self.lines: Sequence[int] = ()
+        self.decisions: tuple[str, ...] = ()
+
+    def chunks(self) -> Iterator[Chunk]:
+        with self._source.open() as stream:
+            texts = stream.read(_LONGEST_LINE).decode("utf-8", "replace").splitlines()
+        starts = [
+            number
+            for number in range(1, len(texts))
+            if _MARKDOWN_RULE.fullmatch(texts[number]) and "|" in texts[number - 1]
+        ]
+        if len(starts) > 1:
+            self.decisions = (f"the first of {len(starts)} tables in the text is read",)
+        header = _markdown_cells(texts[starts[0] - 1])
+        rows, lines = [], []
+        for number in range(starts[0] + 1, len(texts)):
+            if "|" not in texts[number]:
+                break
+            cells = _markdown_cells(texts[number])
+            if len(cells) != len(header):
+                what = f"{counted(len(cells), 'cell')} where the header has {len(header)}"
+                self._losing.lose(f"line {number + 1}", what)
+                continue
+            rows.append(cells)
+            lines.append(number + 1)
+        self.lines = lines
+        if rows:
+            columns = map(list, zip(*rows, strict=True))
+            yield dict(zip(header, columns, strict=True))
+
+    def line_of(self, row: int) -> int:
+        return self.lines[row]
+
+
+def _markdown_cells(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+    return [cell.strip().strip("*`_ ").replace("\\|", "|") for cell in cells]
+
+
+def is_markdown(head: bytes) -> bool:
+    """Whether a text holds a Markdown table: a line with bars above a line of dashes."""
+    return _MARKDOWN_TABLE.search(head) is not None
+
+
+_MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+_MARKDOWN_TABLE = re.compile(rb"(?m)^[^\n]*\|[^\n]*\n\s*\|?\s*:?-+:?\s*\|[\s:|-]*$")
 
 
 # -- plain CSV, cut into columns by NumPy ------------------------------------------------------

@@ -7,6 +7,7 @@ a folder or loop are not followed, and the unpacked size of a compressed file is
 from __future__ import annotations
 
 import atexit
+import codecs
 import glob
 import gzip
 import io
@@ -49,6 +50,7 @@ _HEAD_BYTES = 64 * 1024
 _HEAD_BLOCK = 4 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_NOT_TEXT = (b"PAR1", b"PK\x03\x04", b"SQLite format 3", b"ARROW1")
 
 UNPACKED_FLOOR = 64 * 1024 * 1024
 """Bytes that any compressed file may unpack to, whatever its ratio."""
@@ -193,9 +195,46 @@ class Source:
                     raise
         return head
 
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding of a text that is not UTF-8; empty for UTF-8 and for other files."""
+        if self.is_folder or self.address:
+            return ""
+        try:
+            with self._open_raw() as stream:
+                head = stream.read(_HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
+        except (ReadError, EOFError, zlib.error):
+            return ""
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        if head.startswith(_NOT_TEXT) or head.lstrip()[:1] in (b"{", b"[", b"<") or b"\0" in head:
+            return ""
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(head)
+        except UnicodeDecodeError:
+            control = sum(byte < 9 or 13 < byte < 32 for byte in head)
+            return "" if control > len(head) // 100 else "cp1252"
+        return ""
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """Choices on the way to the content that a reader passes on to its runs."""
+        name = {"utf-16": "UTF-16", "cp1252": "Windows-1252 (Latin-1)"}.get(self.encoding)
+        return () if name is None else (f"the text is not UTF-8 and was read as {name}",)
+
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The content as bytes, decompressed; every failure is a ReadError."""
+        """The content as bytes, decompressed, a text as UTF-8; every failure is a ReadError."""
+        with self._open_raw() as stream:
+            if not self.encoding:
+                yield stream
+                return
+            text = codecs.getreader(self.encoding)(stream, "replace")
+            with io.BufferedReader(_Encoded(text)) as encoded:
+                yield encoded
+
+    @contextmanager
+    def _open_raw(self) -> Iterator[IO[bytes]]:
         try:
             self._refuse_special()
             with self.path.open("rb") as plain:
@@ -243,6 +282,25 @@ class Source:
     def _limit(self, unpacked: IO[bytes]) -> io.BufferedReader:
         limit = limit_unpacked(self.path.stat().st_size, self.max_unpacked)
         return io.BufferedReader(_Beginning(unpacked, limit, UnpackedTooLarge(self.name, limit)))
+
+
+class _Encoded(io.RawIOBase):
+    """Text as UTF-8."""
+
+    def __init__(self, text: codecs.StreamReader) -> None:
+        self._text = text
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer)
+        if not self._rest:
+            self._rest = self._text.read(len(view)).encode("utf-8", "replace")
+        part, self._rest = self._rest[: len(view)], self._rest[len(view) :]
+        view[: len(part)] = part
+        return len(part)
 
 
 class _Beginning(io.RawIOBase):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -17,13 +16,14 @@ from passhat.readers.base import Reader, ReadOptions, is_counted, note_counted
 from passhat.readers.mapping import read_mapped
 from passhat.readers.parquet import CountedParquet
 from passhat.readers.record_map import RecordMap, guess_mapping, unknown_format
-from passhat.readers.records import content_kind
-from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, ParquetRows, Rows
+from passhat.readers.records import RecordRows, content_kind
+from passhat.readers.rows import CsvRows, JsonLinesRows, Losses, MarkdownRows, ParquetRows, Rows
+from passhat.readers.shapes import RivalVerdicts, find_shape, verdict_columns
 from passhat.readers.sources import Source
 from passhat.readers.zip_members import is_excel
 from passhat.stats.outcomes import Outcomes, Run, Tally
 from passhat.stats.outcomes.cells import RowError
-from passhat.stats.outcomes.columns import ColumnMap
+from passhat.stats.outcomes.columns import EVERY_COLUMN, ColumnMap
 from passhat.stats.outcomes.gathering import AttemptGatherer, Chunk, CountGatherer, Gathered
 
 __all__ = ["TableReader"]
@@ -44,17 +44,45 @@ class TableReader(Reader):
     def read(self, source: Source, options: ReadOptions) -> list[Run]:
         if options.needs.growing and not source.head.startswith(_PARQUET_MAGIC):
             source = source.whole_lines()
-        if options.is_mapped or content_kind(source) in ("JSON", "XML", "Excel"):
+        sheet_only = content_kind(source) == "Excel" and replace(options, records=None)
+        is_mapped = (sheet_only or options).is_mapped  # --records names a sheet
+        if is_mapped or content_kind(source) == "XML":
             return read_mapped(source, options, _mapping(source, options))
-        return _read_table(source, options)
+        if content_kind(source) == "JSON":
+            return _read_json(source, options)
+        losses = Losses()
+        return _read_table(source, options, _rows_of(source, options, losses), losses)
+
+
+def _read_json(source: Source, options: ReadOptions) -> list[Run]:
+    """A document whose records are flat is a table; others are read by a mapping."""
+    mapping, certain = guess_mapping(source, options)
+    path, header = mapping.records, ""
+    if {"columns", "data"} <= source.outline.keys:  # a data frame, as pandas splits it
+        path, header, certain = "data[*]", "columns", False
+    certain = certain and bool(path)
+    paths = [path for paths in mapping.fields.values() for path in paths]
+    flat = not any("." in path or "@" in path for path in paths)
+    if flat and (certain or _is_table(RecordRows(source, path, Losses(), header), options, source)):
+        losses = Losses()
+        return _read_table(source, options, RecordRows(source, path, losses, header), losses)
+    return read_mapped(source, options, _mapping(source, options))
+
+
+def _is_table(rows: Rows, options: ReadOptions, source: Source) -> bool:
+    """Whether the records are a table that needs no further word."""
+    first = next(rows.chunks(), None)
+    if first is None or not set(options.columns.values()) <= {*first, EVERY_COLUMN}:
+        return False
+    columns = ColumnMap.resolve(first, options.columns, options.labels)
+    columns = find_shape(columns, first, source.name).columns
+    return columns.holds_attempts or columns.holds_counts
 
 
 _Gatherer = AttemptGatherer | CountGatherer
 
 
-def _read_table(source: Source, options: ReadOptions) -> list[Run]:
-    losses = Losses()
-    rows = _rows_of(source, losses)
+def _read_table(source: Source, options: ReadOptions, rows: Rows, losses: Losses) -> list[Run]:
     if isinstance(rows, ParquetRows):
         large = _count_runs(source, rows, options)
         if large is not None:
@@ -68,11 +96,18 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
         return read_mapped(source, options, _mapping(source, options))
     try:
         columns = ColumnMap.resolve(first, options.columns, options.labels)
-        gatherer = _gatherer(columns, options, list(first), source)
+        shape = find_shape(columns, first, source.name)
+        columns = shape.columns
+        gatherer = _gatherer(columns, options, first, source)
+        rivals = RivalVerdicts(columns.meaning.get("success", ""), columns.rivals)
         for chunk in chain([first], chunks):
-            _add(gatherer, chunk, rows, losses)
+            cells, origins = shape.rearrange(chunk)
+            rivals.add(cells)
+            lines = rows.lines if origins is None else [rows.lines[row] for row in origins]
+            _add(gatherer, cells, lines, rows.place, losses)
         if gatherer.count == 0:
             raise _no_rows(source, losses)
+        decisions = (*shape.decisions, *rivals.decisions(options.pass_at, source.name))
         parts = gatherer.runs()
     except RowError as error:
         raise _with_line(error, source, rows) from None
@@ -80,26 +115,37 @@ def _read_table(source: Source, options: ReadOptions) -> list[Run]:
         raise
     except PasshatError as error:
         raise ReadError(error.message, source=source.name, hint=error.hint) from None
+    decisions = (*source.decisions, *rows.decisions, *decisions)
     lost = sum(loss.rows for loss in losses.all)
     tally = Tally(gatherer.count + lost, gatherer.count, losses=losses.all)
     reading = (f"{rows.kind} table, {counted(tally.rows, 'row')}", *columns.sentences())
-    return [
-        replace(_as_run(part, source, options, reading, columns, parts), tally=tally)
-        for part in parts
-    ]
+    told_apart = _differing(parts)
+    runs = [_as_run(part, source, options, reading, columns, told_apart) for part in parts]
+    return [replace(run, tally=tally, decisions=(*decisions, *run.decisions)) for run in runs]
 
 
-def _add(gatherer: _Gatherer, chunk: Chunk, rows: Rows, losses: Losses) -> None:
+def _differing(parts: list[Gathered]) -> set[str]:
+    """Whether the suite and the temperature tell the runs of a table apart."""
+    return {
+        word
+        for word in ("suite", "temperature")
+        if len({getattr(part, word) for part in parts}) > 1
+    }
+
+
+def _add(
+    gatherer: _Gatherer, chunk: Chunk, lines: Sequence[int], place: str, losses: Losses
+) -> None:
     """Add a chunk; where a row cannot be used, lose that row and add the others."""
     try:
         gatherer.add(chunk)
     except RowError:
-        names, lines = list(chunk), rows.lines
+        names = list(chunk)
         for line, cells in zip(lines, zip(*chunk.values(), strict=True), strict=True):
             try:
                 gatherer.add({name: [cell] for name, cell in zip(names, cells, strict=True)})
             except RowError as error:
-                losses.lose(f"{rows.place} {line}", error.message)
+                losses.lose(f"{place} {line}", error.message)
 
 
 def _no_rows(source: Source, losses: Losses) -> ReadError:
@@ -142,6 +188,9 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
         needs = replace(needs, attempts=True, attempts_up_to=None)
     if not is_counted(count, needs) or not columns.holds_attempts:
         return None
+    if "trial" not in columns.meaning and columns.names_of("n", "c", "fails"):
+        return None  # the shape of the table is decided by its rows
+    columns = columns.without("n", "c", "fails", "rate")
     answers = options.needs.answers and count <= base.MOST_ATTEMPTS
     needs = replace(options.needs, answers=answers)
     table = CountedParquet(source, columns, replace(options, needs=needs))
@@ -159,11 +208,17 @@ def _count_runs(source: Source, rows: ParquetRows, options: ReadOptions) -> list
         note_counted(count),
     )
     tally = Tally(count, count)
+    told_apart = _differing(runs)
+    decisions = tuple(
+        f"column {columns.meaning['success']!r} decides; {rival!r} was not compared with it"
+        for rival in columns.rivals
+    )
     return [
         replace(
-            _as_run(part, source, options, reading, columns, runs),
+            _as_run(part, source, options, reading, columns, told_apart),
             tally=tally,
             aggregates=part.aggregates,
+            decisions=(*decisions, *part.notes),
         )
         for part in runs
     ]
@@ -181,17 +236,21 @@ def _looks_like_text(head: bytes) -> bool:
     return True
 
 
-def _rows_of(source: Source, losses: Losses) -> Rows:
+def _rows_of(source: Source, options: ReadOptions, losses: Losses) -> Rows:
     if source.head.startswith(_PARQUET_MAGIC):
         return ParquetRows(source)
-    if content_kind(source) == "JSON lines":
+    kind = content_kind(source)
+    if kind == "JSON lines":
         return JsonLinesRows(source, losses)
-    return CsvRows(source, losses)
+    if kind == "Excel":
+        return RecordRows(source, options.records or "", losses)
+    return MarkdownRows(source, losses) if kind == "Markdown" else CsvRows(source, losses)
 
 
 def _gatherer(
-    columns: ColumnMap, options: ReadOptions, names: list[str], source: Source
+    columns: ColumnMap, options: ReadOptions, chunk: Chunk, source: Source
 ) -> AttemptGatherer | CountGatherer:
+    names = list(chunk)
     if columns.holds_attempts:
         return AttemptGatherer(columns, options.pass_at)
     if columns.holds_counts:
@@ -203,19 +262,28 @@ def _gatherer(
         "task and success (one row per attempt), or task, n and c (one row per task).",
         source=source.name,
         line=1,
-        hint=_stating(columns, names, source, options),
+        hint=_stating(columns, chunk, source, options),
     )
 
 
-def _stating(columns: ColumnMap, names: list[str], source: Source, options: ReadOptions) -> str:
+def _stating(columns: ColumnMap, chunk: Chunk, source: Source, options: ReadOptions) -> str:
     """The options that would read a table whose columns are not recognized."""
+    names = list(chunk)
     first = names[0].lstrip() if names else ""
     if first.startswith("- ") or first in ("---", "%YAML"):
         return "This looks like YAML: write it as JSON."
-    kinds = Counter(match[1] for name in names if (match := _NUMBERED.fullmatch(name)))
-    prefix, count = kinds.most_common(1)[0] if kinds else ("", 0)
-    if "task" in columns.meaning and count > 1:
-        return f"If each of these columns holds an attempt: --trials '{prefix}*'"
+    verdicts = verdict_columns(columns, chunk)
+    if "task" in columns.meaning and len(verdicts) > 1:
+        return (
+            f"If each of {some(verdicts, 4)} is a model: --map model=@column ; if each is an "
+            f"attempt: --map trial=@column ; if one of them is the verdict: --map "
+            f"success={verdicts[0]}"
+        )
+    answers = [name for name in names if _folded(name) in _PREDICTIONS]
+    keys = [name for name in names if _folded(name) in _KEYS and name not in answers]
+    if answers and keys:
+        task = "" if "task" in columns.meaning else f" --map task={names[0]}"
+        return f"If an equal answer passes: --pass '{answers[0]} == @{keys[0]}'{task}"
     mapping, _ = guess_mapping(source, options)
     pairs = [f"{word}={paths[0]}" for word, paths in mapping.fields.items()]
     pairs += [f"{word}=COLUMN" for word in ("task", "success") if word not in mapping.fields]
@@ -225,8 +293,15 @@ def _stating(columns: ColumnMap, names: list[str], source: Source, options: Read
     )
 
 
-_NUMBERED = re.compile(r"(.*?\D)\d+")
-"""A column such as ``seed_17``."""
+_PREDICTIONS = ("pred", "prediction", "predicted", "predicted_answer", "model_answer", "extracted")
+_KEYS = (
+    *("answer", "gold", "target", "label", "reference", "ground_truth", "expected"),
+    *("correct_answer", "gold_answer"),
+)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def _with_line(error: RowError, source: Source, rows: Rows) -> ReadError:
@@ -245,7 +320,7 @@ def _as_run(
     options: ReadOptions,
     reading: tuple[str, ...],
     columns: ColumnMap,
-    all_found: list[Gathered],
+    told_apart: set[str],
 ) -> Run:
     agent = gathered.model or source.stem
     decoding: dict[str, Scalar] = (
@@ -255,7 +330,7 @@ def _as_run(
     per_task = outcomes.n + outcomes.missing
     attempts = int(per_task[0]) if per_task.min() == per_task.max() else None
     return Run(
-        name=_name(agent, gathered, all_found),
+        name=_name(agent, gathered, told_apart),
         agent=agent,
         outcomes=outcomes,
         protocol=Protocol(
@@ -268,15 +343,16 @@ def _as_run(
         source=source.name,
         agent_guessed=not gathered.model,
         reading=(*reading, *_gaps(columns), *gathered.notes),
+        decisions=gathered.notes,
     )
 
 
-def _name(agent: str, gathered: Gathered, all_found: list[Gathered]) -> str:
+def _name(agent: str, gathered: Gathered, told_apart: set[str]) -> str:
     """The agent, with the suite and temperature where they differ within this table."""
     name = agent
-    if gathered.suite and len({other.suite for other in all_found}) > 1:
+    if gathered.suite and "suite" in told_apart:
         name += f" on {gathered.suite}"
-    if gathered.temperature is not None and len({other.temperature for other in all_found}) > 1:
+    if gathered.temperature is not None and "temperature" in told_apart:
         name += f" T={gathered.temperature:g}"
     return name
 

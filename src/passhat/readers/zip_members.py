@@ -7,18 +7,21 @@ local header to the next.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import struct
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from passhat.errors import ReadError
 from passhat.readers.sources import Source, UnpackedTooLarge, limit_unpacked
 
-__all__ = ["BrokenMember", "Members", "is_excel", "is_zip"]
+__all__ = ["BrokenMember", "Members", "is_excel", "is_zip", "unpack"]
 
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _LOCAL_SIGN = b"PK\x03\x04"
@@ -49,6 +52,25 @@ def is_zip(head: bytes) -> bool:
 def is_excel(head: bytes) -> bool:
     """Whether a file begins as an Excel workbook does."""
     return is_zip(head) and (b"xl/" in head or b"[Content_Types].xml" in head)
+
+
+def unpack(source: Source) -> Source:
+    """The members of a zip file in a temporary folder, removed when the process ends."""
+    members = Members(source)
+    folder = Path(tempfile.mkdtemp(prefix="passhat-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in members.names():
+        parts = PurePosixPath(name).parts
+        # A name may not lead out of the folder; systems add hidden members of their own.
+        if name.endswith("/") or ".." in parts or parts[:1] in ((), ("/",), ("__MACOSX",)):
+            continue
+        path = folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.write_bytes(members.read(name))
+        except BrokenMember as error:
+            raise ReadError(f"{name}: {error}.", source=source.name) from None
+    return Source(source.name, folder, max_unpacked=source.max_unpacked)
 
 
 class Members:

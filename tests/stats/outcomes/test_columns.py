@@ -47,9 +47,11 @@ def test_slices_are_columns_with_a_prefix() -> None:
     assert dict(columns.slices) == {"band": "slice:band", "Size": "slice:Size"}
 
 
-def test_counts_are_recognized_when_there_is_no_verdict() -> None:
+def test_stated_counts_beat_a_score_unless_attempts_are_numbered() -> None:
     assert ColumnMap.resolve(["task", "n", "c"]).holds_counts
-    assert not ColumnMap.resolve(["task", "n", "c", "success"]).holds_counts
+    assert ColumnMap.resolve(["task", "n", "c", "success"]).holds_counts
+    assert ColumnMap.resolve(["task", "n", "c", "success", "trial"]).holds_attempts
+    assert ColumnMap.resolve(["task", "n", "c", "success"], {"success": "success"}).holds_attempts
     assert not ColumnMap.resolve(["task", "n"]).holds_counts
 
 

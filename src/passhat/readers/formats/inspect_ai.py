@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -29,8 +30,17 @@ NO_DECODING = ("max_connections", "max_retries", "timeout", "attempt_timeout", "
 _METRICS = ("accuracy", "mean", "stderr")
 
 
+class _Provenance(msgspec.Struct):
+    timestamp: Any = None
+
+
+class _Edit(msgspec.Struct):
+    provenance: _Provenance | None = None
+
+
 class _Score(msgspec.Struct):
     value: Any = None
+    history: list[_Edit] | None = None
 
 
 class _Usage(msgspec.Struct):
@@ -98,6 +108,7 @@ class _Log(msgspec.Struct):
     eval: _Eval | None = None
     plan: _Plan | None = None
     results: _Results | None = None
+    log_updates: list[_Edit] | None = None
     samples: list[_Sample] | None = None
 
 
@@ -125,7 +136,10 @@ class InspectReader(Reader):
         else:
             head, samples, places = _from_json(source, log)
         scores = [sample.scores for sample in samples if sample.scores]
-        scorer = choose_scorer(scores, options.scorer, source.name)
+        task = head.eval.task if head.eval else None
+        _refuse_header_only(head, samples, source)
+        scorer = choose_scorer(scores, options.scorer_for(task), source.name)
+        _refuse_categories(scores, scorer, source)
         latest = {(str(s.id), str(s.epoch)): index for index, s in enumerate(samples)}
         for index, sample in enumerate(samples):
             if latest[str(sample.id), str(sample.epoch)] != index:
@@ -136,6 +150,34 @@ class InspectReader(Reader):
         _add_absent(log, head, latest)
         facts = _facts(head, samples, scorer, source)
         return log.runs(facts)
+
+
+def _refuse_header_only(head: _Log, samples: list[_Sample], source: Source) -> None:
+    total = number_or_none(head.results.total_samples) if head.results else None
+    if samples or not total:
+        return
+    says, _ = _parse_stated_metrics(head, samples, "")
+    accuracy = f", accuracy {says['accuracy']:.4g}" if "accuracy" in says else ""
+    raise ReadError(
+        f"holds the header of a log and none of its {total:g} samples{accuracy}: without single "
+        "attempts there is nothing to compute from.",
+        source=source.name,
+        hint="Read the log that inspect_ai wrote, with its samples (not one written with "
+        "--no-log-samples or read with header_only).",
+    )
+
+
+def _refuse_categories(scores: list[dict[str, _Score]], scorer: str, source: Source) -> None:
+    """Refuse a scorer whose values are words for kinds of answers: none of them is a pass."""
+    values = [score_of(each, scorer) for each in scores] if scorer else []
+    words = list(dict.fromkeys(value for value in values if isinstance(value, str)))
+    if words and all(value_of(value) is None for value in values):
+        raise ReadError(
+            f"the scorer {scorer!r} gives categories ({', '.join(words[:6])}), not verdicts: which "
+            "of them passes cannot be known.",
+            source=source.name,
+            hint="Score the log again with a scorer that gives C and I, or 1 and 0.",
+        )
 
 
 def _from_json(source: Source, log: LogBuilder) -> tuple[_Log, list[_Sample], bool]:
@@ -265,6 +307,7 @@ def _facts(head: _Log, samples: list[_Sample], scorer: str, source: Source) -> R
         reading=(f"status {status}", f"scorer {scorer}" if scorer else "nothing was scored"),
         guessed=str(about.model or "") in ("", "none/none") and not about.solver,
         origin=f"inspect_ai task {about.task_id}" if about.task_id else "",
+        edited=_last_edit(head, samples),
     )
 
 
@@ -303,6 +346,24 @@ def _metric_word(name: str, reducer: str) -> str:
     if match and word == "accuracy":
         return f"pass{'@' if match[1] == 'at' else '^'}{match[2]}"
     return word if reducer == "mean" else f"{word} ({reducer})"
+
+
+def _last_edit(head: _Log, samples: list[_Sample]) -> str:
+    """When a person last changed a score or the log, in a form that sorts; empty for never."""
+    edits = list(head.log_updates or ())
+    for sample in samples:
+        for score in (sample.scores or {}).values():
+            edits += score.history or ()
+    times = [str(edit.provenance.timestamp) for edit in edits if edit.provenance is not None]
+    return max((_utc(at) for at in times), default="")
+
+
+def _utc(time: str) -> str:
+    try:
+        at = datetime.fromisoformat(time)
+    except ValueError:
+        return ""
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
 def _agent(about: _Eval, source: Source) -> str:
@@ -387,6 +448,7 @@ def choose_scorer(samples: Iterable[Mapping[str, Any]], scorer: str | None, sour
         raise ReadError(
             f"was scored by {len(names)} scorers, and only one can decide what passed.",
             source=source,
-            hint=f"Choose with --scorer: {', '.join(names)}.",
+            hint=f"Choose with --scorer: {', '.join(names)}. For one task of several: --scorer "
+            f"TASK={next(iter(names))}",
         )
     return next(iter(names), "")

@@ -138,6 +138,8 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
     suite = " ".join(str(p) for p in (about.dataset_name, about.dataset_version) if p)
     attempts = number_or_none(about.n_attempts)
     notes = () if parts else ("the log does not name the agent: the run is named after the folder",)
+    if len(parts) == 1:
+        notes = ("the log states the agent or the model, not both",)
     folder = source.path.resolve().parent.name
     return RunFacts(
         agent=" ".join(parts) or (folder if source.stem == "results" else source.stem),
@@ -148,7 +150,8 @@ def _facts(head: _Results, about: _Metadata, source: Source) -> RunFacts:
         says=_parse_stated_metrics(head),
         counts=("source counts trials without a verdict as failures",),
         reading=notes,
-        guessed=not parts,
+        # One agent runs many models: half a name is no identity to join attempts by.
+        guessed=len(parts) < 2,
         origin=f"Terminal-Bench run {about.run_id}" if about.run_id else "",
     )
 

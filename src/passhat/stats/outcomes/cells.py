@@ -87,6 +87,7 @@ class TextColumn:
     def __init__(self) -> None:
         self._codes = _Codes()
         self._rows = array("q")
+        self._values: tuple[str, ...] = ()
 
     def extend(self, cells: Iterable[object]) -> None:
         """Take the next cells; a cell that is a list or an object is read as its text."""
@@ -112,7 +113,9 @@ class TextColumn:
     @property
     def values(self) -> tuple[str, ...]:
         """Every different text, in order of first appearance."""
-        return tuple(self._codes.texts)
+        if len(self._values) != len(self._codes.texts):
+            self._values = tuple(self._codes.texts)
+        return self._values
 
     @property
     def codes(self) -> IntArray:

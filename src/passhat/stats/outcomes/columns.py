@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from passhat._display import some
 from passhat.errors import InvalidValue
 
-__all__ = ["ALIASES", "SLICE_PREFIX", "ColumnMap"]
+__all__ = ["ALIASES", "EVERY_COLUMN", "SLICE_PREFIX", "ColumnMap"]
 
 SLICE_PREFIX = "slice:"
+EVERY_COLUMN = "@column"
+"""As the column of ``model`` or ``trial``: every column of verdicts is one."""
 
 # The first name is passhat's own; among the others an earlier one wins over a later one.
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -35,11 +37,26 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("repetition_number", "repeat_index", "run_index", "sample_index", "iteration"),
         ),
         "success": (
-            *("success", "passed", "correct", "resolved", "is_resolved", "reward", "score"),
-            *("is_correct", "is_success", "solved", "is_solved", "succeeded", "accepted", "pass"),
+            *("success", "passed", "correct", "resolved", "is_resolved", "is_correct"),
+            *("is_success", "is_passed", "solved", "is_solved", "succeeded", "accepted", "pass"),
+            *("score_binarized", "binarized_score", "score_binary", "binary_score"),
+            *("reward", "score", "verdict", "outcome", "pass_fail", "status", "result"),
         ),
-        "n": ("n", "attempts", "samples", "trials", "total"),
-        "c": ("c", "passes", "successes", "num_correct", "n_correct"),
+        "n": (
+            *("n", "attempts", "samples", "trials", "total", "runs", "n_attempts", "n_samples"),
+            *("n_trials", "n_runs", "num_attempts", "num_samples", "num_trials", "num_runs"),
+            *("total_attempts", "total_runs"),
+        ),
+        "c": (
+            *("c", "passes", "successes", "num_correct", "n_correct", "n_passed", "num_passed"),
+            *("n_pass", "num_pass", "n_success", "num_success", "pass_count", "passed_count"),
+            *("success_count", "correct_count"),
+        ),
+        "fails": (
+            *("fails", "failures", "failed", "fail", "n_failed", "num_failed", "n_fail"),
+            *("fail_count", "failed_count"),
+        ),
+        "rate": ("pass_rate", "passrate", "success_rate", "solve_rate", "accuracy", "rate"),
         "missing": ("missing", "m"),
         "temperature": ("temperature", "temp"),
         "duration": ("duration", "duration_s", "seconds", "latency_s"),
@@ -50,6 +67,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "answer": ("answer", "answer_hash", "completion", "response", "output"),
     }
 )
+
+_WEAK_VERDICTS = ("verdict", "outcome", "pass_fail", "status", "result")
+"""Names that hold verdicts in some tables and other words in others: taken when nothing else is."""
 
 _LABELS_WITHOUT_ORDER = ("seed",)
 """A seed tells attempts apart, but a larger seed did not come later."""
@@ -62,6 +82,10 @@ class ColumnMap:
     meaning: Mapping[str, str]
     slices: Mapping[str, str]
     ignored: tuple[str, ...]
+    rivals: tuple[str, ...] = ()
+    """Other columns that may hold the verdict, too."""
+    stated: frozenset[str] = frozenset()
+    """The words whose columns the user stated."""
 
     @classmethod
     def resolve(
@@ -77,21 +101,30 @@ class ColumnMap:
         names = list(columns)
         overrides = overrides or {}
         _check_overrides(overrides, names)
-        names_by_alias = {_fold_name(name): name for name in reversed(names)}
+        by_alias = {_fold_name(name): name for name in reversed(names)}
         meaning = dict(overrides)
         mapped_names = set(overrides.values())
         for word, aliases in ALIASES.items():
             column = next(
-                (
-                    names_by_alias[a]
-                    for a in aliases
-                    if names_by_alias.get(a) not in (None, *mapped_names)
-                ),
+                (by_alias[a] for a in aliases if by_alias.get(a) not in (None, *mapped_names)),
                 None,
             )
             if word not in meaning and column is not None:
                 meaning[word] = column
                 mapped_names.add(column)
+        if "success" not in overrides and {"task", "n", "c"} <= meaning.keys():
+            # Stated counts beat derived ones, unless a column numbers the attempts.
+            unused = ("n", "c") if "trial" in meaning and "n" not in overrides else ("success",)
+            mapped_names -= {meaning.pop(word) for word in unused if word in meaning}
+        rivals = (
+            ()
+            if "success" in overrides
+            else tuple(
+                by_alias[alias]
+                for alias in ALIASES["success"]
+                if alias not in _WEAK_VERDICTS and by_alias.get(alias) not in (None, *mapped_names)
+            )
+        )
         slices = {
             name.strip()[len(SLICE_PREFIX) :]: name
             for name in names
@@ -99,7 +132,13 @@ class ColumnMap:
         }
         slices |= {name: name for name in labels if name in names and name not in slices}
         ignored = tuple(n for n in names if n not in mapped_names and n not in slices.values())
-        return cls(MappingProxyType(meaning), MappingProxyType(slices), ignored)
+        return cls(
+            MappingProxyType(meaning),
+            MappingProxyType(slices),
+            ignored,
+            rivals if "success" in meaning else (),
+            frozenset(overrides),
+        )
 
     @property
     def holds_attempts(self) -> bool:
@@ -117,6 +156,13 @@ class ColumnMap:
         column = self.meaning.get("trial")
         return column is not None and column.strip().lower() not in _LABELS_WITHOUT_ORDER
 
+    def without(self, *words: str) -> ColumnMap:
+        """The map with some meanings dropped; their columns are ignored."""
+        dropped = [self.meaning[word] for word in words if word in self.meaning]
+        meaning = {word: name for word, name in self.meaning.items() if word not in words}
+        ignored = (*self.ignored, *dropped)
+        return replace(self, meaning=MappingProxyType(meaning), ignored=ignored)
+
     def names_of(self, *words: str) -> dict[str, str]:
         """The columns with these meanings, where there are any."""
         return {word: self.meaning[word] for word in words if word in self.meaning}
@@ -133,7 +179,7 @@ class ColumnMap:
 
 def _fold_name(name: str) -> str:
     """The name of a column as aliases are written: ``task_id`` for ``Task ID``."""
-    return re.sub(r"[\s-]+", "_", name.lower().strip(" \t#")).strip("_")
+    return re.sub(r"[\s-]+", "_", name.lower().strip(" \t#?*:")).strip("_")
 
 
 def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
@@ -145,6 +191,8 @@ def _check_overrides(overrides: Mapping[str, str], columns: list[str]) -> None:
                 f"--map {word}={column}: {word!r} is not a column passhat knows.{guess}",
                 hint=f"Known columns: {', '.join(ALIASES)}, and columns named slice:NAME.",
             )
+        if column == EVERY_COLUMN and word in ("model", "trial"):
+            continue
         if column not in columns:
             raise InvalidValue(
                 f"--map {word}={column}: the table has no column {column!r}.",

@@ -156,8 +156,10 @@ class _Rows:
         for column in self._run.values():
             # Renumbered after every column, so that the numbers stay small.
             group_codes = _by_appearance(group_codes * len(column.values) + column.codes)[0]
-        for code in range(int(group_codes.max()) + 1 if self.count else 0):
-            rows = np.flatnonzero(group_codes == code)
+        # Sorted once: a comparison per run would be quadratic in a table with 20,000 models.
+        sorting = np.argsort(group_codes, kind="stable")
+        starts = np.flatnonzero(np.diff(group_codes[sorting])) + 1
+        for rows in np.split(sorting, starts) if self.count else ():
             key = {word: column.values[column.codes[rows[0]]] for word, column in self._run.items()}
             yield key, rows
 

@@ -111,11 +111,17 @@ class Run(Plain):
         that were cut at the token limit.
     reading : tuple of str
         How the reader read columns and fields, and the parts it ignored.
+    decisions : tuple of str
+        Choices of the reader that change a number: a threshold, a column of several candidates, a
+        sheet, an encoding, runs that were joined, copies that count once. Reports print them.
     tally : Tally, optional
         Counts of the rows of the source; all runs of one source share it.
     origin : str
         An id that the source itself gave to the run. Two files with the same one are one run that
         was begun again, not two.
+    edited : str
+        When the source was last edited by hand, as it states; of two files of one run the later
+        edit counts.
     aggregates : Aggregates, optional
         Reasons and measures of a run whose attempts were counted where they lie.
     agent_guessed : bool
@@ -140,8 +146,10 @@ class Run(Plain):
     source_counts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
     tally: Tally | None = None
     origin: str = ""
+    edited: str = ""
     aggregates: Aggregates | None = None
     agent_guessed: bool = False
     estimates: tuple[object, ...] = ()
@@ -223,5 +231,6 @@ class Run(Plain):
             "source_says": dict(self.source_says),
             "source_counts": list(self.source_counts),
             "reading": list(self.reading),
+            "decisions": list(self.decisions),
             "tally": self.tally,
         }
