@@ -87,9 +87,9 @@ def _lines(reading: Reading) -> Iterator[str]:
     for name, why in reading.passed_over:
         yield f"{name}"
         yield f"  passed over: {why}"
+    known = {line for file in reading.files for read in file.runs for line in read.reading}
     for run in reading.runs:
         # Parts that were dropped or joined while the files were combined.
-        known = {line for file in reading.files for read in file.runs for line in read.reading}
         yield from (f"{run.name}: {line}" for line in run.reading if line not in known)
     yield ""
     yield _total(reading)
@@ -134,6 +134,7 @@ def _run_lines(run: Run) -> Iterator[str]:
         yield f"the source says: {printed}"
     counts = run.tally.sentences() if run.tally is not None else ()
     yield from (line for line in run.reading[1:] if line not in counts)
+    yield from (f"decided: {line}" for line in run.decisions if line not in run.reading)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -180,4 +181,5 @@ def _run(run: Run) -> dict[str, object]:
         "protocol": {"digest": run.protocol.digest, **run.protocol.to_dict()},
         "source_says": dict(run.source_says),
         "reading": list(run.reading),
+        "decisions": list(run.decisions),
     }

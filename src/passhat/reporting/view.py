@@ -392,6 +392,7 @@ class RunReport(Plain):
             "diagnostics": self.diagnosis,
             "notes": list(self.notes),
             "reading": list(self.run.reading),
+            "decisions": list(self.run.decisions),
         }
         if self.weak_tests:
             data["weak_tests"] = dict(self.weak_tests)

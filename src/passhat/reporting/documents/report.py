@@ -59,6 +59,8 @@ _QUESTIONS = {
     Population.NEW_TASKS: "On tasks like these: {level}interval for new tasks",
     Population.THESE_TASKS: "On exactly these tasks again: {level}interval for these tasks",
 }
+_MOST_DECISIONS = 3
+"""Decisions of the reader on the short screen."""
 _POLICY_WORDS = {
     "bound": "both extremes (bound)",
     "fail": "as failed (fail)",
@@ -142,6 +144,33 @@ def _heading(run: RunReport) -> Iterator[Block]:
 def _headline(run: RunReport) -> Iterator[Block]:
     yield from first_warning(run.warnings)
     yield Sentence(run.headline, "lead")
+
+
+def _decisions(run: RunReport) -> Iterator[Block]:
+    """Choices of the reader that change the numbers: a few on the short screen, all in full."""
+    yield from _decision_lines(run.run.decisions)
+    if run.run.decisions:
+        yield Facts(tuple(("Decided", line) for line in run.run.decisions), level=Level.FULL)
+
+
+def _decision_lines(decisions: Sequence[str]) -> Iterator[Block]:
+    for line in decisions[:_MOST_DECISIONS]:
+        yield Sentence(f"Read: {line}", one_line=True, level=Level.SHORT)
+    more = len(decisions) - _MOST_DECISIONS
+    if more > 0:
+        yield Sentence(f"and {more:,} more decisions: passhat read", level=Level.SHORT)
+
+
+def _named_decisions(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The decisions of all runs: once where all share it, else with the run it is about."""
+    lines = dict.fromkeys(line for run in runs for line in run.decisions)
+    shared = [line for line in lines if all(line in run.decisions for run in runs)]
+    return shared + [
+        f"{label}: {line}"
+        for label, run in zip(labels, runs, strict=True)
+        for line in run.decisions
+        if line not in shared
+    ]
 
 
 def _screen_estimates(run: RunReport, most: int) -> Iterator[Block]:
@@ -328,6 +357,7 @@ def _method(run: RunReport) -> Iterator[Block]:
 SECTIONS: list[ReportSection] = [
     ReportSection("heading", _heading),
     ReportSection("headline", _headline),
+    ReportSection("decisions", _decisions),
     ReportSection("estimates", _estimates),
     ReportSection("curve", _curve),
     ReportSection("slices", _slices),
@@ -367,7 +397,9 @@ def _overview(runs: Sequence[RunReport], title: str, left_out: int) -> Iterator[
     caption = "Every run, with intervals for new tasks"
     header = ("run", "tasks", "missing", *chosen)
     yield Table(header, rows, caption, level=Level.FULL)
-    warnings = named_warnings(short_labels(plain_runs[:_MOST_RUNS]), plain_runs[:_MOST_RUNS])
+    on_screen = short_labels(plain_runs[:_MOST_RUNS]), plain_runs[:_MOST_RUNS]
+    yield from _decision_lines(_named_decisions(*on_screen))
+    warnings = named_warnings(*on_screen)
     yield from (block for block in first_warning(warnings) if block.level is Level.SHORT)
     yield from _level_note([each for run in runs for each in run.estimates])
     if all(int(run.run.outcomes.n.max()) <= 1 for run in runs):
